@@ -1,0 +1,65 @@
+"""A call and its reply: what crosses the border between stories, the engine and the providers."""
+
+import json
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Message(NamedTuple):
+    role: str
+    """user or assistant, from the speaker's own point of view"""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One question to one model, with its address (unit, step) in the batch.
+
+    A step is a domain name such as `t3` or `t3/judge`, never a counter: parallel calls arrive in any order.
+    """
+
+    step: str
+    wave: int
+    model: str
+    """PROVIDER:MODEL"""
+    messages: tuple[Message, ...]
+    system: str = ""
+    temperature: float | None = None
+    max_tokens: int = 300
+    speaker: str | None = None
+    """set, with `turn`, when the reply is a message shown to somebody"""
+    turn: int | None = None
+    operation: str = "chat"
+    """chat, or embed: then each message is one text, and the reply's text is a JSON list of vectors"""
+
+    @property
+    def provider(self) -> str:
+        return self.model.partition(":")[0]
+
+    @property
+    def model_name(self) -> str:
+        return self.model.partition(":")[2]
+
+    def key(self, seed: int) -> bytes:
+        """What was asked, and which sample of it: proof on replay, index of the cache, id at a provider."""
+        content = _encode(
+            (self.operation, self.model, self.system, self.messages, self.temperature, self.max_tokens, seed)
+        )
+        return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    text: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """None: the price is unknown"""
+    seconds: float = 0.0
+    source: str = "live"
+    """live, batch or cache"""
+    truth: str | None = None
+    """what the simulated provider planted, kept out of band: no story reads it"""
