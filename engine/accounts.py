@@ -1,0 +1,50 @@
+"""One provider account of a run: the provider, what limits it, and its prices, each resolved once."""
+
+from functools import cached_property
+
+from engine.call import Call
+from engine.config import ProviderSettings
+from engine.limits import Limiter
+from engine.prices import PriceTag, expected_input, worst_cost
+from engine.providers.provider import Provider, RateLimits
+
+
+class Account:
+    def __init__(self, provider: Provider, settings: ProviderSettings) -> None:
+        self.provider = provider
+        self.settings = settings
+        self.limiter = Limiter(
+            settings.max_concurrent, settings.requests_per_minute, settings.tokens_per_minute
+        )
+        self._tags: dict[str, PriceTag | None] = {}
+
+    @cached_property
+    def name(self) -> str:
+        return self.provider.name
+
+    def price(self, model_name: str) -> PriceTag | None:
+        if model_name not in self._tags:
+            self._tags[model_name] = self.provider.price(model_name)
+        return self._tags[model_name]
+
+    def worst_cost(self, call: Call, *, batch: bool = False) -> float:
+        tag = self.price(call.model_name)
+        return worst_cost(call, tag, batch=batch) if tag else 0.0
+
+    def expected_tokens(self, call: Call) -> int:
+        """What a call takes of a tokens-per-minute limit; not worked out where there is none."""
+        return expected_input(call) + call.max_tokens if self.limiter.tokens.per_minute else 0
+
+    def learn(self, limits: RateLimits) -> None:
+        """Lets the provider's own headers set the pace where the config sets none."""
+        limiter = self.limiter
+        if limits.requests_per_minute and not self.settings.requests_per_minute:
+            limiter.requests.per_minute = limits.requests_per_minute
+        if limits.tokens_per_minute and not self.settings.tokens_per_minute:
+            limiter.tokens.per_minute = limits.tokens_per_minute
+        for left, reset in (
+            (limits.requests_left, limits.requests_reset),
+            (limits.tokens_left, limits.tokens_reset),
+        ):
+            if left == 0 and reset:
+                limiter.rest(reset)

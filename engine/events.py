@@ -1,0 +1,83 @@
+"""What a watcher inside the process is told. Watchers in other processes read the file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStarted:
+    batch_id: str
+    kind: str
+    name: str
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsExpected:
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    unit: int
+    step: str
+    wave: int
+    source: str
+    """live, batch, cache or replay"""
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallLost:
+    unit: int
+    step: str
+    wave: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallRetried:
+    unit: int
+    step: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitEnded:
+    unit: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderChanged:
+    order_id: str
+    provider: str
+    state: str
+    calls: int
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    level: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEnded:
+    status: str
+    reason: str | None
+
+
+Event = (
+    BatchStarted
+    | UnitsExpected
+    | CallAnswered
+    | CallLost
+    | CallRetried
+    | UnitEnded
+    | OrderChanged
+    | Logged
+    | BatchEnded
+)
+Listener = Callable[[Event], None]

@@ -1,0 +1,106 @@
+"""Exact accounting of who can still go on by itself, so that a gathered wave leaves at the right moment.
+
+A strand is one line of execution of a study: its main coroutine, a unit, a branch of a fan-out. It is busy while it
+computes, talks to a provider or waits for a commit; it is parked while it waits for other strands or for a wave
+to leave. A parked strand is counted busy again at the moment it is released, not when it wakes up, so the count
+never passes through a false zero and no timer is needed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Strands:
+    def __init__(self) -> None:
+        self.busy = 0
+        self.on_idle: Callable[[], None] = lambda: None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def park(self) -> "asyncio.Future[Any]":
+        """Takes the running strand out of the count; await the future, which `release` completes."""
+        future = asyncio.get_running_loop().create_future()
+        self.busy -= 1
+        if not self.busy:
+            self.on_idle()
+        return future
+
+    def release(self, future: "asyncio.Future[T]", result: T) -> None:
+        if not future.done():
+            self.busy += 1
+            future.set_result(result)
+
+    def release_failed(self, future: "asyncio.Future[Any]", error: BaseException) -> None:
+        if not future.done():
+            self.busy += 1
+            future.set_exception(error)
+
+    def spawn(self, story: Awaitable[T], then: Callable[["asyncio.Task[T]"], None]) -> "asyncio.Task[T]":
+        """A new busy strand; `then` is called when it ends, while it still counts as busy."""
+        self.busy += 1
+        task: asyncio.Task[T] = asyncio.ensure_future(story)
+        self._tasks.add(task)
+
+        def ended(task: "asyncio.Task[T]") -> None:
+            self._tasks.discard(task)
+            then(task)
+            self.busy -= 1
+            if not self.busy:
+                self.on_idle()
+
+        task.add_done_callback(ended)
+        return task
+
+    async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
+        """Like gather: all stories as strands of their own; the first error is raised after all have ended."""
+        tasks: list[asyncio.Task[T]] = []
+        latch: Latch[None] = Latch(self)
+        left = 1
+
+        def one_ended(task: "asyncio.Task[T]") -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                latch.set(None)
+
+        for story in stories:
+            left += 1
+            tasks.append(self.spawn(story, one_ended))
+        left -= 1
+        if left:
+            await latch.wait()
+        errors = [error for task in tasks if (error := task.exception())]
+        if errors:
+            raise errors[0]
+        return [task.result() for task in tasks]
+
+    async def cancel(self) -> None:
+        """Ends every strand; used when a run stops."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Latch(Generic[T]):
+    """A value that comes once; strands that wait for it are parked."""
+
+    def __init__(self, strands: Strands) -> None:
+        self._strands = strands
+        self._waiting: list[asyncio.Future[T]] = []
+        self._value: list[T] = []
+
+    def set(self, value: T) -> None:
+        self._value.append(value)
+        for future in self._waiting:
+            self._strands.release(future, value)
+        self._waiting.clear()
+
+    async def wait(self) -> T:
+        if not self._value:
+            future: asyncio.Future[T] = self._strands.park()
+            self._waiting.append(future)
+            return await future
+        return self._value[0]

@@ -1,0 +1,419 @@
+"""The one verb, `ask`, and the units whose stories use it.
+
+    ask ─► ledger: answered already? ─► ordered already? ─► cache ─► live, or gathered into a wave
+                                                                          │
+    story goes on ◄── committed to the ledger ◄───────────────────────────┘
+
+A reply is committed under its address before its story sees it, so a resumed run replays the same coroutines: what
+was answered comes back at once, and the rest goes on.
+"""
+
+import asyncio
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Any, TypeVar
+
+from engine.accounts import Account
+from engine.budget import Budget
+from engine.call import Call, Reply
+from engine.config import Config
+from engine.errors import CallFailed, ReplayMismatch, RunError, TidepoolError
+from engine.events import (
+    CallAnswered,
+    CallLost,
+    CallRetried,
+    Event,
+    Listener,
+    Logged,
+    UnitEnded,
+    UnitsExpected,
+)
+from engine.live import LiveCall
+from engine.providers.provider import Answer, Fault, ProviderError
+from engine.services import SERVICES, Admission, units_at_once
+from engine.strands import Latch, Strands
+from engine.streams import seed_of, stream
+from storage.ledger import Entry, Ledger, Remembered
+
+T = TypeVar("T")
+
+UNITS_PER_LOOK = 1_000
+"""units taken up together: their part of the ledger is read at once"""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPlan:
+    """A unit to run: its story, and what the file says about it."""
+
+    sequence_number: int
+    story: "Callable[[Unit], Awaitable[Any]]"
+    participants: Sequence[str] = ()
+    game: int | None = None
+    round: int | None = None
+    interaction_type: str | None = None
+    details: str | None = None
+    awaited: bool = False
+    """another unit, or the study, reads its result"""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitResult:
+    """What a unit came to: the value its story returned, or the error that ended it."""
+
+    value: Any = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Pending:
+    """A call that waits to be bought, and the parked story that waits for it."""
+
+    unit: "Unit"
+    call: Call
+    key: bytes
+    seed: int
+    asked_at: float
+    future: "asyncio.Future[Reply]"
+    reserved: float = 0.0
+
+
+class Unit:
+    """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
+
+    __slots__ = ("_asked", "_remembered", "_tide", "number", "settled")
+
+    def __init__(self, tide: "Tide", number: int, remembered: Remembered | None) -> None:
+        self.number = number
+        self.settled = remembered is not None and remembered.status in ("completed", "failed")
+        """its end is in the file already: this run only replays it"""
+        self._tide = tide
+        self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else {}
+        self._asked: set[str] = set()
+
+    async def ask(self, call: Call) -> Reply:
+        return await self._tide.ask(self, call)
+
+    def stream(self, *address: object) -> Random:
+        return stream(self._tide.seed, self.number, *address)
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._tide.ledger
+
+    def take_address(self, step: str) -> None:
+        if step in self._asked:
+            raise RunError(
+                f"Unit {self.number} asked twice under the address {step!r}: this is a bug in the study."
+            )
+        self._asked.add(step)
+
+    def recall(self, step: str) -> sqlite3.Row | None:
+        return self._remembered.pop(step, None)
+
+
+class Tide:
+    """A running batch."""
+
+    def __init__(
+        self, config: Config, batch_id: str, ledger: Ledger, accounts: Mapping[str, Account], budget: Budget
+    ) -> None:
+        from engine.order_desk import OrderDesk
+
+        self.config = config
+        self.batch_id = batch_id
+        self.seed = config.batch.seed
+        self.ledger = ledger
+        self.accounts = accounts
+        self.budget = budget
+        self.strands = Strands()
+        self.strands.on_idle = self.consider_leaving
+        self.desk = OrderDesk(self)
+        self.listener: Listener | None = None
+        self.closing = False
+        """no new calls leave"""
+        self.finished = False
+        """the study has come to its end"""
+        self.resumed = False
+        self.live_calls: dict[tuple[int, str], int] = {}
+        """calls at a provider right now, with their wave"""
+        self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
+        """what stops the whole run"""
+        self._batched = SERVICES[config.service.name].batched
+        self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.strands))
+        self._study = Unit(self, 0, None)
+        self._never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._leaving: asyncio.Handle | None = None
+
+    # -- for studies -------------------------------------------------------------------------------------
+
+    @property
+    def study(self) -> Unit:
+        """The study itself as unit 0: for calls that belong to no unit."""
+        return self._study
+
+    def take_up(self) -> None:
+        """Reads back what the study itself (unit 0) was answered before."""
+        self._study = Unit(self, 0, self.ledger.recall(0, 0).get(0))
+        self.resumed = True
+
+    def expect_units(self, total: int) -> None:
+        self.ledger.set_units_total(total)
+        self.emit(UnitsExpected(total))
+
+    async def units(self, plans: Iterable[UnitPlan]) -> None:
+        """Runs units as the service says: all together, so many at a time, or in groups. Later ones may wait for
+        earlier ones (`result`), never the other way round."""
+        at_once = units_at_once(self.config.service)
+        match SERVICES[self.config.service.name].admission:
+            case Admission.ALL:
+                await self._together(plans)
+            case Admission.GROUPS:
+                plans = iter(plans)
+                while group := list(islice(plans, at_once)):
+                    await self._together(group)
+            case Admission.LANES:
+                shared = self._remembered(plans)
+                await self.strands.all(self._lane(shared) for _ in range(at_once or 1))
+
+    async def result(self, sequence_number: int) -> UnitResult:
+        """The end of a unit that was planned as `awaited`. Whoever reads a failure makes it final: a resume will not reopen it."""
+        result = await self._results[sequence_number].wait()
+        if result.error is not None:
+            self.ledger.seal(sequence_number)
+        return result
+
+    async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
+        """Fan-out inside a story. Use this instead of asyncio.gather, so that waves stay exact."""
+        return await self.strands.all(stories)
+
+    def log(self, level: str, message: str) -> None:
+        self.ledger.log(level, message)
+        self.emit(Logged(level, message))
+
+    def emit(self, event: Event) -> None:
+        if self.listener is not None:
+            self.listener(event)
+
+    # -- units -------------------------------------------------------------------------------------------
+
+    async def _together(self, plans: Iterable[UnitPlan]) -> None:
+        left = 1
+        ended: Latch[None] = Latch(self.strands)
+
+        def one_ended(task: "asyncio.Task[None]") -> None:
+            nonlocal left
+            if not task.cancelled() and (error := task.exception()):
+                self.fail(error)
+            left -= 1
+            if not left:
+                ended.set(None)
+
+        for count, (plan, remembered) in enumerate(self._remembered(plans), 1):
+            left += 1
+            self.strands.spawn(self._run_unit(plan, remembered), one_ended)
+            if not count % UNITS_PER_LOOK:
+                await asyncio.sleep(0)
+        left -= 1
+        if left:
+            await ended.wait()
+
+    async def _lane(self, shared: Iterator[tuple[UnitPlan, Remembered | None]]) -> None:
+        for plan, remembered in shared:
+            await self._run_unit(plan, remembered)
+
+    def _remembered(self, plans: Iterable[UnitPlan]) -> Iterator[tuple[UnitPlan, Remembered | None]]:
+        plans = iter(plans)
+        while chunk := list(islice(plans, UNITS_PER_LOOK)):
+            known: dict[int, Remembered] = {}
+            if self.resumed:
+                numbers = [plan.sequence_number for plan in chunk]
+                known = self.ledger.recall(min(numbers), max(numbers))
+            for plan in chunk:
+                yield plan, known.pop(plan.sequence_number, None)
+
+    async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None) -> None:
+        number = plan.sequence_number
+        unit = Unit(self, number, remembered)
+        if remembered is None:
+            self.ledger.start_unit(
+                number,
+                game=plan.game,
+                round=plan.round,
+                interaction_type=plan.interaction_type,
+                participants=plan.participants,
+                details=plan.details,
+            )
+        try:
+            result = UnitResult(value=await plan.story(unit))
+        except CallFailed as error:
+            result = UnitResult(error=str(error))
+        if not unit.settled:
+            self.ledger.end_unit(number, result.error)
+        self.emit(UnitEnded(number, result.error))
+        if plan.awaited:
+            self._results[number].set(result)
+
+    # -- ask ---------------------------------------------------------------------------------------------
+
+    async def ask(self, unit: Unit, call: Call) -> Reply:
+        unit.take_address(call.step)
+        seed = seed_of(self.seed, unit.number, call.step)
+        key = call.key(seed)
+        if (row := unit.recall(call.step)) is not None:
+            return self._replay(unit, call, key, row)
+        if self.closing:
+            await self._never
+        asked_at = time.monotonic()
+        account = self.accounts[call.provider]
+        if account.settings.cache and (row := self.ledger.cached(key)) is not None:
+            return await self._from_cache(unit, call, key, row, asked_at)
+        pending = Pending(unit, call, key, seed, asked_at, None)  # type: ignore[arg-type]
+        if self.desk.knows(unit.number, call.step) or (
+            self._batched and account.provider.batches is not None and call.operation == "chat"
+        ):
+            pending.future = self.strands.park()
+            self.desk.gather(pending)
+            return await pending.future
+        return await self.buy_live(pending)
+
+    async def buy_live(self, pending: Pending) -> Reply:
+        """Buys one call live and commits the answer, or its final failure."""
+        account = self.accounts[pending.call.provider]
+        capped = self.budget.cap > 0
+        if capped and not pending.reserved:
+            amount = account.worst_cost(pending.call)
+            await self.budget.reserve(amount)
+            pending.reserved = amount
+        address = (pending.unit.number, pending.call.step)
+        live = LiveCall(account, pending.call, pending.seed, lambda error: self._on_retry(pending, error))
+        self.live_calls[address] = pending.call.wave
+        try:
+            answer = await live.answer()
+        except ProviderError as error:
+            if capped:
+                self.budget.settle(pending.reserved, 0.0)
+            if error.fault is Fault.SYSTEMIC:
+                self.fail(RunError(str(error)))
+                await self._never
+            raise await self.record_failure(pending, str(error), live.attempts) from None
+        finally:
+            del self.live_calls[address]
+        if capped:
+            self.budget.settle(pending.reserved, answer.cost_usd or 0.0)
+        return await self.record(pending, answer, seconds=live.seconds, source="live", attempts=live.attempts)
+
+    async def record(
+        self,
+        pending: Pending,
+        answer: Answer,
+        *,
+        seconds: float,
+        source: str,
+        attempts: int = 1,
+        order_id: str | None = None,
+    ) -> Reply:
+        entry = _entry(
+            pending,
+            status="answered",
+            text=answer.text.replace("\x00", ""),
+            truth=answer.truth,
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            cost_usd=answer.cost_usd,
+            seconds=seconds,
+            source=source,
+            attempts=attempts,
+            order_id=order_id,
+        )
+        self.ledger.enter(entry, pending.asked_at)
+        await self.ledger.writer.committed()
+        self.emit(
+            CallAnswered(pending.unit.number, pending.call.step, pending.call.wave, source, answer.cost_usd)
+        )
+        return Reply(entry.text, entry.input_tokens, entry.output_tokens, entry.cost_usd, seconds, source)
+
+    async def record_failure(
+        self, pending: Pending, error: str, attempts: int, order_id: str | None = None
+    ) -> CallFailed:
+        """A final failure is a row of the ledger, and replays as one."""
+        entry = _entry(pending, status="failed", error=error, attempts=attempts, order_id=order_id)
+        self.ledger.enter(entry, pending.asked_at)
+        await self.ledger.writer.committed()
+        self.emit(CallLost(pending.unit.number, pending.call.step, pending.call.wave, error))
+        return CallFailed(error)
+
+    def _replay(self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row) -> Reply:
+        if row["key"] != key:
+            raise ReplayMismatch(
+                f"Unit {unit.number} now asks something else at {call.step!r} than what was bought there. The batch was "
+                "made by another version of Tidepool or its file was changed; run it anew instead of resuming."
+            )
+        self.ledger.replayed()
+        if row["status"] == "failed":
+            self.emit(CallLost(unit.number, call.step, call.wave, row["error"]))
+            raise CallFailed(row["error"])
+        self.emit(CallAnswered(unit.number, call.step, call.wave, "replay", 0.0))
+        return Reply(
+            row["text"],
+            row["input_tokens"],
+            row["output_tokens"],
+            row["cost_usd"],
+            row["seconds"],
+            row["source"],
+        )
+
+    async def _from_cache(
+        self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row, asked_at: float
+    ) -> Reply:
+        pending = Pending(unit, call, key, 0, asked_at, None)  # type: ignore[arg-type]
+        answer = Answer(row["text"], row["input_tokens"], row["output_tokens"], 0.0, row["truth"])
+        return await self.record(pending, answer, seconds=0.0, source="cache")
+
+    def _on_retry(self, pending: Pending, error: ProviderError) -> None:
+        self.ledger.retried()
+        self.emit(CallRetried(pending.unit.number, pending.call.step, str(error)))
+
+    # -- the whole run -----------------------------------------------------------------------------------
+
+    def fail(self, error: BaseException) -> None:
+        """Stops the run for a fault that is not one call's."""
+        if not self.fault.done():
+            self.fault.set_result(error if isinstance(error, TidepoolError) else _unexpected(error))
+
+    def consider_leaving(self) -> None:
+        """Where no strand can go on by itself, what was gathered leaves: soon, when the loop has come to rest."""
+        if not self.strands.busy and self._leaving is None:
+            self._leaving = asyncio.get_running_loop().call_soon(self._leave)
+
+    def _leave(self) -> None:
+        self._leaving = None
+        if not self.strands.busy and not self.closing:
+            self.desk.leave()
+
+
+def _entry(pending: Pending, **outcome: Any) -> Entry:
+    call = pending.call
+    return Entry(
+        sequence_number=pending.unit.number,
+        step=call.step,
+        wave=call.wave,
+        turn=call.turn,
+        speaker=call.speaker,
+        model=call.model,
+        key=pending.key,
+        system=call.system,
+        **outcome,
+    )
+
+
+def _unexpected(error: BaseException) -> RunError:
+    wrapped = RunError(
+        f"Something unexpected went wrong: {type(error).__name__}: {error}. Run again with --debug for details."
+    )
+    wrapped.__cause__ = error
+    return wrapped

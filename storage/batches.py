@@ -1,0 +1,223 @@
+"""The life of a batch in the file: made, found by name, taken up again, told what to do, removed.
+
+Short synchronous transactions; what happens thousands of times a second is the ledger's.
+"""
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from storage import locks
+from storage.errors import BatchLocked, NotFound
+from storage.file import reading, settle, writing
+from storage.tables import unit_id
+from storage.views import STALE_SECONDS
+
+BATCH_TABLES = ["progress", "wave", "provider_batch", "surplus", "genome", "training_update", "log_line", "finding", "control"]
+"""tables with a batch_number"""
+UNIT_TABLES = ["call", "line", "outcome"]
+"""tables with a unit_id"""
+
+
+def create_batch(
+    path: Path, *, kind: str, name: str, description: str, seed: int, config: str, version: str
+) -> str:
+    """A new pending batch; returns its id."""
+    batch_id = secrets.token_hex(6)
+    with writing(path) as connection:
+        cursor = connection.execute(
+            "INSERT INTO batch (id, kind, name, description, status, paused, seed, simulated, imported, config, "
+            "version, created_at) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?)",
+            (batch_id, kind, name, description, seed, config, version, time.time()),
+        )
+        connection.execute(_NEW_PROGRESS, (cursor.lastrowid,))
+    return batch_id
+
+
+_NEW_PROGRESS = (
+    "INSERT INTO progress (batch_number, units_total, units_completed, units_failed, calls, bought, cached, replayed, "
+    "retried, failed, input_tokens, output_tokens, cost_usd, unpriced, seconds, call_seconds, peak_concurrency, "
+    "heartbeat, heartbeat_at, in_flight, limits) "
+    "VALUES (?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0.0, 0.0, 0, 0, 0.0, '[]', '{}')"
+)
+
+
+def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
+    """By id, unique prefix of one, or `last`."""
+    if reference == "last":
+        rows = connection.execute("SELECT * FROM batch ORDER BY number DESC LIMIT 1").fetchall()
+    else:
+        pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        rows = connection.execute(
+            "SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)
+        ).fetchall()
+        rows = [row for row in rows if row["id"] == reference] or rows
+    if not rows or not reference:
+        raise NotFound(
+            f"There is no batch {reference!r} in this file. `tidepool list` shows those there are."
+        )
+    if len(rows) > 1:
+        ids = ", ".join(row["id"] for row in rows)
+        raise NotFound(f"{reference!r} fits several batches ({ids}): give more of the id.")
+    found: sqlite3.Row = rows[0]
+    return found
+
+
+def progress_of(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Row:
+    row: sqlite3.Row = connection.execute(
+        "SELECT * FROM progress WHERE batch_number = ?", (batch_number,)
+    ).fetchone()
+    return row
+
+
+def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
+    """True while a process runs the batch: by its lock on this host, by its heartbeat elsewhere."""
+    if batch["status"] != "in_progress":
+        return False
+    if batch["host"] == locks.host_name():
+        return locks.is_held(path, batch["id"])
+    return bool(time.time() - progress["heartbeat_at"] <= STALE_SECONDS)
+
+
+def begin(path: Path, batch_id: str) -> None:
+    with writing(path) as connection:
+        connection.execute(
+            "UPDATE batch SET status = 'in_progress', reason = NULL, paused = 0, host = ?, finished_at = NULL WHERE id = ?",
+            (locks.host_name(), batch_id),
+        )
+        connection.execute(
+            "UPDATE progress SET heartbeat_at = ?, replayed = 0 "
+            "WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",
+            (time.time(), batch_id),
+        )
+        connection.execute(
+            "UPDATE control SET taken_at = ? WHERE taken_at IS NULL "
+            "AND batch_number = (SELECT number FROM batch WHERE id = ?)",
+            (time.time(), batch_id),
+        )
+
+
+def end(path: Path, batch_id: str, *, status: str, reason: str | None) -> None:
+    with writing(path) as connection:
+        connection.execute(
+            "UPDATE batch SET status = ?, reason = ?, paused = 0, finished_at = ? WHERE id = ?",
+            (status, reason, time.time(), batch_id),
+        )
+        connection.execute(
+            "UPDATE progress SET in_flight = '[]' WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",
+            (batch_id,),
+        )
+
+
+def reopen_failures(path: Path, batch_id: str) -> int:
+    """Forgets the failures of units that nobody has read, so that a resume tries them again."""
+    with writing(path) as connection:
+        batch = find_batch(connection, batch_id)
+        failed = connection.execute(
+            "SELECT id FROM unit WHERE batch_number = ? AND status = 'failed' AND NOT sealed",
+            (batch["number"],),
+        ).fetchall()
+        for (unit,) in failed:
+            connection.execute("DELETE FROM call WHERE unit_id = ? AND status = 'failed'", (unit,))
+            connection.execute("UPDATE unit SET status = 'in_progress', error = NULL WHERE id = ?", (unit,))
+        recount(connection, batch["number"])
+    return len(failed)
+
+
+def recount(connection: sqlite3.Connection, batch_number: int) -> None:
+    """Brings the running counters back to what the ledger says."""
+    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    totals = connection.execute(
+        "SELECT count(*), coalesce(sum(status = 'failed'), 0), "
+        "coalesce(sum(status = 'answered' AND source = 'cache'), 0), "
+        "coalesce(sum(status = 'answered' AND source <> 'cache'), 0) FROM call WHERE unit_id BETWEEN ? AND ?",
+        bounds,
+    ).fetchone()
+    surplus = connection.execute(
+        "SELECT count(*) FROM surplus WHERE batch_number = ?", (batch_number,)
+    ).fetchone()[0]
+    units = connection.execute(
+        "SELECT coalesce(sum(status = 'completed'), 0), coalesce(sum(status = 'failed'), 0) FROM unit "
+        "WHERE batch_number = ? AND sequence_number > 0",
+        (batch_number,),
+    ).fetchone()
+    connection.execute(
+        "UPDATE progress SET calls = ?, failed = ?, cached = ?, bought = max(bought, ?), units_completed = ?, "
+        "units_failed = ? WHERE batch_number = ?",
+        (*tuple(totals)[:3], totals[3] + surplus, *units, batch_number),
+    )
+    connection.execute(
+        "UPDATE wave SET calls = 0, failed = 0, cached = 0 WHERE batch_number = ?", (batch_number,)
+    )
+    for row in connection.execute(
+        "SELECT wave, count(*) AS calls, sum(status = 'failed') AS failed, sum(source = 'cache') AS cached "
+        "FROM call WHERE unit_id BETWEEN ? AND ? GROUP BY wave",
+        bounds,
+    ).fetchall():
+        connection.execute(
+            "UPDATE wave SET calls = ?, failed = ?, cached = ? WHERE batch_number = ? AND wave = ?",
+            (row["calls"], row["failed"], row["cached"], batch_number, row["wave"]),
+        )
+
+
+def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
+    """Leaves a word for the process that runs the batch; raises where none does."""
+    with reading(path) as connection:
+        batch = find_batch(connection, reference)
+        if not is_running(path, batch, progress_of(connection, batch["number"])):
+            raise NotFound(
+                f"Batch {batch['id']} is not running (it is {shown_status(path, batch)}): nothing to {command}."
+            )
+    with writing(path) as connection:
+        connection.execute(
+            "INSERT INTO control (batch_number, at, command, arguments) VALUES (?, ?, ?, ?)",
+            (batch["number"], time.time(), command, json.dumps(arguments or {})),
+        )
+    return str(batch["id"])
+
+
+def shown_status(path: Path, batch: sqlite3.Row) -> str:
+    """A batch whose process died shows `interrupted`, never `in_progress` for ever."""
+    if batch["status"] != "in_progress":
+        return str(batch["status"])
+    with reading(path) as connection:
+        running = is_running(path, batch, progress_of(connection, batch["number"]))
+    return "in_progress" if running else "interrupted"
+
+
+def delete_batch(path: Path, reference: str) -> str:
+    with reading(path) as connection:
+        batch = find_batch(connection, reference)
+        if is_running(path, batch, progress_of(connection, batch["number"])):
+            raise BatchLocked(
+                f"Batch {batch['id']} is running. Stop it first: `tidepool stop {batch['id']}`."
+            )
+    number = batch["number"]
+    with writing(path) as connection:
+        bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+        for table in UNIT_TABLES:
+            connection.execute(f"DELETE FROM {table} WHERE unit_id BETWEEN ? AND ?", bounds)
+        for table in (*BATCH_TABLES, "unit"):
+            connection.execute(f"DELETE FROM {table} WHERE batch_number = ?", (number,))
+        connection.execute("DELETE FROM batch WHERE number = ?", (number,))
+        connection.execute(
+            "DELETE FROM prompt WHERE NOT EXISTS (SELECT 1 FROM batch) "
+            "OR hash NOT IN (SELECT prompt FROM call WHERE prompt IS NOT NULL)"
+        )
+    settle(path)
+    return str(batch["id"])
+
+
+def commands_for(
+    connection: sqlite3.Connection, batch_number: int
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """The words left for a batch and not taken yet."""
+    for row in connection.execute(
+        "SELECT id, command, arguments FROM control WHERE batch_number = ? AND taken_at IS NULL ORDER BY id",
+        (batch_number,),
+    ).fetchall():
+        yield row["id"], row["command"], json.loads(row["arguments"])

@@ -1,0 +1,83 @@
+"""Who runs a batch holds an OS lock on a file beside the database.
+
+The lock frees itself when its process dies, however it dies, and does not travel with a copy. The lock file is
+removed by its holder before it lets go; `filelock` tries again where it locked a file that had just been removed.
+"""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from storage.errors import BatchLocked
+from storage.file import reading
+
+HEARTBEAT_SECONDS = 1.0
+PROBE_SECONDS = 0.3
+"""longer than anyone holds a lock merely to ask whether it is free"""
+
+
+def lock_path(path: Path, batch_id: str) -> Path:
+    return path.with_name(f"{path.name}-{batch_id}.lock")
+
+
+def host_name() -> str:
+    return socket.gethostname()
+
+
+@contextmanager
+def holding(path: Path, batch_id: str) -> Iterator[None]:
+    """Holds the batch's lock, or raises BatchLocked at once."""
+    _refuse_second_host(path, batch_id)
+    where = lock_path(path, batch_id)
+    lock = _acquired(where, batch_id)
+    try:
+        yield
+    finally:
+        where.unlink(missing_ok=True)
+        lock.release()
+
+
+def is_held(path: Path, batch_id: str) -> bool:
+    where = lock_path(path, batch_id)
+    if not where.exists():
+        return False
+    probe = FileLock(where, blocking=False)
+    try:
+        probe.acquire()
+    except Timeout:
+        return True
+    where.unlink(missing_ok=True)
+    probe.release()
+    return False
+
+
+def _acquired(where: Path, batch_id: str) -> FileLock:
+    lock = FileLock(where, timeout=PROBE_SECONDS)
+    try:
+        lock.acquire(poll_interval=0.01)
+    except Timeout:
+        raise BatchLocked(
+            f"Batch {batch_id} is being run by another process. Watch it with `tidepool show {batch_id}`, "
+            f"or end it with `tidepool stop {batch_id}`."
+        ) from None
+    return lock
+
+
+def _refuse_second_host(path: Path, batch_id: str) -> None:
+    """OS locks do not cross a network share: there the heartbeat tells, watched rather than compared by clocks."""
+    query = "SELECT b.host, b.status, p.heartbeat FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?"
+    with reading(path) as connection:
+        before = connection.execute(query, (batch_id,)).fetchone()
+        if before is None or before["status"] != "in_progress" or before["host"] in (None, host_name()):
+            return
+        time.sleep(3 * HEARTBEAT_SECONDS)
+        after = connection.execute(query, (batch_id,)).fetchone()
+    if after["heartbeat"] != before["heartbeat"]:
+        raise BatchLocked(
+            f"Batch {batch_id} is being run on the host {before['host']}, which shares this file. "
+            "Stop it there, or work on a copy of the file."
+        )

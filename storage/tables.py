@@ -1,0 +1,315 @@
+"""The tables of a study file, as SQLModel classes.
+
+A unit's id is `batch number << 32 | sequence number`: known before anything is written, so calls need no
+look-up, a batch is a range of ids, and importing a batch is renumbering it. Moments are seconds since 1970.
+Strangers read the views (`views.py`), never these tables.
+"""
+
+from sqlalchemy import Column, Index, LargeBinary, Text, text
+from sqlmodel import Field, SQLModel
+
+UNIT_BITS = 32
+
+
+def unit_id(batch_number: int, sequence_number: int) -> int:
+    return batch_number << UNIT_BITS | sequence_number
+
+
+class BatchRow(SQLModel, table=True):
+    __tablename__ = "batch"
+
+    number: int | None = Field(default=None, primary_key=True)
+    id: str = Field(unique=True)
+    kind: str
+    name: str
+    description: str = ""
+    status: str = "pending"
+    reason: str | None = None
+    paused: bool = False
+    seed: int
+    simulated: bool = False
+    imported: bool = False
+    """an imported batch is read and resumed like any other, but never serves as cache"""
+    config: str = Field(sa_type=Text)
+    """the resolved config, frozen: resume needs nothing else"""
+    version: str
+    host: str | None = None
+    created_at: float
+    finished_at: float | None = None
+
+
+class ProgressRow(SQLModel, table=True):
+    """Running counters of a batch: all that a watcher reads several times a second."""
+
+    __tablename__ = "progress"
+
+    batch_number: int = Field(primary_key=True)
+    units_total: int = 0
+    units_completed: int = 0
+    units_failed: int = 0
+    calls: int = 0
+    bought: int = 0
+    cached: int = 0
+    replayed: int = 0
+    retried: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """answers whose price is unknown: then the cost is unknown too"""
+    seconds: float = 0.0
+    """how long the batch has been running, over all its sessions"""
+    call_seconds: float = 0.0
+    peak_concurrency: int = 0
+    heartbeat: int = 0
+    """ticks while a process runs the batch; a copy of the file does not tick"""
+    heartbeat_at: float = 0.0
+    in_flight: str = "[]"
+    """some of the calls under way, as [sequence number, wave] pairs"""
+    limits: str = "{}"
+    """what rules the calls at the moment, for watchers"""
+
+
+class WaveRow(SQLModel, table=True):
+    __tablename__ = "wave"
+
+    batch_number: int = Field(primary_key=True)
+    wave: int = Field(primary_key=True)
+    calls: int = 0
+    failed: int = 0
+    cached: int = 0
+    retried: int = 0
+    seconds: float = 0.0
+    transport: str = ""
+
+
+class UnitRow(SQLModel, table=True):
+    __tablename__ = "unit"
+    __table_args__ = (Index("unit_by_batch", "batch_number", "status"),)
+
+    id: int = Field(primary_key=True)
+    batch_number: int
+    sequence_number: int
+    game: int | None = None
+    round: int | None = None
+    interaction_type: str | None = None
+    participants: str = "[]"
+    status: str = "in_progress"
+    error: str | None = None
+    sealed: bool = False
+    """its outcome was read by another unit, so a failure in it is never reopened"""
+    started_at: float | None = None
+    finished_at: float | None = None
+    details: str | None = None
+    """what a study keeps of a unit beside its calls, as JSON"""
+
+
+class CallRow(SQLModel, table=True):
+    """The ledger: one row for each answered, or finally failed, call."""
+
+    __tablename__ = "call"
+    __table_args__ = (
+        Index("call_by_address", "unit_id", "step", unique=True),
+        Index("call_by_key", "key", sqlite_where=text("status = 'answered'")),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    unit_id: int
+    step: str
+    wave: int
+    turn: int | None = None
+    speaker: str | None = None
+    model: str
+    key: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    prompt: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    status: str
+    """answered or failed"""
+    text: str = Field(default="", sa_type=Text)
+    truth: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    source: str = "live"
+    attempts: int = 1
+    error: str | None = None
+    order_id: str | None = None
+    at: float
+
+
+class PromptRow(SQLModel, table=True):
+    """Each distinct system prompt once, so that published talks stay readable."""
+
+    __tablename__ = "prompt"
+
+    hash: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
+    text: str = Field(sa_type=Text)
+
+
+class LineRow(SQLModel, table=True):
+    """A message that is a part of a reply: spans of it, so the text is stored once."""
+
+    __tablename__ = "line"
+
+    unit_id: int = Field(primary_key=True)
+    step: str = Field(primary_key=True)
+    position: int = Field(primary_key=True)
+    turn: int
+    speaker: str
+    start: int
+    length: int
+    thought_start: int | None = None
+    thought_length: int | None = None
+
+
+class OrderRow(SQLModel, table=True):
+    """A provider batch, written before the provider is asked for it."""
+
+    __tablename__ = "provider_batch"
+    __table_args__ = (Index("provider_batch_by_batch", "batch_number", "state"),)
+
+    id: str = Field(primary_key=True)
+    batch_number: int
+    provider: str
+    remote_id: str | None = None
+    state: str = "intended"
+    """intended, created, collected, cancelled, refused or lost"""
+    remote_state: str | None = None
+    calls: str = Field(sa_type=Text)
+    """the addresses of its calls as JSON: [[sequence number, step], …]"""
+    count: int
+    wave: int
+    content_hash: str
+    reservation_usd: float = 0.0
+    created_at: float
+    finished_at: float | None = None
+    polled_at: float | None = None
+    detail: str | None = None
+
+
+class SurplusRow(SQLModel, table=True):
+    """An answer that came after its call had been answered another way: paid for, recorded, not used."""
+
+    __tablename__ = "surplus"
+
+    id: int | None = Field(default=None, primary_key=True)
+    batch_number: int
+    order_id: str
+    unit_id: int
+    step: str
+    text: str = Field(sa_type=Text)
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    at: float
+
+
+class OutcomeRow(SQLModel, table=True):
+    """What one side of a conversation of the secret game came to."""
+
+    __tablename__ = "outcome"
+
+    unit_id: int = Field(primary_key=True)
+    side: int = Field(primary_key=True)
+    """0: the one who opened"""
+    mode: str
+    game: int
+    agent: str
+    opponent: str
+    revealed: bool
+    obtained: bool
+    detector: str | None = None
+    turn: int | None = None
+    start: int | None = None
+    end: int | None = None
+    score: float | None = None
+
+
+class GenomeRow(SQLModel, table=True):
+    __tablename__ = "genome"
+
+    batch_number: int = Field(primary_key=True)
+    generation: int = Field(primary_key=True)
+    genome_id: str = Field(primary_key=True)
+    parents: str = "[]"
+    operator: str
+    prompt: str = Field(sa_type=Text)
+    fitness: float | None = None
+    accuracy: float | None = None
+    missing: float | None = None
+    details: str | None = None
+
+
+class TrainingRow(SQLModel, table=True):
+    __tablename__ = "training_update"
+
+    batch_number: int = Field(primary_key=True)
+    update_number: int = Field(primary_key=True)
+    env_steps: int
+    mean_reward: float | None = None
+    success_rate: float | None = None
+    details: str | None = None
+
+
+class LogRow(SQLModel, table=True):
+    __tablename__ = "log_line"
+    __table_args__ = (Index("log_by_batch", "batch_number", "id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    batch_number: int
+    at: float
+    level: str
+    message: str
+
+
+class FindingRow(SQLModel, table=True):
+    """What a study worked out at its end, as JSON by name: resume, exports and screens need not redo it."""
+
+    __tablename__ = "finding"
+
+    batch_number: int = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    content: str = Field(sa_type=Text)
+
+
+class ControlRow(SQLModel, table=True):
+    """Words to a running batch: stop, pause, continue, limits."""
+
+    __tablename__ = "control"
+    __table_args__ = (Index("control_by_batch", "batch_number", "taken_at"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    batch_number: int
+    at: float
+    command: str
+    arguments: str = "{}"
+    taken_at: float | None = None
+
+
+class LibraryEntity(SQLModel, table=True):
+    __tablename__ = "library_entity"
+
+    id: str = Field(primary_key=True)
+    name: str
+    type: str | None = None
+    description: str = ""
+    attributes: str = "{}"
+    created_at: float
+
+
+class LibraryType(SQLModel, table=True):
+    __tablename__ = "library_type"
+
+    name: str = Field(primary_key=True)
+    definition: str = Field(sa_type=Text)
+    created_at: float
+
+
+class LibraryAgent(SQLModel, table=True):
+    __tablename__ = "library_agent"
+
+    id: str = Field(primary_key=True)
+    name: str
+    definition: str = Field(sa_type=Text)
+    created_at: float

@@ -1,0 +1,147 @@
+"""One writer for each process: rows are queued, and whole groups of them are committed at once.
+
+The queue drains without a timer: while one group is being written the next one grows. `committed()` waits until
+everything put so far is on disk. Inserts are compiled once from the SQLModel tables.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import aiosqlite
+
+from storage.errors import FileError
+from storage.file import BUSY_SECONDS, explain
+
+if TYPE_CHECKING:
+    from sqlmodel import SQLModel
+
+CHECKPOINT_ROWS = 20_000
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    sql: str
+    rank: int
+    """within a group lower ranks run first: a row is inserted before it is updated"""
+
+
+@cache
+def insert_into(table: "type[SQLModel]", *columns: str, conflict: str = "") -> Statement:
+    """An INSERT for these columns of a SQLModel table; `conflict` is OR IGNORE or OR REPLACE."""
+    from sqlalchemy import insert
+    from sqlalchemy.dialects import sqlite
+
+    statement = insert(table).values(dict.fromkeys(columns))
+    if conflict:
+        statement = statement.prefix_with(conflict)
+    compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"), column_keys=list(columns))
+    if list(compiled.positiontup or ()) != list(columns):
+        raise ValueError(f"columns of {table.__name__} must be given in the table's order")
+    return Statement(str(compiled), rank=0)
+
+
+@dataclass(slots=True)
+class _Group:
+    rows: dict[Statement, list[Row]] = field(default_factory=dict)
+    size: int = 0
+    durable: bool = False
+    waiters: list[asyncio.Future[None]] = field(default_factory=list)
+
+
+class Writer:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.before_commit: list[Callable[[], None]] = []
+        """called before a group is taken, to put the counters that belong to it"""
+        self.on_failure: Callable[[FileError], None] = lambda error: None
+        self._group = _Group()
+        self._wake = asyncio.Event()
+        self._failure: FileError | None = None
+        self._since_checkpoint = 0
+
+    async def open(self) -> None:
+        self._connection = await aiosqlite.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = NORMAL",
+            "wal_autocheckpoint = 0",
+            "cache_size = -65536",
+        ):
+            await self._connection.execute(f"PRAGMA {pragma}")
+        self._task = asyncio.create_task(self._drain(), name="writer")
+
+    async def close(self) -> None:
+        """Writes what is queued, then lets go of the file."""
+        try:
+            await self.committed()
+        finally:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            await self._connection.close()
+
+    def put(self, statement: Statement, row: Row) -> None:
+        self._group.rows.setdefault(statement, []).append(row)
+        self._group.size += 1
+        self._wake.set()
+
+    def committed(self, *, durable: bool = False) -> asyncio.Future[None]:
+        """Done once all that was put before is committed; durable: also through a loss of power."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._failure:
+            waiter.set_exception(self._failure)
+            return waiter
+        self._group.durable |= durable
+        self._group.waiters.append(waiter)
+        self._wake.set()
+        return waiter
+
+    async def _drain(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            for put_counters in self.before_commit:
+                put_counters()
+            group, self._group = self._group, _Group()
+            try:
+                await self._write(group)
+            except sqlite3.Error as error:
+                self._fail(FileError(explain(self.path, error)), group)
+                return
+            for waiter in group.waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def _fail(self, failure: FileError, group: _Group) -> None:
+        """Nothing can be written any more: whoever waits, now or later, is told."""
+        self._failure = failure
+        for waiter in group.waiters + self._group.waiters:
+            if not waiter.done():
+                waiter.set_exception(failure)
+        self.on_failure(failure)
+
+    async def _write(self, group: _Group) -> None:
+        run = self._connection.execute_fetchall
+        if group.durable:
+            await run("PRAGMA synchronous = FULL")
+        await run("BEGIN IMMEDIATE")
+        try:
+            for statement in sorted(group.rows, key=lambda statement: statement.rank):
+                await self._connection.executemany(statement.sql, group.rows[statement])
+            await run("COMMIT")
+        except sqlite3.Error:
+            if self._connection.in_transaction:
+                await run("ROLLBACK")
+            raise
+        if group.durable:
+            await run("PRAGMA synchronous = NORMAL")
+        self._since_checkpoint += group.size
+        if self._since_checkpoint > CHECKPOINT_ROWS:
+            self._since_checkpoint = 0
+            await run("PRAGMA wal_checkpoint(PASSIVE)")
