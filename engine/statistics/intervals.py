@@ -1,0 +1,47 @@
+"""Intervals, all at 95 %: Wilson's for shares, the bootstrap's for means. scipy loads at the first call."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+Interval = tuple[float, float]
+
+LEVEL = 0.95
+RESAMPLES = 2000
+
+
+@lru_cache(maxsize=65536)
+def share_interval(successes: int, trials: int) -> Interval:
+    """Wilson's interval of a share; with nothing tried, anything is possible."""
+    if trials == 0:
+        return 0.0, 1.0
+    from scipy.stats import binomtest
+
+    interval = binomtest(successes, trials).proportion_ci(confidence_level=LEVEL, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def mean_interval(values: Iterable[float], seed: int = 0) -> Interval | None:
+    """The bootstrap's interval of a mean (percentiles of seeded resamples); None without values."""
+    return mean_interval_of_counts(Counter(values), seed)
+
+
+def mean_interval_of_counts(counts: Mapping[float, int], seed: int = 0) -> Interval | None:
+    """The same from how often each value occurs.
+
+    Scores take few distinct values, and resampling n of them is one multinomial draw of their counts: the
+    same distribution as drawing value by value, at a cost that does not grow with n.
+    """
+    if not counts:
+        return None
+    if len(counts) == 1:
+        (value,) = counts
+        return float(value), float(value)
+    import numpy
+
+    values = numpy.array(sorted(counts), dtype=float)
+    times = numpy.array([counts[value] for value in sorted(counts)], dtype=float)
+    total = int(times.sum())
+    draws = numpy.random.default_rng(seed).multinomial(total, times / total, size=RESAMPLES)
+    low, high = numpy.quantile(draws @ values / total, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
