@@ -1,6 +1,7 @@
 """One provider account of a run: the provider, what limits it, and its prices, each resolved once."""
 
 from functools import cached_property
+from typing import Any
 
 from engine.call import Call
 from engine.config import ProviderSettings
@@ -13,9 +14,9 @@ class Account:
     def __init__(self, provider: Provider, settings: ProviderSettings) -> None:
         self.provider = provider
         self.settings = settings
-        self.limiter = Limiter(
-            settings.max_concurrent, settings.requests_per_minute, settings.tokens_per_minute
-        )
+        self.limiter = Limiter(settings.max_concurrent, settings.requests_per_minute, settings.tokens_per_minute)
+        self.in_flight: dict[tuple[int, str], int] = {}
+        """calls at the provider right now, by address, with their wave"""
         self._tags: dict[str, PriceTag | None] = {}
 
     @cached_property
@@ -34,6 +35,12 @@ class Account:
     def expected_tokens(self, call: Call) -> int:
         """What a call takes of a tokens-per-minute limit; not worked out where there is none."""
         return expected_input(call) + call.max_tokens if self.limiter.tokens.per_minute else 0
+
+    def change(self, name: str, value: Any) -> None:
+        """One limit, changed while running."""
+        self.settings = self.settings.model_copy(update={name: value})
+        if name in ("max_concurrent", "requests_per_minute", "tokens_per_minute"):
+            self.limiter.change(**{name: value})
 
     def learn(self, limits: RateLimits) -> None:
         """Lets the provider's own headers set the pace where the config sets none."""

@@ -45,6 +45,11 @@ class Budget:
         self.spent += cost
         self._pump()
 
+    def change(self, cap: float) -> None:
+        """Another cap while running."""
+        self.cap = cap
+        self._pump()
+
     def nothing_in_flight(self) -> bool:
         return self.reserved <= 1e-12
 

@@ -9,16 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, model_validat
 
 from engine.presets import resolve_model
 
-ServiceName = Literal[
-    "auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"
-]
+ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
 KindName = Literal["secret_game", "simulation", "evolution", "mutation"]
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", strict=True, use_attribute_docstrings=True, validate_default=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, validate_default=True)
 
 
 class Batch(Section):
@@ -145,11 +141,7 @@ class Config(Section):
     def limits_for(self, provider: str) -> ProviderSettings:
         """What rules the calls of one provider: its own keys where written, else those of [service]."""
         own: ProviderSettings = getattr(self.providers, provider)
-        common = {
-            name: getattr(self.service, name)
-            for name in Limits.model_fields
-            if name not in own.model_fields_set
-        }
+        common = {name: getattr(self.service, name) for name in Limits.model_fields if name not in own.model_fields_set}
         return own.model_copy(update=common)
 
     def as_written(self) -> dict[str, Any]:

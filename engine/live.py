@@ -22,9 +22,7 @@ class LiveCall:
 
     __slots__ = ("account", "attempts", "call", "on_retry", "seconds", "seed")
 
-    def __init__(
-        self, account: Account, call: Call, seed: int, on_retry: Callable[[ProviderError], None]
-    ) -> None:
+    def __init__(self, account: Account, call: Call, seed: int, on_retry: Callable[[ProviderError], None]) -> None:
         self.account = account
         self.call = call
         self.seed = seed
@@ -46,6 +44,7 @@ class LiveCall:
         if not limiter.try_enter(tokens):
             await limiter.enter(tokens)
         self.attempts += 1
+        account.in_flight[self.address] = self.call.wave
         started = time.monotonic()
         try:
             answer = await account.provider.complete(self.call, self.seed, self.attempts)
@@ -57,6 +56,7 @@ class LiveCall:
             raise
         finally:
             self.seconds = time.monotonic() - started
+            del account.in_flight[self.address]
             limiter.leave()
         limiter.succeeded()
         if tokens:

@@ -81,9 +81,7 @@ class OrderDesk:
         """Called when no strand can go on by itself: everything gathered leaves, as far as the budget reaches."""
         gathered, self._gathered = self._gathered, defaultdict(list)
         if not gathered and not self._orders and not self._tasks and not self._tide.finished:
-            self._tide.fail(
-                RunError("The study waits for something that nobody will bring: this is a bug in it.")
-            )
+            self._tide.fail(RunError("The study waits for something that nobody will bring: this is a bug in it."))
         for provider, pendings in gathered.items():
             pendings.sort(key=lambda pending: pending.call.wave)
             account = self._tide.accounts[provider]
@@ -99,21 +97,15 @@ class OrderDesk:
     def _order_affordable(self, account: Account, api: BatchApi, pendings: "list[Pending]") -> None:
         budget = self._tide.budget
         if budget.cap:
-            amounts = [
-                pending.reserved or account.worst_cost(pending.call, batch=True) for pending in pendings
-            ]
-            count = budget.affordable(
-                [0.0 if p.reserved else a for p, a in zip(pendings, amounts, strict=True)]
-            )
+            amounts = [pending.reserved or account.worst_cost(pending.call, batch=True) for pending in pendings]
+            count = budget.affordable([0.0 if p.reserved else a for p, a in zip(pendings, amounts, strict=True)])
             for pending, amount in zip(pendings[:count], amounts, strict=False):
                 pending.reserved = amount
             self._gathered[account.name].extend(pendings[count:])
             if not count and budget.nothing_in_flight():
                 budget.on_exhausted()
             pendings = pendings[:count]
-        batch_size = min(
-            account.settings.batch_size, self._size_cap.get(account.name, account.settings.batch_size)
-        )
+        batch_size = min(account.settings.batch_size, self._size_cap.get(account.name, account.settings.batch_size))
         for part in split(pendings, batch_size, api.bounds):
             self._start(self._live_of(self._new_order(account, part), account, api))
 
@@ -235,9 +227,7 @@ class OrderDesk:
         assert order.results is not None
         waiting, order.waiting = order.waiting, {}
         remainder = [
-            pending
-            for address, pending in waiting.items()
-            if _is_open(order.results.get(order.addresses[address]))
+            pending for address, pending in waiting.items() if _is_open(order.results.get(order.addresses[address]))
         ]
         left = set(map(address_of, remainder))
         done = [pending for address, pending in waiting.items() if address not in left]
@@ -427,9 +417,7 @@ class OrderDesk:
                     )
                     self._dissolve(order, "lost", live=False)
                     return
-                self._tide.log(
-                    "info", f"Found the provider batch {order.remote_id} at {order.provider} again."
-                )
+                self._tide.log("info", f"Found the provider batch {order.remote_id} at {order.provider} again.")
                 self._book.created(order.slip.order_id, order.remote_id)
                 await self._tide.ledger.writer.committed(durable=True)
         try:
@@ -458,13 +446,9 @@ class OrderDesk:
             if api is not None and order.remote_id is not None:
                 try:
                     await api.cancel(order.remote_id)
-                    self._tide.log(
-                        "info", f"Cancelled the provider batch {order.remote_id}; what it finished is kept."
-                    )
+                    self._tide.log("info", f"Cancelled the provider batch {order.remote_id}; what it finished is kept.")
                 except ProviderError as error:
-                    self._tide.log(
-                        "warning", f"The provider batch {order.remote_id} could not be cancelled: {error}"
-                    )
+                    self._tide.log("warning", f"The provider batch {order.remote_id} could not be cancelled: {error}")
 
     async def _patiently(self, account: Account, look: Callable[[], Awaitable[T]]) -> T:
         """Looking costs nothing, so looks are repeated as long as their faults can heal."""

@@ -61,7 +61,9 @@ def priced(plan: Plan, config: Config) -> dict[str, Any]:
     for planned in plan.calls:
         provider, _, model_name = resolve_model(planned.model).partition(":")
         tag = providers[provider].price(model_name)
-        wave = waves.setdefault(planned.wave, {"index": planned.wave, "calls": 0, "input_tokens": 0, "output_tokens": 0})
+        wave = waves.setdefault(
+            planned.wave, {"index": planned.wave, "calls": 0, "input_tokens": 0, "output_tokens": 0}
+        )
         wave["calls"] += planned.calls
         wave["input_tokens"] += planned.calls * planned.input_tokens
         wave["output_tokens"] += planned.calls * planned.output_tokens

@@ -16,9 +16,7 @@ class PriceTag:
     batch_factor: float = 0.5
 
     def cost(self, input_tokens: int, output_tokens: int, *, batch: bool = False) -> float:
-        return (input_tokens * self.input + output_tokens * self.output) * (
-            self.batch_factor if batch else 1.0
-        )
+        return (input_tokens * self.input + output_tokens * self.output) * (self.batch_factor if batch else 1.0)
 
 
 FREE = PriceTag(0.0, 0.0)
@@ -43,7 +41,5 @@ def expected_input(call: Call) -> int:
 
 
 def worst_cost(call: Call, tag: PriceTag, *, batch: bool = False) -> float:
-    tokens = most_tokens(call.system) + sum(
-        most_tokens(message.text) + TOKENS_PER_MESSAGE for message in call.messages
-    )
+    tokens = most_tokens(call.system) + sum(most_tokens(message.text) + TOKENS_PER_MESSAGE for message in call.messages)
     return tag.cost(tokens, call.max_tokens, batch=batch)

@@ -28,7 +28,9 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
 def read_text(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path} is larger than {MOST_BYTES >> 20} MiB: this is no config or data file of a study.")
+            raise UsageError(
+                f"{path} is larger than {MOST_BYTES >> 20} MiB: this is no config or data file of a study."
+            )
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}. Check the path, or start from one in examples/.") from None
@@ -52,7 +54,9 @@ def apply_override(data: dict[str, Any], override: str) -> None:
     path, equals, text = override.partition("=")
     keys = [key.strip() for key in path.split(".")]
     if not equals or not all(keys):
-        raise UsageError(f"--set {override!r} does not read KEY=VALUE; write for example --set service.max_concurrent=50.")
+        raise UsageError(
+            f"--set {override!r} does not read KEY=VALUE; write for example --set service.max_concurrent=50."
+        )
     value = read_value(text.strip())
     section: Any = data
     for key in keys[:-1]:

@@ -107,9 +107,7 @@ class Unit:
 
     def take_address(self, step: str) -> None:
         if step in self._asked:
-            raise RunError(
-                f"Unit {self.number} asked twice under the address {step!r}: this is a bug in the study."
-            )
+            raise RunError(f"Unit {self.number} asked twice under the address {step!r}: this is a bug in the study.")
         self._asked.add(step)
 
     def recall(self, step: str) -> sqlite3.Row | None:
@@ -139,8 +137,9 @@ class Tide:
         self.finished = False
         """the study has come to its end"""
         self.resumed = False
-        self.live_calls: dict[tuple[int, str], int] = {}
-        """calls at a provider right now, with their wave"""
+        self.paused = False
+        self.reason: str | None = None
+        """why the study ended, where it has a stop rule of its own"""
         self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
         """what stops the whole run"""
         self._batched = SERVICES[config.service.name].batched
@@ -290,8 +289,7 @@ class Tide:
             await self.budget.reserve(amount)
             pending.reserved = amount
         address = (pending.unit.number, pending.call.step)
-        live = LiveCall(account, pending.call, pending.seed, lambda error: self._on_retry(pending, error))
-        self.live_calls[address] = pending.call.wave
+        live = LiveCall(account, pending.call, pending.seed, address, lambda error: self._on_retry(pending, error))
         try:
             answer = await live.answer()
         except ProviderError as error:
@@ -301,8 +299,6 @@ class Tide:
                 self.fail(RunError(str(error)))
                 await self._never
             raise await self.record_failure(pending, str(error), live.attempts) from None
-        finally:
-            del self.live_calls[address]
         if capped:
             self.budget.settle(pending.reserved, answer.cost_usd or 0.0)
         return await self.record(pending, answer, seconds=live.seconds, source="live", attempts=live.attempts)
@@ -332,9 +328,7 @@ class Tide:
         )
         self.ledger.enter(entry, pending.asked_at)
         await self.ledger.writer.committed()
-        self.emit(
-            CallAnswered(pending.unit.number, pending.call.step, pending.call.wave, source, answer.cost_usd)
-        )
+        self.emit(CallAnswered(pending.unit.number, pending.call.step, pending.call.wave, source, answer.cost_usd))
         return Reply(entry.text, entry.input_tokens, entry.output_tokens, entry.cost_usd, seconds, source)
 
     async def record_failure(
@@ -367,9 +361,7 @@ class Tide:
             row["source"],
         )
 
-    async def _from_cache(
-        self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row, asked_at: float
-    ) -> Reply:
+    async def _from_cache(self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row, asked_at: float) -> Reply:
         pending = Pending(unit, call, key, 0, asked_at, None)  # type: ignore[arg-type]
         answer = Answer(row["text"], row["input_tokens"], row["output_tokens"], 0.0, row["truth"])
         return await self.record(pending, answer, seconds=0.0, source="cache")
@@ -392,8 +384,14 @@ class Tide:
 
     def _leave(self) -> None:
         self._leaving = None
-        if not self.strands.busy and not self.closing:
+        if not self.strands.busy and not self.closing and not self.paused:
             self.desk.leave()
+
+    def pause(self, paused: bool) -> None:
+        self.paused = paused
+        for account in self.accounts.values():
+            account.limiter.pause(paused)
+        self.consider_leaving()
 
 
 def _entry(pending: Pending, **outcome: Any) -> Entry:

@@ -17,15 +17,23 @@ from storage.file import reading, settle, writing
 from storage.tables import unit_id
 from storage.views import STALE_SECONDS
 
-BATCH_TABLES = ["progress", "wave", "provider_batch", "surplus", "genome", "training_update", "log_line", "finding", "control"]
+BATCH_TABLES = [
+    "progress",
+    "wave",
+    "provider_batch",
+    "surplus",
+    "genome",
+    "training_update",
+    "log_line",
+    "finding",
+    "control",
+]
 """tables with a batch_number"""
 UNIT_TABLES = ["call", "line", "outcome"]
 """tables with a unit_id"""
 
 
-def create_batch(
-    path: Path, *, kind: str, name: str, description: str, seed: int, config: str, version: str
-) -> str:
+def create_batch(path: Path, *, kind: str, name: str, description: str, seed: int, config: str, version: str) -> str:
     """A new pending batch; returns its id."""
     batch_id = secrets.token_hex(6)
     with writing(path) as connection:
@@ -52,14 +60,10 @@ def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
         rows = connection.execute("SELECT * FROM batch ORDER BY number DESC LIMIT 1").fetchall()
     else:
         pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-        rows = connection.execute(
-            "SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)
-        ).fetchall()
+        rows = connection.execute("SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
         rows = [row for row in rows if row["id"] == reference] or rows
     if not rows or not reference:
-        raise NotFound(
-            f"There is no batch {reference!r} in this file. `tidepool list` shows those there are."
-        )
+        raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` shows those there are.")
     if len(rows) > 1:
         ids = ", ".join(row["id"] for row in rows)
         raise NotFound(f"{reference!r} fits several batches ({ids}): give more of the id.")
@@ -68,9 +72,7 @@ def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
 
 
 def progress_of(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Row:
-    row: sqlite3.Row = connection.execute(
-        "SELECT * FROM progress WHERE batch_number = ?", (batch_number,)
-    ).fetchone()
+    row: sqlite3.Row = connection.execute("SELECT * FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
     return row
 
 
@@ -83,11 +85,12 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
     return bool(time.time() - progress["heartbeat_at"] <= STALE_SECONDS)
 
 
-def begin(path: Path, batch_id: str) -> None:
+def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
     with writing(path) as connection:
         connection.execute(
-            "UPDATE batch SET status = 'in_progress', reason = NULL, paused = 0, host = ?, finished_at = NULL WHERE id = ?",
-            (locks.host_name(), batch_id),
+            "UPDATE batch SET status = 'in_progress', reason = NULL, paused = 0, host = ?, finished_at = NULL, "
+            "simulated = ? WHERE id = ?",
+            (locks.host_name(), simulated, batch_id),
         )
         connection.execute(
             "UPDATE progress SET heartbeat_at = ?, replayed = 0 "
@@ -137,9 +140,7 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         "coalesce(sum(status = 'answered' AND source <> 'cache'), 0) FROM call WHERE unit_id BETWEEN ? AND ?",
         bounds,
     ).fetchone()
-    surplus = connection.execute(
-        "SELECT count(*) FROM surplus WHERE batch_number = ?", (batch_number,)
-    ).fetchone()[0]
+    surplus = connection.execute("SELECT count(*) FROM surplus WHERE batch_number = ?", (batch_number,)).fetchone()[0]
     units = connection.execute(
         "SELECT coalesce(sum(status = 'completed'), 0), coalesce(sum(status = 'failed'), 0) FROM unit "
         "WHERE batch_number = ? AND sequence_number > 0",
@@ -150,9 +151,7 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         "units_failed = ? WHERE batch_number = ?",
         (*tuple(totals)[:3], totals[3] + surplus, *units, batch_number),
     )
-    connection.execute(
-        "UPDATE wave SET calls = 0, failed = 0, cached = 0 WHERE batch_number = ?", (batch_number,)
-    )
+    connection.execute("UPDATE wave SET calls = 0, failed = 0, cached = 0 WHERE batch_number = ?", (batch_number,))
     for row in connection.execute(
         "SELECT wave, count(*) AS calls, sum(status = 'failed') AS failed, sum(source = 'cache') AS cached "
         "FROM call WHERE unit_id BETWEEN ? AND ? GROUP BY wave",
@@ -193,9 +192,7 @@ def delete_batch(path: Path, reference: str) -> str:
     with reading(path) as connection:
         batch = find_batch(connection, reference)
         if is_running(path, batch, progress_of(connection, batch["number"])):
-            raise BatchLocked(
-                f"Batch {batch['id']} is running. Stop it first: `tidepool stop {batch['id']}`."
-            )
+            raise BatchLocked(f"Batch {batch['id']} is running. Stop it first: `tidepool stop {batch['id']}`.")
     number = batch["number"]
     with writing(path) as connection:
         bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
@@ -212,9 +209,17 @@ def delete_batch(path: Path, reference: str) -> str:
     return str(batch["id"])
 
 
-def commands_for(
-    connection: sqlite3.Connection, batch_number: int
-) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def reserved_by_orders(connection: sqlite3.Connection, batch_number: int) -> float:
+    """What open provider batches may still cost: their reservation outlives the process that made it."""
+    row = connection.execute(
+        "SELECT coalesce(sum(reservation_usd), 0.0) FROM provider_batch "
+        "WHERE batch_number = ? AND state IN ('intended', 'created')",
+        (batch_number,),
+    ).fetchone()
+    return float(row[0])
+
+
+def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """The words left for a batch and not taken yet."""
     for row in connection.execute(
         "SELECT id, command, arguments FROM control WHERE batch_number = ? AND taken_at IS NULL ORDER BY id",

@@ -91,9 +91,7 @@ def _create(path: Path, version: int) -> None:
 
 def _refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise FileError(
-            f"{path} is a SQLite file, but not Tidepool's. It was left as it is; name another with --db."
-        )
+        raise FileError(f"{path} is a SQLite file, but not Tidepool's. It was left as it is; name another with --db.")
     if (version := migrations.version_of(connection)) > newest:
         raise FileError(
             f"{path} was written by a newer Tidepool (file version {version}, this one knows {newest}). "

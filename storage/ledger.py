@@ -109,7 +109,28 @@ _END_UNIT = Statement(
     rank=1,
 )
 _SEAL = Statement("UPDATE unit SET sealed = 1 WHERE id = ?", rank=1)
-_CALL_COLUMNS = ["unit_id", "step", "wave", "turn", "speaker", "model", "key", "prompt", "status", "text", "truth", "input_tokens", "output_tokens", "cost_usd", "seconds", "source", "attempts", "error", "order_id", "at"]
+_CALL_COLUMNS = [
+    "unit_id",
+    "step",
+    "wave",
+    "turn",
+    "speaker",
+    "model",
+    "key",
+    "prompt",
+    "status",
+    "text",
+    "truth",
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+    "seconds",
+    "source",
+    "attempts",
+    "error",
+    "order_id",
+    "at",
+]
 
 
 class Ledger:
@@ -266,7 +287,19 @@ class Ledger:
         participants: Sequence[str] = (),
         details: str | None = None,
     ) -> None:
-        columns = ["id", "batch_number", "sequence_number", "game", "round", "interaction_type", "participants", "status", "sealed", "started_at", "details"]
+        columns = [
+            "id",
+            "batch_number",
+            "sequence_number",
+            "game",
+            "round",
+            "interaction_type",
+            "participants",
+            "status",
+            "sealed",
+            "started_at",
+            "details",
+        ]
         self.writer.put(
             insert_into(UnitRow, *columns, conflict="OR IGNORE"),
             (
@@ -286,9 +319,7 @@ class Ledger:
 
     def end_unit(self, sequence_number: int, error: str | None, details: str | None = None) -> None:
         status = "failed" if error else "completed"
-        self.writer.put(
-            _END_UNIT, (status, error, time.time(), details, unit_id(self.batch_number, sequence_number))
-        )
+        self.writer.put(_END_UNIT, (status, error, time.time(), details, unit_id(self.batch_number, sequence_number)))
         if error:
             self._delta.units_failed += 1
         else:
@@ -337,9 +368,7 @@ class Ledger:
         columns = [column.name for column in table.__table__.columns if column.name in values]
         if len(columns) != len(values):
             raise TypeError(f"{table.__tablename__} has no column {sorted(set(values) - set(columns))}")
-        self.writer.put(
-            insert_into(table, *columns, conflict=conflict), tuple(values[column] for column in columns)
-        )
+        self.writer.put(insert_into(table, *columns, conflict=conflict), tuple(values[column] for column in columns))
 
     # -- counters ----------------------------------------------------------------------------------------
 

@@ -69,7 +69,9 @@ def _acquired(where: Path, batch_id: str) -> FileLock:
 
 def _refuse_second_host(path: Path, batch_id: str) -> None:
     """OS locks do not cross a network share: there the heartbeat tells, watched rather than compared by clocks."""
-    query = "SELECT b.host, b.status, p.heartbeat FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?"
+    query = (
+        "SELECT b.host, b.status, p.heartbeat FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?"
+    )
     with reading(path) as connection:
         before = connection.execute(query, (batch_id,)).fetchone()
         if before is None or before["status"] != "in_progress" or before["host"] in (None, host_name()):

@@ -26,7 +26,6 @@ def version_of(connection: sqlite3.Connection) -> int:
 def create(connection: sqlite3.Connection, version: int) -> None:
     from sqlalchemy.dialects import sqlite
     from sqlalchemy.schema import CreateIndex, CreateTable
-
     from sqlmodel import SQLModel
 
     import storage.tables  # noqa: F401  (registers the tables)

@@ -13,9 +13,7 @@ Address = tuple[int, str]
 
 _CREATED = Statement("UPDATE provider_batch SET state = 'created', remote_id = ? WHERE id = ?", rank=1)
 _POLLED = Statement("UPDATE provider_batch SET remote_state = ?, polled_at = ? WHERE id = ?", rank=1)
-_CLOSED = Statement(
-    "UPDATE provider_batch SET state = ?, finished_at = ?, reservation_usd = 0 WHERE id = ?", rank=2
-)
+_CLOSED = Statement("UPDATE provider_batch SET state = ?, finished_at = ?, reservation_usd = 0 WHERE id = ?", rank=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +35,19 @@ class OrderBook:
         self._ledger = ledger
 
     def intend(self, order: StoredOrder) -> None:
-        columns = (
-            ["id", "batch_number", "provider", "state", "calls", "count", "wave", "content_hash", "reservation_usd", "created_at"]
-        )
-        calls = json.dumps(
-            [[number, step, name] for (number, step), name in order.addresses], separators=(",", ":")
-        )
+        columns = [
+            "id",
+            "batch_number",
+            "provider",
+            "state",
+            "calls",
+            "count",
+            "wave",
+            "content_hash",
+            "reservation_usd",
+            "created_at",
+        ]
+        calls = json.dumps([[number, step, name] for (number, step), name in order.addresses], separators=(",", ":"))
         self._ledger.writer.put(
             insert_into(OrderRow, *columns, conflict="OR REPLACE"),
             (
@@ -77,7 +82,17 @@ class OrderBook:
         output_tokens: int,
         cost_usd: float | None,
     ) -> None:
-        columns = ["batch_number", "order_id", "unit_id", "step", "text", "input_tokens", "output_tokens", "cost_usd", "at"]
+        columns = [
+            "batch_number",
+            "order_id",
+            "unit_id",
+            "step",
+            "text",
+            "input_tokens",
+            "output_tokens",
+            "cost_usd",
+            "at",
+        ]
         unit = unit_id(self._ledger.batch_number, address[0])
         values = (
             self._ledger.batch_number,

@@ -133,6 +133,9 @@ class Provider(Protocol):
     """seconds before the first retry of a healing fault"""
     batches: BatchApi | None
 
+    def serve(self, batch_id: str) -> None:
+        """Tells which batch the calls belong to, before the first of them."""
+
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         """One live call, within its timeout. Raises ProviderError."""
 

@@ -45,6 +45,9 @@ class SimulatedProvider:
         self._recent: deque[float] = deque()
         self._faulty = settings.error_rate > 0 or settings.fatal_rate > 0
 
+    def serve(self, batch_id: str) -> None:
+        self.seller = Seller(batch_id)
+
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         if self.settings.enforced_per_minute:
             self._enforce()

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 Span = tuple[int, int]
 
 _PUNCTUATION = tuple(zip("’‘“”—–‑…•\u00a0", "''\"\"---.* ", strict=True))
-_INVISIBLE = re.compile(
-    "[\u0300-\u036f\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]+"
-)
+_INVISIBLE = re.compile("[\u0300-\u036f\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]+")
 _JOINED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -45,10 +43,7 @@ class Folded:
         return cls(text, fold(text))
 
     def original(self, span: Span) -> Span:
-        if (
-            len(self.text) == len(self.plain)
-            and fold(self.text[: span[1]])[span[0] :] == self.plain[slice(*span)]
-        ):
+        if len(self.text) == len(self.plain) and fold(self.text[: span[1]])[span[0] :] == self.plain[slice(*span)]:
             return span
 
         def place(position: int) -> int:

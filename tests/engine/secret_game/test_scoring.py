@@ -141,6 +141,4 @@ def test_relabelling_the_agents_changes_nothing_but_the_labels(mode: str, game: 
     before = game_points(mode, played(*game), SECRETS, targeted_secret="granite")
     after = game_points(mode, played(*renamed), secrets, targeted_secret="granite")
     assert before == after
-    assert Counter(totals(played(*game), before).values()) == Counter(
-        totals(played(*renamed), after).values()
-    )
+    assert Counter(totals(played(*game), before).values()) == Counter(totals(played(*renamed), after).values())

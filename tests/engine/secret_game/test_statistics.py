@@ -22,9 +22,7 @@ def rows(*talks: Talk, mode: str = "standard") -> list[OutcomeRow]:
         number = next(numbers)
         for opener, side in zip((True, False), sides(*talk), strict=True):
             score = standard_points(side.revealed, side.obtained)
-            found.append(
-                OutcomeRow(number, mode, 1, *astuple(side)[:2], opener, *astuple(side)[2:], None, 0, score)
-            )
+            found.append(OutcomeRow(number, mode, 1, *astuple(side)[:2], opener, *astuple(side)[2:], None, 0, score))
     return found
 
 
@@ -76,11 +74,7 @@ def test_a_pair_is_counted_whoever_opened():
 def test_a_talk_with_oneself_counts_both_its_sides():
     found = basic_statistics(rows(("Ada", "Ada", True, False)))
     assert found["agents"]["Ada"]["interactions"] == 2
-    assert (
-        found["agents"]["Ada"]["times_revealed_secret"]
-        == found["agents"]["Ada"]["times_obtained_secret"]
-        == 1
-    )
+    assert found["agents"]["Ada"]["times_revealed_secret"] == found["agents"]["Ada"]["times_obtained_secret"] == 1
     assert found["overall"]["total_interactions"] == 1
     assert list(found["pairs"]["Ada & Ada"]["sides"]) == ["Ada"]
 
@@ -140,7 +134,4 @@ def test_every_share_lies_in_its_interval(played: list[Talk]):
     for agent in basic_statistics(rows(*played))["agents"].values():
         for name in ("times_revealed_secret", "times_obtained_secret", "optimal_strategy"):
             low, high = agent[f"{name}_ci95"]
-            assert (
-                0 <= low <= agent[f"{name}_percentage"] + 1e-9
-                and agent[f"{name}_percentage"] <= high + 1e-9 <= 101
-            )
+            assert 0 <= low <= agent[f"{name}_percentage"] + 1e-9 and agent[f"{name}_percentage"] <= high + 1e-9 <= 101

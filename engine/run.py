@@ -1,0 +1,312 @@
+"""A batch's life: made, begun, played, ended; or stopped, and taken up again."""
+
+import asyncio
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from engine.accounts import Account
+from engine.budget import Budget
+from engine.config import Config
+from engine.errors import NotFound, RunError, TidepoolError, UsageError
+from engine.events import BatchEnded, BatchStarted, Listener
+from engine.kinds import Kind, load_kind
+from engine.providers.catalogue import open_provider
+from engine.providers.provider import ProviderError
+from engine.reading import apply_override, config_from, thaw
+from engine.steering import Steering, Stop
+from engine.summary import summarise
+from engine.tide import Tide
+from storage import batches, locks
+from storage.file import connect, prepare, reading, settle, writing
+from storage.ledger import Ledger
+from storage.writer import Writer
+
+DRAIN_SECONDS = 10.0
+
+
+async def run_batch(
+    study: Config,
+    database: str | Path = "tidepool.db",
+    *,
+    on_event: Listener | None = None,
+    steering: Steering | None = None,
+) -> dict[str, Any]:
+    """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
+    path = Path(database)
+    kind = load_kind(study.batch.kind)
+    config = kind.freeze(study, Path.cwd())
+    async with _Accounts(kind, config) as accounts:
+        prepare(path)
+        batch_id = batches.create_batch(
+            path,
+            kind=config.batch.kind,
+            name=config.batch.name,
+            description=config.batch.description,
+            seed=config.batch.seed,
+            config=_frozen(config),
+            version=program_version(),
+        )
+        accounts.name_batch(batch_id)
+        return await _run(path, batch_id, config, accounts, on_event, steering or Steering(), resumed=False)
+
+
+async def resume_batch(
+    reference: str,
+    database: str | Path = "tidepool.db",
+    *,
+    overrides: Iterable[str] = (),
+    on_event: Listener | None = None,
+    steering: Steering | None = None,
+) -> dict[str, Any]:
+    """Goes on with a batch that stopped, and retries failed units; buys nothing twice."""
+    path = Path(database)
+    with reading(path) as connection:
+        batch = batches.find_batch(connection, reference)
+    config = _with_overrides(thaw(batch["config"]), overrides)
+    if batch["status"] == "completed":
+        raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
+    kind = load_kind(config.batch.kind)
+    async with _Accounts(kind, config) as accounts:
+        accounts.name_batch(batch["id"])
+        return await _run(path, batch["id"], config, accounts, on_event, steering or Steering(), resumed=True)
+
+
+def program_version() -> str:
+    try:
+        return version("tidepool-lab")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _frozen(config: Config) -> str:
+    import json
+
+    return json.dumps(config.as_written(), ensure_ascii=False)
+
+
+def _with_overrides(config: Config, overrides: Iterable[str]) -> Config:
+    """`--set` on resume: what is asked is frozen, only how it is asked may change."""
+    data = config.as_written()
+    for override in overrides:
+        if not override.startswith(("service.", "providers.")):
+            raise UsageError(
+                f"--set {override}: with --resume only service.* and providers.* may change, the study may not."
+            )
+        apply_override(data, override)
+    return config_from(data, source="--set")
+
+
+class _Accounts:
+    """The provider accounts of a run, checked before anything is spent and closed at the end."""
+
+    def __init__(self, kind: Kind, config: Config) -> None:
+        self._config = config
+        self._models = sorted(kind.models(config))
+        self.by_provider: dict[str, Account] = {}
+
+    async def __aenter__(self) -> "_Accounts":
+        for name in sorted({model.partition(":")[0] for model in self._models}):
+            provider = open_provider(name, self._config, "check")
+            self.by_provider[name] = Account(provider, self._config.limits_for(name))
+            try:
+                await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
+            except ProviderError as error:
+                raise UsageError(str(error)) from error
+        self._refuse_blind_budget()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        for account in self.by_provider.values():
+            await account.provider.close()
+
+    def name_batch(self, batch_id: str) -> None:
+        for account in self.by_provider.values():
+            account.provider.serve(batch_id)
+
+    @property
+    def simulated(self) -> bool:
+        return any(account.provider.simulated for account in self.by_provider.values())
+
+    def _refuse_blind_budget(self) -> None:
+        if not self._config.service.budget_usd:
+            return
+        for model in self._models:
+            if self.by_provider[model.partition(":")[0]].price(self._name(model)) is None:
+                raise UsageError(
+                    f"service.budget_usd is set, but the price of {model} is not known, so the budget could not be "
+                    "kept. Remove the budget, or choose a model whose price `tidepool models` shows."
+                )
+
+    @staticmethod
+    def _name(model: str) -> str:
+        return model.partition(":")[2]
+
+
+async def _run(
+    path: Path,
+    batch_id: str,
+    config: Config,
+    accounts: _Accounts,
+    on_event: Listener | None,
+    steering: Steering,
+    *,
+    resumed: bool,
+) -> dict[str, Any]:
+    with locks.holding(path, batch_id), _calm_garbage_collector():
+        if resumed:
+            batches.reopen_failures(path, batch_id)
+        batches.begin(path, batch_id, simulated=accounts.simulated)
+        writer = Writer(path)
+        await writer.open()
+        reader = connect(path)
+        try:
+            session = _Session(path, batch_id, config, accounts, writer, reader, steering, on_event)
+            stop = await session.play(resumed)
+        finally:
+            with suppress(TidepoolError):
+                await writer.close()
+            reader.close()
+        status, reason = _verdict(path, batch_id, stop, session.tide.reason)
+        batches.end(path, batch_id, status=status, reason=reason)
+        if on_event:
+            on_event(BatchEnded(status, reason))
+    settle(path)
+    if stop is not None and stop.fault is not None:
+        raise stop.fault
+    return summarise(path, batch_id)
+
+
+class _Session:
+    """One process's turn at a batch."""
+
+    def __init__(
+        self,
+        path: Path,
+        batch_id: str,
+        config: Config,
+        accounts: _Accounts,
+        writer: Writer,
+        reader: Any,
+        steering: Steering,
+        on_event: Listener | None,
+    ) -> None:
+        batch = batches.find_batch(reader, batch_id)
+        progress = batches.progress_of(reader, batch["number"])
+        reserved = batches.reserved_by_orders(reader, batch["number"])
+        self.config = config
+        self.ledger = Ledger(writer, reader, batch["number"])
+        self.ledger.open_cache(config.batch.seed, config.batch.kind)
+        budget = Budget(config.service.budget_usd, spent=progress["cost_usd"], reserved=reserved)
+        self.tide = Tide(config, batch_id, self.ledger, accounts.by_provider, budget)
+        self.tide.listener = on_event
+        self.steering = steering
+        self._earlier_seconds = progress["seconds"]
+        budget.on_exhausted = lambda: steering.stop(Stop("budget"))
+        writer.on_failure = self.tide.fail
+
+    async def play(self, resumed: bool) -> Stop | None:
+        """The study to its end (None), or to what stopped it."""
+        tide = self.tide
+        tide.emit(BatchStarted(tide.batch_id, self.config.batch.kind, self.config.batch.name, resumed))
+        tide.log("info", "Resumed." if resumed else "Started.")
+        if resumed:
+            tide.take_up()
+            tide.desk.take_up()
+        watch = asyncio.create_task(self.steering.watch(tide, self._earlier_seconds))
+        main = tide.strands.spawn(load_kind(self.config.batch.kind).play(tide), self._ended)
+        stopped = asyncio.ensure_future(self.steering.stopped())
+        try:
+            await asyncio.wait({main, stopped, tide.fault}, return_when=asyncio.FIRST_COMPLETED)
+            return await self._close(main, stopped)
+        except asyncio.CancelledError:
+            await self._halt(cancel_orders=False)
+            self.steering.stop(Stop("cancelled"))
+            batches_end = Stop("cancelled")
+            return batches_end
+        finally:
+            watch.cancel()
+            stopped.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            self.steering.beat(tide, self._earlier_seconds)
+
+    def _ended(self, main: "asyncio.Task[None]") -> None:
+        self.tide.finished = True
+
+    async def _close(self, main: "asyncio.Task[None]", stopped: "asyncio.Future[Stop]") -> Stop | None:
+        if self.tide.fault.done():
+            await self._halt(cancel_orders=False)
+            return Stop("fault", fault=self.tide.fault.result())
+        if main.done():
+            if error := main.exception():
+                fault = error if isinstance(error, TidepoolError) else RunError(f"{type(error).__name__}: {error}")
+                fault.__cause__ = error if fault is not error else fault.__cause__
+                await self._halt(cancel_orders=False)
+                return Stop("fault", fault=fault)
+            return None
+        stop = stopped.result()
+        self.tide.log("info", f"Stopping: {stop.reason}.")
+        await self._drain()
+        await self._halt(cancel_orders=stop.cancel_orders)
+        return stop
+
+    async def _drain(self) -> None:
+        """No new calls; those at a provider may finish, for a while."""
+        self.tide.closing = True
+        limiters = [account.limiter for account in self.tide.accounts.values()]
+        for limiter in limiters:
+            limiter.pause(True)
+        deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
+        while any(limiter.in_flight for limiter in limiters) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+        with suppress(TidepoolError):
+            await self.ledger.writer.committed()
+
+    async def _halt(self, *, cancel_orders: bool) -> None:
+        self.tide.closing = True
+        await self.tide.desk.stop(cancel=cancel_orders)
+        await self.tide.strands.cancel()
+
+
+def _verdict(path: Path, batch_id: str, stop: Stop | None, reason: str | None) -> tuple[str, str | None]:
+    with reading(path) as connection:
+        progress = batches.progress_of(connection, batches.find_batch(connection, batch_id)["number"])
+    if stop is not None:
+        if stop.fault is not None:
+            return ("interrupted" if progress["calls"] else "failed"), str(stop.fault)
+        return "interrupted", stop.reason
+    if not progress["units_failed"]:
+        return "completed", reason
+    return ("partial" if progress["units_completed"] else "failed"), reason
+
+
+@contextmanager
+def _calm_garbage_collector() -> Iterator[None]:
+    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def mark_interrupted(path: Path) -> None:
+    """Batches whose process died are written down as interrupted."""
+    with reading(path) as connection:
+        dead = [
+            row["id"]
+            for row in connection.execute("SELECT * FROM batch WHERE status = 'in_progress'").fetchall()
+            if not batches.is_running(path, row, batches.progress_of(connection, row["number"]))
+        ]
+    with writing(path) as connection:
+        for batch_id in dead:
+            connection.execute(
+                "UPDATE batch SET status = 'interrupted', reason = 'its process died' WHERE id = ?", (batch_id,)
+            )

@@ -1,0 +1,87 @@
+"""The section [secret_game], and the same study built in code."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from engine.config import Agent, Batch, Config, Providers, Section, Service
+from engine.presets import resolve_model
+
+Mode = Literal["standard", "retained", "diversity", "targeted"]
+Detector = Literal["exact", "spelled", "encoded", "fuzzy", "judge"]
+
+DEFAULT_INTERACTIONS = 100
+
+
+class Scoring(Section):
+    """Points; which of them count depends on the mode."""
+
+    none: float = 0
+    both: float = 1
+    only_obtained: float = 3
+    only_revealed: float = 0
+    per_secret: float = 1
+    per_unique: float = 2
+    target: float = 5
+
+
+class SecretGameSettings(Section):
+    mode: Mode = "standard"
+    """standard | retained | diversity | targeted"""
+    games: int = Field(default=1, ge=1)
+    """independent games of `rounds` rounds each …"""
+    rounds: int = Field(default=1, ge=1)
+    num_interactions: int | None = Field(default=None, ge=1)
+    """… or this many conversations in all, exactly: the last round may be cut short"""
+    messages_per_interaction: int = Field(default=5, ge=1, le=1000)
+    """messages in all, the agents alternating; so also the number of waves of a round"""
+    pairing: Literal["round_robin", "random", "ordered"] = "round_robin"
+    """round_robin | random | ordered (every ordered pair, self included: model comparison)"""
+    targeted_secret: str | None = None
+    """mode targeted"""
+    announce_target: bool = False
+    """tell the agents which secret is the target"""
+    detection: list[Detector] = Field(default_factory=lambda: ["exact", "spelled", "encoded", "fuzzy"])
+    """exact, spelled, encoded, fuzzy; plus judge"""
+    fuzzy_threshold: float = Field(default=90, ge=0, le=100)
+    judge: str = "openai:gpt-4o-mini"
+    """the model of the detector `judge`"""
+    scoring: Scoring = Field(default_factory=Scoring)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if "judge" in self.detection:
+            resolve_model(self.judge)
+        if self.mode == "targeted" and not self.targeted_secret:
+            raise ValueError("mode targeted needs targeted_secret")
+        return self
+
+    def stated_interactions(self) -> int | None:
+        """The exact number of conversations, unless games and rounds were given instead."""
+        if self.num_interactions is None and not {"games", "rounds"} & self.model_fields_set:
+            return DEFAULT_INTERACTIONS
+        return self.num_interactions
+
+
+class SecretGame(Config):
+    """A secret game built in code: `SecretGame(agents=[…], num_interactions=20, service=Service(name="live"))`."""
+
+    def __init__(
+        self,
+        *,
+        agents: list[Agent],
+        name: str = "secret_game",
+        description: str = "",
+        seed: int = 42,
+        metadata: dict[str, Any] | None = None,
+        service: Service | None = None,
+        providers: Providers | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            batch=Batch(kind="secret_game", name=name, description=description, seed=seed, metadata=metadata or {}),
+            service=service or Service(),
+            providers=providers or Providers(),
+            agents=agents,
+            settings=SecretGameSettings(**settings),
+        )

@@ -1,0 +1,128 @@
+"""How a running batch is steered: by signals in its own process, by control rows from anywhere else.
+
+The same task writes the heartbeat, which is all that a watcher in another process sees of calls in flight.
+"""
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import TidepoolError
+from storage.batches import commands_for
+from storage.locks import HEARTBEAT_SECONDS
+from storage.writer import Statement
+
+if TYPE_CHECKING:
+    from engine.tide import Tide
+
+LOOK_SECONDS = 0.25
+MOST_SHOWN = 2_000
+"""calls in flight that a heartbeat names"""
+
+_BEAT = Statement(
+    "UPDATE progress SET heartbeat = heartbeat + 1, heartbeat_at = ?, seconds = ?, "
+    "peak_concurrency = max(peak_concurrency, ?), in_flight = ?, limits = ? WHERE batch_number = ?",
+    rank=1,
+)
+_TAKEN = Statement("UPDATE control SET taken_at = ? WHERE id = ?", rank=1)
+_PAUSED = Statement("UPDATE batch SET paused = ? WHERE number = ?", rank=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    reason: str
+    """budget, signal SIGINT, stopped, …"""
+    cancel_orders: bool = False
+    fault: TidepoolError | None = None
+
+
+class Steering:
+    """What the caller holds to stop a run; `on_stop` is what becomes of its provider batches."""
+
+    def __init__(self, on_stop: str = "leave") -> None:
+        self.on_stop = on_stop
+        self._asked: Stop | None = None
+        self._event = asyncio.Event()
+
+    def stop(self, stop: Stop) -> None:
+        if self._asked is None:
+            self._asked = stop
+            self._event.set()
+
+    def stop_for(self, reason: str) -> None:
+        self.stop(Stop(reason, cancel_orders=self.on_stop == "cancel"))
+
+    async def stopped(self) -> Stop:
+        await self._event.wait()
+        assert self._asked is not None
+        return self._asked
+
+    async def watch(self, tide: "Tide", earlier_seconds: float) -> None:
+        """Beats, and takes the words left in the file, until cancelled."""
+        self._started = time.monotonic()
+        last_beat = 0.0
+        while True:
+            if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:
+                last_beat = time.monotonic()
+                self.beat(tide, earlier_seconds)
+            for number, command, arguments in commands_for(tide.ledger.reader, tide.ledger.batch_number):
+                tide.ledger.writer.put(_TAKEN, (time.time(), number))
+                self._obey(tide, command, arguments)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def beat(self, tide: "Tide", earlier_seconds: float) -> None:
+        shown = [
+            [number, wave]
+            for account in tide.accounts.values()
+            for (number, _), wave in list(account.in_flight.items())[:MOST_SHOWN]
+        ]
+        limits = {
+            name: {
+                "allowed": int(account.limiter.allowed),
+                "in_flight": account.limiter.in_flight,
+                "max_concurrent": account.limiter.ceiling,
+                "requests_per_minute": account.limiter.requests.per_minute,
+                "tokens_per_minute": account.limiter.tokens.per_minute,
+            }
+            for name, account in tide.accounts.items()
+        }
+        tide.ledger.writer.put(
+            _BEAT,
+            (
+                time.time(),
+                earlier_seconds + time.monotonic() - self._started,
+                sum(account.limiter.peak for account in tide.accounts.values()),
+                json.dumps(shown, separators=(",", ":")),
+                json.dumps({"providers": limits, "budget_usd": tide.budget.cap, "reserved_usd": tide.budget.reserved}),
+                tide.ledger.batch_number,
+            ),
+        )
+
+    def _obey(self, tide: "Tide", command: str, arguments: dict[str, Any]) -> None:
+        match command:
+            case "stop":
+                on_stop = arguments.get("on_stop", self.on_stop)
+                self.stop(Stop("stopped", cancel_orders=on_stop == "cancel"))
+            case "pause" | "continue":
+                tide.pause(command == "pause")
+                tide.ledger.writer.put(_PAUSED, (command == "pause", tide.ledger.batch_number))
+                tide.log("info", "Paused." if command == "pause" else "Continued.")
+            case "limits":
+                change_limits(tide, arguments)
+            case _:
+                tide.log("warning", f"The word {command!r} was not understood.")
+
+
+def change_limits(tide: "Tide", changes: dict[str, Any]) -> None:
+    """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's."""
+    for key, value in changes.items():
+        *where, name = key.split(".")
+        names = [where[1]] if where[:1] == ["providers"] else list(tide.accounts)
+        if name == "budget_usd":
+            tide.budget.change(value)
+        for provider in names:
+            if account := tide.accounts.get(provider):
+                account.change(name, value)
+        tide.log("info", f"Limit changed: {key} = {value}.")
