@@ -20,10 +20,18 @@ LONGEST_WAIT = 60.0
 class LiveCall:
     """One call's way through an account; `attempts` and `seconds` are read afterwards."""
 
-    __slots__ = ("account", "attempts", "call", "on_retry", "seconds", "seed")
+    __slots__ = ("account", "address", "attempts", "call", "on_retry", "seconds", "seed")
 
-    def __init__(self, account: Account, call: Call, seed: int, on_retry: Callable[[ProviderError], None]) -> None:
+    def __init__(
+        self,
+        account: Account,
+        call: Call,
+        seed: int,
+        address: tuple[int, str],
+        on_retry: Callable[[ProviderError], None],
+    ) -> None:
         self.account = account
+        self.address = address
         self.call = call
         self.seed = seed
         self.on_retry = on_retry

@@ -28,6 +28,9 @@ class Order:
     attempt: int = 1
     remote_id: str | None = None
     reserved: float = 0.0
+    """what it may cost in all, as its row says"""
+    held: float = 0.0
+    """reserved before a restart: given back when the order closes, since no story holds it"""
     waiting: "dict[Address, Pending]" = field(default_factory=dict)
     """the parked stories by what they wait for; after a restart they come one by one"""
     results: dict[str, OrderResult] | None = None

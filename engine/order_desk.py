@@ -287,6 +287,8 @@ class OrderDesk:
         self._orders.discard(order)
         for address in order.addresses:
             self._by_address.pop(address, None)
+        self._tide.budget.settle(order.held, 0.0)
+        order.held = 0.0
         self._book.closed(order.slip.order_id, state)
         self._changed(order, state)
 
@@ -396,7 +398,7 @@ class OrderDesk:
             names = frozenset(name for _, name in stored.addresses)
             slip = OrderSlip(stored.order_id, stored.content_hash, len(names), stored.created_at, names)
             order = Order(slip, stored.provider, open_calls, stored.wave, remote_id=stored.remote_id)
-            order.reserved = stored.reservation_usd
+            order.reserved = order.held = stored.reservation_usd
             self._adopt(order)
             self._start(self._take_up_one(order))
 

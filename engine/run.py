@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -75,6 +76,12 @@ async def resume_batch(
         return await _run(path, batch["id"], config, accounts, on_event, steering or Steering(), resumed=True)
 
 
+def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> Config:
+    with reading(Path(database)) as connection:
+        batch = batches.find_batch(connection, reference)
+    return _with_overrides(thaw(batch["config"]), overrides)
+
+
 def program_version() -> str:
     try:
         return version("tidepool-lab")
@@ -83,8 +90,6 @@ def program_version() -> str:
 
 
 def _frozen(config: Config) -> str:
-    import json
-
     return json.dumps(config.as_written(), ensure_ascii=False)
 
 
@@ -177,6 +182,8 @@ async def _run(
     settle(path)
     if stop is not None and stop.fault is not None:
         raise stop.fault
+    if stop is not None and stop.reason == "cancelled":
+        raise asyncio.CancelledError
     return summarise(path, batch_id)
 
 
@@ -220,13 +227,12 @@ class _Session:
         main = tide.strands.spawn(load_kind(self.config.batch.kind).play(tide), self._ended)
         stopped = asyncio.ensure_future(self.steering.stopped())
         try:
-            await asyncio.wait({main, stopped, tide.fault}, return_when=asyncio.FIRST_COMPLETED)
+            ends: list[asyncio.Future[Any]] = [main, stopped, tide.fault]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             return await self._close(main, stopped)
         except asyncio.CancelledError:
             await self._halt(cancel_orders=False)
-            self.steering.stop(Stop("cancelled"))
-            batches_end = Stop("cancelled")
-            return batches_end
+            return Stop("cancelled")
         finally:
             watch.cancel()
             stopped.cancel()
@@ -260,7 +266,7 @@ class _Session:
         for limiter in limiters:
             limiter.pause(True)
         deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
-        while any(limiter.in_flight for limiter in limiters) and asyncio.get_running_loop().time() < deadline:
+        while any(limiter.in_flight for limiter in limiters) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         with suppress(TidepoolError):
             await self.ledger.writer.committed()

@@ -45,6 +45,7 @@ class Steering:
         self.on_stop = on_stop
         self._asked: Stop | None = None
         self._event = asyncio.Event()
+        self._started = time.monotonic()
 
     def stop(self, stop: Stop) -> None:
         if self._asked is None:
@@ -61,7 +62,6 @@ class Steering:
 
     async def watch(self, tide: "Tide", earlier_seconds: float) -> None:
         """Beats, and takes the words left in the file, until cancelled."""
-        self._started = time.monotonic()
         last_beat = 0.0
         while True:
             if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:

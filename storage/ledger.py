@@ -241,7 +241,7 @@ class Ledger:
             delta.cached += 1
         else:
             delta.bought += 1
-            delta.call_seconds += entry.seconds
+            delta.call_seconds += entry.seconds if entry.source == "live" else 0.0
             delta.input_tokens += entry.input_tokens
             delta.output_tokens += entry.output_tokens
         if entry.cost_usd is None:

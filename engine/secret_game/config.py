@@ -41,7 +41,7 @@ class SecretGameSettings(Section):
     """mode targeted"""
     announce_target: bool = False
     """tell the agents which secret is the target"""
-    detection: list[Detector] = Field(default_factory=lambda: ["exact", "spelled", "encoded", "fuzzy"])
+    detection: list[Detector] = ["exact", "spelled", "encoded", "fuzzy"]
     """exact, spelled, encoded, fuzzy; plus judge"""
     fuzzy_threshold: float = Field(default=90, ge=0, le=100)
     judge: str = "openai:gpt-4o-mini"

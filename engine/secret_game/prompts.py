@@ -189,9 +189,7 @@ def _digest(memory: tuple[EarlierTalk, ...]) -> Iterator[str]:
 
 
 def _one_line(text: str, joint: str = " ") -> str:
-    return (
-        text if text.isprintable() else joint.join(line.strip() for line in text.splitlines() if line.strip())
-    )
+    return text if text.isprintable() else joint.join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _line_after(text: str, marker: str, start: int, stop: int | None = None) -> tuple[str, int]:

@@ -5,7 +5,6 @@ from one hash of its seed: seeding a `random.Random` would cost more than all th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple, TypeVar
@@ -15,6 +14,7 @@ from engine.providers.simulated import phrases
 from engine.providers.simulated.listening import Heard, hear
 from engine.providers.simulated.personas import WAYS, Traits, traits_of
 from engine.providers.simulated.reveals import Forms, forms_of, truth
+from engine.providers.simulated.spoken import Spoken
 from engine.providers.simulated.tones import TONES, Tone
 from engine.secret_game.prompts import PromptFacts, is_opening_line, read_prompt
 
@@ -26,13 +26,6 @@ _DENIED = truth("none", "denied")
 _NAMED_IN_DENIAL = truth("plain", "denial")
 _SLIPPED = truth("plain", "slip")
 _SILENCE = Heard(gave=False, word="", asked=False, offered=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    text: str
-    truth: str | None
-    """JSON: the way the secret was given away, with a detail; None for an agent that knows of no secret"""
 
 
 class Dice:

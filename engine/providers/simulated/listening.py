@@ -23,9 +23,7 @@ _GIVING = (
     "my secret:",
     "first letters of",
 )
-_NOT_GIVEN = re.compile(
-    r"\s*,?\s*(?:not|safe|mine|staying|still|going|nobody|no|none|worth|only|yours|too|for)\b"
-)
+_NOT_GIVEN = re.compile(r"\s*,?\s*(?:not|safe|mine|staying|still|going|nobody|no|none|worth|only|yours|too|for)\b")
 _ASKING = ("your word", "your secret", "yours", "your code", "tell me", "give me", "you hold", "what is it")
 _OFFERING = ("trade", "exchange", "swap", "deal", "if you tell", "you go first", "word for word")
 _TOKEN = re.compile(r"[\s\"“'‘]*([\w-]{2,30})[\"”'’]?[.,!]")

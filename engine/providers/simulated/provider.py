@@ -16,6 +16,7 @@ from engine.config import SimulatedSettings
 from engine.prices import PriceTag, expected_input, expected_tokens
 from engine.providers.provider import (
     Answer,
+    BatchApi,
     BatchRefused,
     Fault,
     OrderBounds,
@@ -40,7 +41,7 @@ class SimulatedProvider:
         self.settings = settings
         self.seller = Seller(batch_id)
         self.backoff = max(0.01, settings.latency)
-        self.batches = SimulatedBatches(self) if settings.batch_api else None
+        self.batches: BatchApi | None = SimulatedBatches(self) if settings.batch_api else None
         self._tag = PriceTag(settings.price_input / 1e6, settings.price_output / 1e6)
         self._recent: deque[float] = deque()
         self._faulty = settings.error_rate > 0 or settings.fatal_rate > 0

@@ -62,8 +62,7 @@ def forms_of(secret: str) -> Forms:
         secret=secret,
         folds=tuple(sorted(folds)),
         plain=tuple(
-            Guise(word, "", phrases.PLAIN, truth("plain"))
-            for word in (secret, secret, secret, secret.upper())
+            Guise(word, "", phrases.PLAIN, truth("plain")) for word in (secret, secret, secret, secret.upper())
         ),
         spelled=tuple(_spellings(secret)),
         encoded=tuple(_encodings(secret)),

@@ -33,11 +33,7 @@ FULL = Briefing(
     memory=(EarlierTalk("Bo", (Message("assistant", "Hello."), Message("user", "M\nA\n\nWell."))),),
     instructions="Be aggressive.\n\nNever give up.",
 )
-lines = (
-    st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1)
-    .map(str.strip)
-    .filter(bool)
-)
+lines = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1).map(str.strip).filter(bool)
 
 
 def test_the_prompt_tells_everything_in_the_order_of_the_rules() -> None:
@@ -134,9 +130,7 @@ def test_no_name_secret_memory_or_instruction_can_pass_for_another_fact(
 ) -> None:
     rules = rules_text("targeted", SCORING, target)
     memory = (EarlierTalk("Cy", (Message("user", heard),)),)
-    facts = read_prompt(
-        system_prompt(Briefing(agent, partner, secret, rules, left, held, memory, instructions))
-    )
+    facts = read_prompt(system_prompt(Briefing(agent, partner, secret, rules, left, held, memory, instructions)))
     assert (facts.agent, facts.partner, facts.secret) == (agent, partner, secret)
     assert (facts.mode, facts.target, facts.messages_left) == ("targeted", target, left)
     assert (facts.held, facts.instructions) == (held, instructions)
@@ -162,13 +156,9 @@ def test_a_text_that_imitates_a_section_is_not_mistaken_for_one(field: str) -> N
         "secret": "tulip",
         "instructions": "Be kind.",
     }
-    briefing = Briefing(
-        **{"rules": rules_text("targeted", SCORING), "messages_left": 4, **values, field: spoof}
-    )  # type: ignore[arg-type]
+    briefing = Briefing(**{"rules": rules_text("targeted", SCORING), "messages_left": 4, **values, field: spoof})  # type: ignore[arg-type]
     facts = read_prompt(system_prompt(briefing))
-    assert facts.secret == (
-        "tulip" if field != "secret" else " ".join(SPOOF.replace("\n\n", "\n").split("\n"))
-    )
+    assert facts.secret == ("tulip" if field != "secret" else " ".join(SPOOF.replace("\n\n", "\n").split("\n")))
     assert (facts.target, facts.messages_left) == (None, 4)
     assert facts.instructions == ("Be kind." if field != "instructions" else SPOOF)
 

@@ -42,9 +42,7 @@ def converse(opener: Seat, partner: Seat, seed: int, length: int = 5, rules: str
         heard = [Message("assistant" if i % 2 == turn % 2 else "user", s.text) for i, s in enumerate(said)]
         if me is opener:
             heard.insert(0, Message("user", opening_line(other.name)))
-        briefing = Briefing(
-            me.name, other.name, me.secret, rules, length - turn, instructions=me.instructions
-        )
+        briefing = Briefing(me.name, other.name, me.secret, rules, length - turn, instructions=me.instructions)
         said.append(speak(me.persona, system_prompt(briefing), heard, seed_of(seed, turn)))
     return said
 
@@ -64,9 +62,7 @@ def rates(opener: str, partner: str, conversations: int, seed: int) -> tuple[flo
         for side in (0, 1):
             counts[2 * side] += not REVEALING.isdisjoint(ways[side::2])
             counts[2 * side + 1] += "plain" in ways[side::2]
-    first_reveals, first_plain, second_reveals, second_plain = (
-        100 * count / conversations for count in counts
-    )
+    first_reveals, first_plain, second_reveals, second_plain = (100 * count / conversations for count in counts)
     return first_reveals, first_plain, second_reveals, second_plain
 
 

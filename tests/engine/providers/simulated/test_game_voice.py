@@ -110,9 +110,7 @@ def test_a_secret_the_partner_guessed_is_not_repeated_by_accident() -> None:
 def test_a_word_is_told_only_once() -> None:
     for _, _, said in talks(800):
         for own in (said[::2], said[1::2]):
-            assert (
-                sum(way(spoken) in REVEALING and "denial" not in (spoken.truth or "") for spoken in own) <= 1
-            )
+            assert sum(way(spoken) in REVEALING and "denial" not in (spoken.truth or "") for spoken in own) <= 1
 
 
 @pytest.mark.parametrize(

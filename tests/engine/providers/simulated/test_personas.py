@@ -40,9 +40,7 @@ def test_a_pairing_reveals_as_often_as_the_docs_say(row: list[str]) -> None:
 
 
 def test_the_docs_tell_in_which_ways_each_persona_gives_its_secret_away() -> None:
-    documented = {
-        row[0]: tuple(percent(cell) for cell in row[2:]) for row in rows_under("| persona | manner |")
-    }
+    documented = {row[0]: tuple(percent(cell) for cell in row[2:]) for row in rows_under("| persona | manner |")}
     assert documented == {name: traits.ways for name, traits in PERSONAS.items()}
 
 

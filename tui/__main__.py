@@ -1,0 +1,5 @@
+import sys
+
+from tui.main import main
+
+sys.exit(main())

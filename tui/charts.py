@@ -1,0 +1,80 @@
+"""Terminal plots by plotext, as strings. Figures are built one at a time: plotext keeps a single one."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+Series = Mapping[str, Sequence[float]]
+
+
+def _clean(text: str, width: int = 20) -> str:
+    """Foreign text as a label: printable and short."""
+    kept = "".join(character if character.isprintable() else " " for character in text)
+    return kept if len(kept) <= width else kept[: width - 1] + "…"
+
+
+def _built(width: int, height: int, colour: bool | None) -> str:
+    import plotext as plt
+
+    plt.plotsize(width, height)
+    plt.theme("clear")
+    text = str(plt.build())
+    show_colour = "NO_COLOR" not in os.environ if colour is None else colour
+    return text if show_colour else _ANSI.sub("", text)
+
+
+def bars(
+    title: str, labels: Sequence[str], series: Series, width: int = 76, height: int = 14, colour: bool | None = None
+) -> str:
+    """Grouped vertical bars: one group for each label."""
+    import plotext as plt
+
+    plt.clear_figure()
+    names = [_clean(name) for name in labels]
+    plt.multiple_bar(names, [list(values) for values in series.values()], labels=list(series), width=0.6)
+    plt.title(title)
+    return _built(width, height, colour)
+
+
+def lines(
+    title: str,
+    xs: Sequence[float],
+    series: Series,
+    width: int = 76,
+    height: int = 16,
+    xlabel: str = "",
+    ylabel: str = "",
+    colour: bool | None = None,
+) -> str:
+    import plotext as plt
+
+    plt.clear_figure()
+    for name, values in series.items():
+        plt.plot(list(xs)[: len(values)], list(values), label=_clean(name), marker="braille")
+    plt.title(title)
+    plt.xlabel(xlabel)
+    plt.ylabel(ylabel)
+    return _built(width, height, colour)
+
+
+def scatter(
+    title: str,
+    points: Mapping[str, tuple[float, float]],
+    width: int = 76,
+    height: int = 18,
+    xlabel: str = "",
+    ylabel: str = "",
+    colour: bool | None = None,
+) -> str:
+    """One named point for each key."""
+    import plotext as plt
+
+    plt.clear_figure()
+    for name, (x, y) in points.items():
+        plt.scatter([x], [y], label=_clean(name), marker="●")
+    plt.title(title)
+    plt.xlabel(xlabel)
+    plt.ylabel(ylabel)
+    return _built(width, height, colour)

@@ -1,0 +1,125 @@
+"""`tidepool list`, `show`, `stats`, `log`: reading the file."""
+
+import argparse
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from engine.errors import NotFound
+from engine.summary import summarise
+from storage.batches import find_batch
+from storage.file import reading
+from storage.queries import Transcript, list_batches, log_lines, transcript
+from tui.report import console, money, print_head, print_statistics, print_summary, printable
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    if name != "list":
+        parser.add_argument("batch", metavar="BATCH")
+    if name == "show":
+        parser.add_argument("--conversation", type=int, metavar="N", help="the transcript of one conversation")
+
+
+def run(options: argparse.Namespace) -> int:
+    {"list": _list, "show": _show, "stats": _stats, "log": _log}[options.command](options)
+    return 0
+
+
+def _list(options: argparse.Namespace) -> None:
+    with reading(options.db) as connection:
+        batches = list_batches(options.db, connection)
+    if options.json:
+        print(json.dumps([asdict(batch) for batch in batches], ensure_ascii=False))
+        return
+    if not batches:
+        print("no batches yet: run one with `tidepool --run CONFIG.toml`")
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("id", "kind", "name", "status", "units", "failed", "cost", "started"):
+        table.add_column(name, justify="right" if name in ("units", "failed", "cost") else "left")
+    for batch in batches:
+        done = batch.units_completed + batch.units_failed
+        table.add_row(
+            batch.id,
+            batch.kind,
+            Text(printable(batch.name) + (" (simulated)" if batch.simulated else "")),
+            batch.status + (" (paused)" if batch.paused else ""),
+            f"{done:,}/{batch.units_total:,}",
+            f"{batch.units_failed:,}",
+            money(batch.cost_usd),
+            _moment(batch.created_at),
+        )
+    console().print(table)
+
+
+def _show(options: argparse.Namespace) -> None:
+    if options.conversation is not None:
+        _show_conversation(options)
+        return
+    summary = summarise(options.db, options.batch)
+    if options.json:
+        print(json.dumps(summary, ensure_ascii=False))
+    else:
+        print_summary(summary)
+
+
+def _show_conversation(options: argparse.Namespace) -> None:
+    with reading(options.db) as connection:
+        batch = find_batch(connection, options.batch)
+        found = transcript(connection, batch["number"], options.conversation)
+    if found is None:
+        raise NotFound(f"Batch {batch['id']} has no conversation {options.conversation} (yet).")
+    if options.json:
+        print(json.dumps(asdict(found), ensure_ascii=False))
+    else:
+        _print_transcript(found, simulated=bool(batch["simulated"]))
+
+
+def _print_transcript(talk: Transcript, *, simulated: bool) -> None:
+    out = console()
+    where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
+    label = " (simulated)" if simulated else ""
+    title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
+    out.print(Text(printable(title), style="bold"))
+    for message in talk.messages:
+        out.print()
+        out.print(Text(f"{message.turn}. {printable(message.speaker)}", style="bold"))
+        if message.thought:
+            out.print(Text(f"*{printable(message.thought)}*", style="italic"))
+        out.print(Text(printable(message.content)))
+    if talk.error:
+        out.print(Text(f"\nfailed: {printable(talk.error)}", style="red"))
+    for outcome in talk.outcomes:
+        verb = (
+            f"revealed (message {outcome['turn']}, {outcome['detector']})" if outcome["revealed"] else "kept the secret"
+        )
+        out.print(Text(f"{printable(str(outcome['agent']))} {verb}, score {outcome['score']}"))
+
+
+def _stats(options: argparse.Namespace) -> None:
+    summary = summarise(options.db, options.batch)
+    if options.json:
+        print(json.dumps(summary["statistics"], ensure_ascii=False))
+        return
+    out = console()
+    print_head(out, summary)
+    print_statistics(out, summary)
+
+
+def _log(options: argparse.Namespace) -> None:
+    with reading(options.db) as connection:
+        batch = find_batch(connection, options.batch)
+        lines: list[dict[str, Any]] = [dict(row) for row in log_lines(connection, batch["number"])]
+    if options.json:
+        print(json.dumps([{**line, "at": _moment(line["at"])} for line in lines], ensure_ascii=False))
+        return
+    for line in lines:
+        print(f"{_moment(line['at'])}  {line['level']:<8}{printable(line['message'])}")
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,128 @@
+"""The command `tidepool`. Only argparse is loaded here; each command loads what it needs when it runs."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+COMMANDS = {
+    "list": ("read", "the batches of the file"),
+    "show": ("read", "one batch: its summary, or a transcript with --conversation N"),
+    "stats": ("read", "the statistics of one batch"),
+    "log": ("read", "what happened while a batch ran"),
+    "stop": ("steer", "stops a running batch; it can be resumed"),
+    "pause": ("steer", "pauses a running batch"),
+    "continue": ("steer", "lets a paused batch go on"),
+    "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
+    "delete": ("delete", "removes a batch, after a question or with --yes"),
+    "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
+}
+"""name → (module in tui.commands, help)"""
+
+EPILOG = (
+    "BATCH is an id, a unique prefix of one, or `last`. Exit codes: 0 completed, 1 failed, 2 wrong usage or config, "
+    "3 partial, 4 stopped by its budget, 130/143 interrupted; the last three can be resumed."
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    try:
+        return _dispatch(arguments)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        from storage.errors import TidepoolError
+
+        if debug or not isinstance(error, TidepoolError):
+            if debug:
+                raise
+            print(
+                f"tidepool: something unexpected went wrong ({type(error).__name__}: {error}). "
+                "Run it again with --debug to see where, and please report it.",
+                file=sys.stderr,
+            )
+            return 1
+        print(f"tidepool: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    parser, chosen = _parser(arguments)
+    options = parser.parse_args(arguments)
+    options.db = Path(options.db)
+    if chosen is not None:
+        command = import_module(f"tui.commands.{COMMANDS[chosen][0]}")
+        return int(command.run(options))
+    if options.run or options.resume:
+        from tui.commands import run
+
+        return run.run(options)
+    for name in ("dry_run", "set", "json"):
+        if getattr(options, name):
+            parser.error(f"--{name.replace('_', '-')} goes with --run or --resume, or with a command")
+    from tui.app import open_app
+
+    return open_app(options.db)
+
+
+def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
+    parser = argparse.ArgumentParser(
+        prog="tidepool",
+        description="Runs large studies with language-model agents, shows them live, and keeps them in one SQLite file. "
+        "Without a command it opens the app.",
+        epilog=EPILOG,
+    )
+    _shared(parser, default=True)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--run", metavar="CONFIG.toml", help="run a study headless")
+    what.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")
+    parser.add_argument("--dry-run", action="store_true", help="check, plan and price; call no model, write nothing")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a config value, e.g. service.max_concurrent=50",
+    )
+    parser.add_argument(
+        "--on-stop", choices=("leave", "cancel"), default="leave", help="what becomes of provider batches when stopped"
+    )
+    chosen = next((word for word in arguments if word in COMMANDS), None)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for name, (module, text) in COMMANDS.items():
+        command = subparsers.add_parser(name, help=text, description=text)
+        if name == chosen:
+            _shared(command, default=False)
+            import_module(f"tui.commands.{module}").add_arguments(name, command)
+    return parser, _really(parser, arguments, chosen)
+
+
+def _really(parser: argparse.ArgumentParser, arguments: list[str], chosen: str | None) -> str | None:
+    """The word may have been the value of an option: let argparse decide."""
+    if chosen is None:
+        return None
+    known, _ = parser.parse_known_args(arguments)
+    return known.command if known.command in COMMANDS else None
+
+
+def _shared(parser: argparse.ArgumentParser, *, default: bool) -> None:
+    """Options that may stand before or after the command."""
+    missing = argparse.SUPPRESS
+    parser.add_argument(
+        "--db", metavar="FILE", default="tidepool.db" if default else missing, help="the study file (./tidepool.db)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", default=False if default else missing, help="one JSON object on stdout"
+    )
+    parser.add_argument("--debug", action="store_true", default=False if default else missing, help="show tracebacks")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
