@@ -1,11 +1,14 @@
 """A call and its reply: what crosses the border between stories, the engine and the providers."""
 
-import json
-from dataclasses import dataclass
-from hashlib import blake2b
+from functools import lru_cache
+from hashlib import sha256
 from typing import NamedTuple
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+@lru_cache(maxsize=20_000)
+def prompt_hash(text: str) -> bytes:
+    """Names a system prompt: many calls share one, so it is hashed, and stored, once."""
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 class Message(NamedTuple):
@@ -14,9 +17,8 @@ class Message(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One question to one model, with its address (unit, step) in the batch.
+class Call(NamedTuple):
+    """One question to one model, with its step in the unit that asks: together they are its address in the batch.
 
     A step is a domain name such as `t3` or `t3/judge`, never a counter: parallel calls arrive in any order.
     """
@@ -45,14 +47,15 @@ class Call:
 
     def key(self, seed: int) -> bytes:
         """What was asked, and which sample of it: proof on replay, index of the cache, id at a provider."""
-        content = _encode(
-            (self.operation, self.model, self.system, self.messages, self.temperature, self.max_tokens, seed)
-        )
-        return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        parts = [f"{self.operation} {self.model} {self.temperature} {self.max_tokens} {seed}"]
+        for message in self.messages:
+            parts += message
+        lengths = ",".join([str(len(part)) for part in parts])
+        content = "\x1f".join((lengths, *parts)).encode("utf-8", "surrogatepass")
+        return sha256(prompt_hash(self.system) + content).digest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     text: str
     input_tokens: int = 0
     output_tokens: int = 0

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from engine.accounts import Account
 from engine.budget import Budget
-from engine.call import Call, Reply
+from engine.call import Call, Reply, prompt_hash
 from engine.config import Config
 from engine.errors import CallFailed, ReplayMismatch, RunError, TidepoolError
 from engine.events import (
@@ -313,29 +313,55 @@ class Tide:
         attempts: int = 1,
         order_id: str | None = None,
     ) -> Reply:
-        entry = _entry(
-            pending,
-            status="answered",
-            text=answer.text.replace("\x00", ""),
-            truth=answer.truth,
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens,
-            cost_usd=answer.cost_usd,
-            seconds=seconds,
-            source=source,
-            attempts=attempts,
-            order_id=order_id,
+        call, text = pending.call, answer.text.replace("\x00", "")
+        entry = Entry(
+            pending.unit.number,
+            call.step,
+            call.wave,
+            call.turn,
+            call.speaker,
+            call.model,
+            pending.key,
+            call.system,
+            prompt_hash(call.system),
+            "answered",
+            text,
+            answer.truth,
+            answer.input_tokens,
+            answer.output_tokens,
+            answer.cost_usd,
+            seconds,
+            source,
+            attempts,
+            None,
+            order_id,
         )
         self.ledger.enter(entry, pending.asked_at)
         await self.ledger.writer.committed()
-        self.emit(CallAnswered(pending.unit.number, pending.call.step, pending.call.wave, source, answer.cost_usd))
-        return Reply(entry.text, entry.input_tokens, entry.output_tokens, entry.cost_usd, seconds, source)
+        if self.listener is not None:
+            self.emit(CallAnswered(pending.unit.number, call.step, call.wave, source, answer.cost_usd))
+        return Reply(text, answer.input_tokens, answer.output_tokens, answer.cost_usd, seconds, source)
 
     async def record_failure(
         self, pending: Pending, error: str, attempts: int, order_id: str | None = None
     ) -> CallFailed:
         """A final failure is a row of the ledger, and replays as one."""
-        entry = _entry(pending, status="failed", error=error, attempts=attempts, order_id=order_id)
+        call = pending.call
+        entry = Entry(
+            sequence_number=pending.unit.number,
+            step=call.step,
+            wave=call.wave,
+            turn=call.turn,
+            speaker=call.speaker,
+            model=call.model,
+            key=pending.key,
+            system=call.system,
+            prompt=prompt_hash(call.system),
+            status="failed",
+            attempts=attempts,
+            error=error,
+            order_id=order_id,
+        )
         self.ledger.enter(entry, pending.asked_at)
         await self.ledger.writer.committed()
         self.emit(CallLost(pending.unit.number, pending.call.step, pending.call.wave, error))
@@ -392,21 +418,6 @@ class Tide:
         for account in self.accounts.values():
             account.limiter.pause(paused)
         self.consider_leaving()
-
-
-def _entry(pending: Pending, **outcome: Any) -> Entry:
-    call = pending.call
-    return Entry(
-        sequence_number=pending.unit.number,
-        step=call.step,
-        wave=call.wave,
-        turn=call.turn,
-        speaker=call.speaker,
-        model=call.model,
-        key=pending.key,
-        system=call.system,
-        **outcome,
-    )
 
 
 def _unexpected(error: BaseException) -> RunError:

@@ -9,8 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from storage.tables import (
     CallRow,
@@ -27,8 +26,7 @@ from storage.tables import (
 from storage.writer import Statement, Writer, insert_into
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One call as the ledger keeps it."""
 
     sequence_number: int
@@ -39,6 +37,8 @@ class Entry:
     model: str
     key: bytes
     system: str
+    prompt: bytes
+    """hash of the system prompt"""
     status: str
     text: str = ""
     truth: str | None = None
@@ -141,7 +141,7 @@ class Ledger:
         self._delta = Counters()
         self._waves: dict[int, _Wave] = {}
         self._dirty_waves: set[int] = set()
-        self._prompts: dict[str, bytes] = {}
+        self._prompts: set[bytes] = set()
         self._insert_call = insert_into(CallRow, *_CALL_COLUMNS)
         self._has_cache = False
         self._load_waves()
@@ -199,7 +199,7 @@ class Ledger:
                 entry.speaker,
                 entry.model,
                 entry.key,
-                self._prompt(entry.system) if entry.system else None,
+                self._prompt(entry) if entry.system else None,
                 entry.status,
                 entry.text,
                 entry.truth,
@@ -265,15 +265,12 @@ class Ledger:
             wave.transports |= {entry.source}
         self._dirty_waves.add(entry.wave)
 
-    def _prompt(self, text: str) -> bytes:
-        digest = self._prompts.get(text)
-        if digest is None:
-            digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            self.writer.put(insert_into(PromptRow, "hash", "text", conflict="OR IGNORE"), (digest, text))
-            if len(self._prompts) > 50_000:
-                self._prompts.clear()
-            self._prompts[text] = digest
-        return digest
+    def _prompt(self, entry: Entry) -> bytes:
+        """Puts a system prompt the first time it is met."""
+        if entry.prompt not in self._prompts:
+            self._prompts.add(entry.prompt)
+            self.writer.put(insert_into(PromptRow, "hash", "text", conflict="OR IGNORE"), (entry.prompt, entry.system))
+        return entry.prompt
 
     # -- units -------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from engine.call import Call
 from engine.prices import PriceTag
@@ -48,8 +48,7 @@ class RateLimits:
     tokens_reset: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     text: str
     input_tokens: int = 0
     output_tokens: int = 0
