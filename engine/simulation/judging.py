@@ -1,0 +1,37 @@
+"""Reading a judge's verdict. What is no clear rating on the scale is missing, never guessed."""
+
+import re
+
+_NUMBER = r"(?P<rating>[-+−]?\d{1,6}(?:[.,]\d{1,6})?)(?![\d%])(?!\s*[-–—]\s*\d)"
+_LABELLED = re.compile(
+    rf"(?:rating|score|verdict|answer|note)\b[\"'*_]{{0,4}}\s*(?::|=|is)\s*[\"'*_]{{0,4}}\s*{_NUMBER}",
+    re.IGNORECASE,
+)
+_OUT_OF = re.compile(rf"(?<![\d.,]){_NUMBER}\s*(?:/|out of|of)\s*(?P<most>\d{{1,6}})(?!\d)", re.IGNORECASE)
+_RANGE = re.compile(
+    r"(?<![\d.,])[-+−]?\d{1,6}(?:[.,]\d+)?\s*(?:-|–|—|to|through|and)\s*[-+−]?\d{1,6}(?:[.,]\d+)?(?![\d.,]*\d)",
+    re.IGNORECASE,
+)
+_ANY = re.compile(rf"(?<![\w.,]){_NUMBER}(?!\w)")
+
+
+def read_rating(reply: str, scale: tuple[float, float]) -> float | None:
+    """The rating in a judge's reply: labelled, else 'N out of M', else the only number of the reply."""
+    labelled = {_value(found["rating"]) for found in _LABELLED.finditer(reply)}
+    if labelled:
+        return _single(labelled, scale)
+    out_of = {_value(f["rating"]) for f in _OUT_OF.finditer(reply) if _value(f["most"]) == scale[1]}
+    if out_of:
+        return _single(out_of, scale)
+    # 'On a scale of 1 to 5' names the scale, not the verdict.
+    return _single({_value(found["rating"]) for found in _ANY.finditer(_RANGE.sub(" ", reply))}, scale)
+
+
+def _single(values: set[float], scale: tuple[float, float]) -> float | None:
+    low, high = scale
+    value = values.pop() if len(values) == 1 else None
+    return value if value is not None and low <= value <= high else None
+
+
+def _value(number: str) -> float:
+    return float(number.replace("−", "-").replace(",", "."))
