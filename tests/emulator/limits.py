@@ -23,7 +23,7 @@ class SlidingMinute:
         """Seconds until this amount fits; 0 when it fits now. A limit of 0 is none."""
         if not limit:
             return 0.0
-        self._forget(now - minute)
+        self._forget(minute, now)
         excess = self._sum + min(amount, limit) - limit
         freed = 0.0
         for at, taken in self._taken:
@@ -38,12 +38,12 @@ class SlidingMinute:
         self._sum += amount
 
     def room(self, limit: int, minute: float, now: float) -> Room:
-        self._forget(now - minute)
+        self._forget(minute, now)
         reset = self._taken[-1][0] + minute - now if self._taken else 0.0
         return Room(limit, max(0, limit - self._sum), reset)
 
-    def _forget(self, before: float) -> None:
-        while self._taken and self._taken[0][0] <= before:
+    def _forget(self, minute: float, now: float) -> None:
+        while self._taken and self._taken[0][0] + minute <= now:
             self._sum -= self._taken.popleft()[1]
 
 

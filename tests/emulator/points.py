@@ -7,6 +7,7 @@ done; of an upload not even the body was read), `middle` (results only: half of 
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 
 class Dropped(Exception):
@@ -24,6 +25,7 @@ class _Stop:
 class Points:
     def __init__(self) -> None:
         self._stops: dict[str, _Stop] = {}
+        self._over = asyncio.Event()
 
     def arm(self, name: str, skip: int = 0) -> None:
         """The next request to come by, after `skip` others, stops here until it is released."""
@@ -41,6 +43,17 @@ class Points:
 
     def armed(self, name: str) -> bool:
         return name in self._stops
+
+    async def stand_still(self) -> NoReturn:
+        """No answer until the server itself ends."""
+        await self._over.wait()
+        raise Dropped("the server has ended")
+
+    def end(self) -> None:
+        """Drops all that stands still anywhere."""
+        self._over.set()
+        for name in list(self._stops):
+            self.release(name, "drop")
 
     async def come_by(self, name: str) -> None:
         stop = self._stops.get(name)

@@ -168,7 +168,7 @@ class Provider(ABC):
         if fault == "drop":
             return hang_up(request)
         if fault == "hang":
-            return await forever()
+            await self.points.stand_still()
         if fault == "garbage":
             return web.Response(
                 text="<html><body>Bad day at the proxy</body></html>", content_type="text/html"
@@ -184,7 +184,7 @@ class Provider(ABC):
     ) -> web.StreamResponse:
         """A fault after it was done: the client cannot know."""
         if fault == "lost-hang":
-            return await forever()
+            await self.points.stand_still()
         if fault == "lost-500":
             return self.refusal(500)
         if fault == "cut" and isinstance(response, web.Response):
@@ -197,12 +197,6 @@ def hang_up(request: web.Request) -> web.Response:
     if request.transport is not None:
         request.transport.close()
     return web.Response()
-
-
-async def forever() -> web.Response:
-    """No answer until the server itself ends."""
-    await asyncio.Event().wait()
-    raise AssertionError("nothing wakes this up")
 
 
 async def send_half(request: web.Request, response: web.Response) -> None:

@@ -79,7 +79,7 @@ class Emulator:
         for provider in self.providers.values():
             app.add_routes(provider.routes())
         app.add_routes(self._control.routes())
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
@@ -90,6 +90,7 @@ class Emulator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._runner is not None
+        self.points.end()
         await self._runner.cleanup()
         self.books.close()
 

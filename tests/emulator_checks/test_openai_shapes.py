@@ -76,7 +76,7 @@ async def test_embeddings_come_in_both_encodings(openai_client: AsyncOpenAI, enc
     strict = CreateEmbeddingResponse.model_validate(
         await raw(openai_client, "/embeddings", asked), strict=True
     )
-    typed = await openai_client.embeddings.create(**{**asked, "encoding_format": encoding})  # type: ignore[arg-type]
+    typed = await openai_client.embeddings.create(**{**asked, "encoding_format": encoding})
     if encoding == "float":
         assert typed.data[1].embedding == strict.data[1].embedding
     else:
@@ -166,6 +166,7 @@ async def test_a_cancelled_batch_keeps_what_it_finished_and_the_rest_is_free(
         ({}, input_file(1).replace(b"POST", b"GET"), "mismatched_endpoint"),
         ({}, b"", "empty_file"),
     ],
+    ids=["told", "tokens", "requests", "doubled", "model", "json", "endpoint", "empty"],
 )
 async def test_a_wrong_batch_is_created_and_then_fails(
     emulator: Emulator, openai_client: AsyncOpenAI, faults: dict[str, Any], content: bytes, code: str
@@ -182,7 +183,7 @@ async def test_a_wrong_batch_is_created_and_then_fails(
 async def test_enqueued_tokens_are_freed_when_a_batch_ends(
     emulator: Emulator, openai_client: AsyncOpenAI
 ) -> None:
-    emulator.set_faults("openai", enqueued_tokens=20)
+    emulator.set_faults("openai", enqueued_tokens=15)
     first, second = [await create(openai_client, input_file(2)) for _ in range(2)]
     assert (await openai_client.batches.retrieve(second.id)).status == "failed"
     assert (await openai_client.batches.retrieve(first.id)).status == "completed"
