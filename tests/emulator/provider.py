@@ -109,7 +109,7 @@ class Provider(ABC):
                 await self.points.come_by(f"{self.name}:{step}:before")
                 response = await self._weather(step, act, request)
                 await self.points.come_by(f"{self.name}:{step}:after")
-            except Dropped:
+            except (Dropped, ConnectionError):
                 return hang_up(request)
             return response
 

@@ -1,6 +1,8 @@
 """The emulator as a process of its own, steered through its control endpoints."""
 
 import asyncio
+import os
+import sys
 from pathlib import Path
 
 import aiohttp
@@ -48,3 +50,29 @@ async def test_a_point_is_reached_and_released_from_outside() -> None:
         assert (await task).id
         with pytest.raises(aiohttp.ClientResponseError, match="Bad Request"):
             await emulator.set_faults("openai", latencie=1)
+
+
+UPLOADER = """
+import asyncio
+from openai import AsyncOpenAI
+
+async def upload():
+    await AsyncOpenAI(max_retries=0).files.create(file=("wave.jsonl", b"x" * 30_000_000), purpose="batch")
+
+asyncio.run(upload())
+"""
+
+
+async def test_a_client_killed_during_its_upload_leaves_no_file() -> None:
+    async with RemoteEmulator() as emulator:
+        await emulator.arm("openai:upload:before")
+        client = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", UPLOADER, env={**os.environ, **emulator.env()}
+        )
+        await emulator.reached("openai:upload:before")
+        client.kill()
+        await client.wait()
+        await emulator.release("openai:upload:before")
+        async with AsyncOpenAI(base_url=emulator.urls["openai"], api_key="any", max_retries=0) as after:
+            assert (await after.files.list()).data == []
+        assert (await emulator.traffic("openai"))["upload"] == 1
