@@ -1,0 +1,70 @@
+"""The emulator in a process of its own, for clients that get killed, and for honest CPU figures."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+
+from .server import environment
+
+
+class RemoteEmulator:
+    """The same words as `Emulator`, awaited."""
+
+    def __init__(
+        self, *, faults: dict[str, dict[str, Any]] | None = None, state: Path | None = None, answer: str = ""
+    ) -> None:
+        self._options = ["--faults", json.dumps(faults or {}), "--answer", answer]
+        self._options += ["--state", str(state)] if state else []
+        self.url = ""
+        self.urls: dict[str, str] = {}
+
+    async def __aenter__(self) -> "RemoteEmulator":
+        command = [sys.executable, "-m", "tests.emulator", "--port", "0", *self._options]
+        self._process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        assert self._process.stdout is not None
+        hello = json.loads(await self._process.stdout.readline())
+        self.url, self.urls = hello["url"], hello["urls"]
+        self._session = aiohttp.ClientSession(f"{self.url}/_emulator/")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+        self._process.terminate()
+        await self._process.communicate()
+
+    def env(self) -> dict[str, str]:
+        return environment(self.url)
+
+    async def set_faults(self, provider: str, **changes: Any) -> None:
+        await self._ask("POST", "faults", json={provider: changes})
+
+    async def reset_faults(self) -> None:
+        await self._ask("DELETE", "faults")
+
+    async def purchases(self) -> list[dict[str, Any]]:
+        bought: list[dict[str, Any]] = await self._ask("GET", "purchases")
+        return bought
+
+    async def traffic(self, provider: str) -> dict[str, int]:
+        counts: dict[str, int] = (await self._ask("GET", "traffic"))[provider]
+        return counts
+
+    async def arm(self, point: str, skip: int = 0) -> None:
+        await self._ask("POST", f"points/{point}", params={"skip": skip})
+
+    async def reached(self, point: str) -> None:
+        await self._ask("GET", f"points/{point}")
+
+    async def release(self, point: str, verdict: str = "go") -> None:
+        await self._ask("DELETE", f"points/{point}", params={"verdict": verdict})
+
+    async def _ask(self, method: str, path: str, **more: Any) -> Any:
+        async with self._session.request(method, path, raise_for_status=True, **more) as response:
+            return await response.json()
