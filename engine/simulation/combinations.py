@@ -46,20 +46,14 @@ def combinations(entities: int, size: int, count: int, seed: int) -> Iterator[Co
 
 def check_sizes(entities: int, size: int, count: int) -> None:
     if size < 1:
-        raise UsageError(
-            f"interaction_size is {size}, but at least one entity must take part: set it to 1 or more."
-        )
+        raise UsageError(f"interaction_size is {size}, but at least one entity must take part: set it to 1 or more.")
     if size > entities:
         have = "1 entity was" if entities == 1 else f"{entities} entities were"
-        raise UsageError(
-            f"interaction_size is {size}, but only {have} chosen: add entities or make it smaller."
-        )
+        raise UsageError(f"interaction_size is {size}, but only {have} chosen: add entities or make it smaller.")
     if count < 1:
         raise UsageError(f"num_simulations is {count}: set it to 1 or more.")
     if count > MOST:
-        raise UsageError(
-            f"num_simulations is {count:,}, and a batch holds at most {MOST:,}: make it smaller."
-        )
+        raise UsageError(f"num_simulations is {count:,}, and a batch holds at most {MOST:,}: make it smaller.")
 
 
 def combinations_possible(entities: int, size: int) -> int:

@@ -145,9 +145,7 @@ def trade_until_balanced(sample: Sequence[Members], n: int, rng: Random) -> list
         seen[seldom] += 1
 
 
-def _tradable(
-    chosen: list[Members], held: set[Members], often: int, seldom: int, rng: Random
-) -> tuple[int, Members]:
+def _tradable(chosen: list[Members], held: set[Members], often: int, seldom: int, rng: Random) -> tuple[int, Members]:
     start = rng.randrange(len(chosen))
     for step in range(len(chosen)):
         place = (start + step) % len(chosen)

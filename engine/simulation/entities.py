@@ -35,18 +35,13 @@ def entity_from(record: object, where: str) -> Entity:
     if not isinstance(record, Mapping):
         raise UsageError(f"{where}: an entity is a table with a name, not {_told(record)}.")
     for key in record:
-        if (
-            key not in _KEYS and key != "id"
-        ):  # ids are the library's own; a file that carries them is still fine
+        if key not in _KEYS and key != "id":  # ids are the library's own; a file that carries them is still fine
             raise UsageError(
-                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)}. "
-                "Anything of your own goes under attributes."
+                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)}. Anything of your own goes under attributes."
             )
     attributes = record.get("attributes") or {}
     if not isinstance(attributes, Mapping):
-        raise UsageError(
-            f"{where}, attributes: expected a table of names and values, not {_told(attributes)}."
-        )
+        raise UsageError(f"{where}, attributes: expected a table of names and values, not {_told(attributes)}.")
     return Entity(
         name=checked_name(record.get("name"), f"{where}, name"),
         description=checked_text(record.get("description") or "", f"{where}, description").strip(),
@@ -88,16 +83,10 @@ def checked_attributes(attributes: Mapping[object, object], where: str) -> dict[
         if value is None:
             continue
         if not isinstance(value, Attribute):
-            raise UsageError(
-                f"{where}, attribute {name!r}: expected a number, text or true/false, not {_told(value)}."
-            )
+            raise UsageError(f"{where}, attribute {name!r}: expected a number, text or true/false, not {_told(value)}.")
         if isinstance(value, float) and not math.isfinite(value):
-            raise UsageError(
-                f"{where}, attribute {name!r}: {value} is no number one can compare. Leave it out."
-            )
-        checked[name] = (
-            checked_text(value, f"{where}, attribute {name!r}") if isinstance(value, str) else value
-        )
+            raise UsageError(f"{where}, attribute {name!r}: {value} is no number one can compare. Leave it out.")
+        checked[name] = checked_text(value, f"{where}, attribute {name!r}") if isinstance(value, str) else value
     return checked
 
 

@@ -151,17 +151,13 @@ def _kind(cells: Sequence[str]) -> Callable[[str], Attribute]:
         return lambda cell: cell.casefold() == "true"
     if all(_WHOLE.match(cell) for cell in filled):
         return int
-    if all(_DECIMAL.match(cell) for cell in filled) and not any(
-        re.match(r"[+-]?0[0-9]", cell) for cell in filled
-    ):
+    if all(_DECIMAL.match(cell) for cell in filled) and not any(re.match(r"[+-]?0[0-9]", cell) for cell in filled):
         return float
     return str
 
 
 def _from_row(cells: dict[str, str], kinds: dict[str, Callable[[str], Attribute]], where: str) -> Entity:
-    attributes: dict[object, object] = {
-        name: kind(cells[name]) for name, kind in kinds.items() if cells[name]
-    }
+    attributes: dict[object, object] = {name: kind(cells[name]) for name, kind in kinds.items() if cells[name]}
     return Entity(
         name=checked_name(cells["name"], f"{where}, column 'name'"),
         description=cells.get("description", ""),

@@ -58,9 +58,7 @@ def writing_tasks(entity_type: EntityType, entity: Entity) -> list[WritingTask]:
     return [
         WritingTask(dimension.name, filled(dimension.prompt, known))
         for dimension in entity_type.dimensions
-        if isinstance(dimension, TextDimension)
-        and dimension.prompt
-        and dimension.name not in entity.attributes
+        if isinstance(dimension, TextDimension) and dimension.prompt and dimension.name not in entity.attributes
     ]
 
 

@@ -60,9 +60,7 @@ _OF_TEN = frozenset(
 
 def enacted(entity: Entity, partners: Sequence[str], setting: Setting, talk: Sequence[Line]) -> Prompt:
     """The entity's next message, seen from its own side. Without partners it is a monologue."""
-    return Prompt(
-        enacted_system(entity, partners, setting), enacted_messages(entity.name, talk, setting.thoughts)
-    )
+    return Prompt(enacted_system(entity, partners, setting), enacted_messages(entity.name, talk, setting.thoughts))
 
 
 def enacted_system(entity: Entity, partners: Sequence[str], setting: Setting) -> str:
@@ -119,9 +117,7 @@ def narrated(cast: Sequence[Entity], setting: Setting, n_turns: int, scenes: Seq
     messages = [Message("user", _scene_request(cast, setting, n_turns))]
     for scene in scenes:
         messages.append(Message("assistant", scene))
-        messages.append(
-            Message("user", f"Write the next round, going on from there: {_order(cast, n_turns)}.")
-        )
+        messages.append(Message("user", f"Write the next round, going on from there: {_order(cast, n_turns)}."))
     return Prompt(_narrator(setting), tuple(messages))
 
 
@@ -145,21 +141,15 @@ _NARRATED_THOUGHTS = (
 
 def _scene_request(cast: Sequence[Entity], setting: Setting, n_turns: int) -> str:
     portraits = ("\n".join(_portrait(f"Character {entity.name}", entity)) for entity in cast)
-    return "\n".join(
-        (f"The situation: {setting.context}", *portraits, f"Write one round: {_order(cast, n_turns)}.")
-    )
+    return "\n".join((f"The situation: {setting.context}", *portraits, f"Write one round: {_order(cast, n_turns)}."))
 
 
 def _order(cast: Sequence[Entity], n_turns: int) -> str:
     each = "one message" if n_turns == 1 else f"{n_turns} messages"
-    return (
-        f"{each} by each character, in this order in every turn: {', '.join(entity.name for entity in cast)}"
-    )
+    return f"{each} by each character, in this order in every turn: {', '.join(entity.name for entity in cast)}"
 
 
-def judgement(
-    question: str, scale: tuple[float, float], context: str, speaker: str, transcript: str
-) -> Prompt:
+def judgement(question: str, scale: tuple[float, float], context: str, speaker: str, transcript: str) -> Prompt:
     """A judge sees what was said, never attributes or thoughts, so that they cannot colour the verdict."""
     low, high = (in_words(end) for end in scale)
     material = transcript.replace("</transcript", "< /transcript")
@@ -177,9 +167,7 @@ def written_text(entity: Entity, task: str) -> Prompt:
 
 
 def backstory(entity: Entity, language: str = "English") -> Prompt:
-    return written_text(
-        entity, f"Write a backstory of {entity.name} in three or four sentences, in {language}."
-    )
+    return written_text(entity, f"Write a backstory of {entity.name} in three or four sentences, in {language}.")
 
 
 def _portrait(title: str, entity: Entity) -> list[str]:

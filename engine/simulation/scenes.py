@@ -81,9 +81,7 @@ def _speech(source: str, speaker: str, start: int, end: int, thoughts: bool) -> 
     last = first
     while following := _ASIDE.match(source, _trimmed(source, last.end(), said.end).start, said.end):
         last = following
-    return Speech(
-        speaker, _trimmed(source, last.end(), said.end), _trimmed(source, first.start(1), last.end(1))
-    )
+    return Speech(speaker, _trimmed(source, last.end(), said.end), _trimmed(source, first.start(1), last.end(1)))
 
 
 def _trimmed(source: str, start: int, end: int) -> Span:

@@ -82,9 +82,7 @@ def _dimensions(records: Sequence[object], where: str) -> tuple[Dimension, ...]:
         known = [dimension.name for dimension in dimensions]
         dimension = _dimension(_Table(record, f"{where}, dimension {place}"), known)
         if dimension.name in (*known, "name"):
-            raise UsageError(
-                f"{where}, dimension {place}: the name {dimension.name!r} is taken. Choose another."
-            )
+            raise UsageError(f"{where}, dimension {place}: the name {dimension.name!r} is taken. Choose another.")
         dimensions.append(dimension)
     if not dimensions:
         raise UsageError(f"{where}: a type needs at least one dimension, listed under 'dimensions'.")
@@ -151,9 +149,7 @@ def _text(name: str, table: "_Table", known: Sequence[str]) -> TextDimension:
         raise table.wrong(given[0], "it is empty")
     for text in checked:
         _refuse_unknown_blanks(text, known, f"{table.where}, {given[0]}")
-    return (
-        TextDimension(name, prompt=checked[0]) if given == ["prompt"] else TextDimension(name, tuple(checked))
-    )
+    return TextDimension(name, prompt=checked[0]) if given == ["prompt"] else TextDimension(name, tuple(checked))
 
 
 def _refuse_unknown_blanks(template: str, known: Sequence[str], where: str) -> None:

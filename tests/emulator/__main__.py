@@ -19,9 +19,7 @@ from .server import Emulator
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.emulator", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument(
-        "--state", type=Path, help="folder where purchases.jsonl is kept, and read at the next start"
-    )
+    parser.add_argument("--state", type=Path, help="folder where purchases.jsonl is kept, and read at the next start")
     parser.add_argument(
         "--faults",
         default="{}",

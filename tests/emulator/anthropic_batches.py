@@ -77,14 +77,8 @@ class AnthropicBatches:
         shown, more = page(batches, self._provider.faults, request.query.get("after_id"), limit)
         for batch in shown:
             batch.pass_time(self._provider.faults)
-        ends = (
-            {"first_id": shown[0].id, "last_id": shown[-1].id}
-            if shown
-            else {"first_id": None, "last_id": None}
-        )
-        return json_response(
-            {"data": [self._card(batch, request) for batch in shown], "has_more": more, **ends}
-        )
+        ends = {"first_id": shown[0].id, "last_id": shown[-1].id} if shown else {"first_id": None, "last_id": None}
+        return json_response({"data": [self._card(batch, request) for batch in shown], "has_more": more, **ends})
 
     async def _retrieve(self, request: web.Request) -> web.StreamResponse:
         batch = self._batches.get(request.match_info["id"])
@@ -114,9 +108,7 @@ class AnthropicBatches:
     def _card(self, batch: Batch, request: web.Request) -> dict[str, Any]:
         ended = batch.ended_at is not None
         counts = batch.counts() if ended else {}
-        own_url = (
-            f"{request.scheme}://{request.host}/{self._provider.name}/v1/messages/batches/{batch.id}/results"
-        )
+        own_url = f"{request.scheme}://{request.host}/{self._provider.name}/v1/messages/batches/{batch.id}/results"
         return {
             "id": batch.id,
             "type": "message_batch",

@@ -97,11 +97,7 @@ class Anthropic(Provider):
         """What a live call, or one request of a batch, is answered with."""
         if body.get("model", "") not in self.known_models:
             return Outcome(404, self.error_body(404, f"model: {body.get('model', '')}"))
-        if (
-            wrong := self.wrong_version(version)
-            or self._wrong_settings(body, version)
-            or _wrong_messages(body)
-        ):
+        if wrong := self.wrong_version(version) or self._wrong_settings(body, version) or _wrong_messages(body):
             return Outcome(400, self.error_body(400, wrong))
         return self._spoken(body, transport)
 
@@ -155,9 +151,7 @@ class Anthropic(Provider):
 
     async def _one_model(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["id"]
-        return (
-            json_response(_card(name)) if name in self.known_models else self.refusal(404, f"model: {name}")
-        )
+        return json_response(_card(name)) if name in self.known_models else self.refusal(404, f"model: {name}")
 
 
 def _wrong_messages(body: dict[str, Any]) -> str:

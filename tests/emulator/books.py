@@ -57,9 +57,7 @@ class Books:
         return sum(purchase.provider == provider for purchase in self.purchases)
 
     def _forget(self, batch_id: str, custom_ids: set[str]) -> None:
-        self.purchases = [
-            p for p in self.purchases if p.batch_id != batch_id or p.custom_id not in custom_ids
-        ]
+        self.purchases = [p for p in self.purchases if p.batch_id != batch_id or p.custom_id not in custom_ids]
 
     def _write(self, event: dict[str, Any], flush: bool = True) -> None:
         if self._file:

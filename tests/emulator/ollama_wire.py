@@ -137,9 +137,7 @@ class Ollama(Provider):
             "eval_count": reply.tokens,
             "eval_duration": 1_000_000,
         }
-        return Outcome(
-            200, whole, Purchase(self.name, "live", body["model"], content_hash(body), asked, reply.tokens)
-        )
+        return Outcome(200, whole, Purchase(self.name, "live", body["model"], content_hash(body), asked, reply.tokens))
 
     async def _embed(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

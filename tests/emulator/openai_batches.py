@@ -76,9 +76,7 @@ class OpenAIBatches:
         content = upload.file.read()
         most = self._provider.faults.batch_bytes or 200 * 1024 * 1024
         if len(content) > most:
-            return self._provider.refusal(
-                400, f"File is too large: {len(content)} of {most} bytes.", "file_too_large"
-            )
+            return self._provider.refusal(400, f"File is too large: {len(content)} of {most} bytes.", "file_too_large")
         stored = self._store(upload.filename, "batch", content.decode().splitlines(), len(content))
         return json_response(stored.card())
 
@@ -106,9 +104,7 @@ class OpenAIBatches:
         if not stored:
             return self._no_file(request)
         point = f"{self._provider.name}:results:middle"
-        return await send_rows(
-            request, stored.lines, self._provider.points, point, "application/octet-stream"
-        )
+        return await send_rows(request, stored.lines, self._provider.points, point, "application/octet-stream")
 
     def _no_file(self, request: web.Request) -> web.Response:
         return self._provider.refusal(404, f"No such File object: {request.match_info['id']}", None, "id")
@@ -134,17 +130,13 @@ class OpenAIBatches:
             return "Invalid 'endpoint' or 'completion_window'."
         if len(metadata) > 16:
             return "Invalid 'metadata': too many properties, at most 16."
-        if any(
-            len(key) > 64 or not isinstance(value, str) or len(value) > 512 for key, value in metadata.items()
-        ):
+        if any(len(key) > 64 or not isinstance(value, str) or len(value) > 512 for key, value in metadata.items()):
             return "Invalid 'metadata': keys of at most 64 and string values of at most 512 characters."
         return ""
 
     def _accepted(self, order: dict[str, Any], source: StoredFile) -> Batch:
         batch_id = self._provider.new_id("batch_")
-        details = {
-            key: order.get(key) for key in ("endpoint", "completion_window", "input_file_id", "metadata")
-        }
+        details = {key: order.get(key) for key in ("endpoint", "completion_window", "input_file_id", "metadata")}
         failure = self._provider.roll("batch", source.id) or self._failure(source, order["endpoint"])
         if failure:
             return Batch(batch_id, [], {**details, "total": 0}, failure)
@@ -191,9 +183,7 @@ class OpenAIBatches:
     def waiting_tokens(self, model: str) -> int:
         for batch in self._batches.values():
             batch.pass_time(self._provider.faults)
-        own = (
-            batch for batch in self._batches.values() if batch.open and batch.details.get("model") == model
-        )
+        own = (batch for batch in self._batches.values() if batch.open and batch.details.get("model") == model)
         return sum(batch.details["tokens"] for batch in own)
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
@@ -246,11 +236,7 @@ class OpenAIBatches:
         ended = int(batch.ended_at) if batch.ended_at else None
         if status in ("completed", "expired", "cancelled"):
             self._write_files(batch)
-        counts = (
-            batch.counts()
-            if ended
-            else {"done": int(batch.progress(self._provider.faults) * details["total"])}
-        )
+        counts = batch.counts() if ended else {"done": int(batch.progress(self._provider.faults) * details["total"])}
         return {
             "id": batch.id,
             "object": "batch",
@@ -284,9 +270,7 @@ class OpenAIBatches:
         if "output" in batch.details:
             return
         for name, good in (("output", True), ("error", False)):
-            items = [
-                item for item in batch.in_any_order(self._provider.faults) if (item.kind == "done") is good
-            ]
+            items = [item for item in batch.in_any_order(self._provider.faults) if (item.kind == "done") is good]
             lines = [json.dumps(self._row(item)) for item in items]
             size = sum(len(line) + 1 for line in lines)
             stored = self._store(f"{batch.id}_{name}.jsonl", "batch_output", lines, size) if lines else None
@@ -307,7 +291,5 @@ def _errors(code: str) -> dict[str, Any]:
 
 def _words(code: str) -> str:
     if code == "token_limit_exceeded":
-        return (
-            "Enqueued token limit reached for this model. Please try again once some batches have completed."
-        )
+        return "Enqueued token limit reached for this model. Please try again once some batches have completed."
     return f"The batch could not be validated: {code.replace('_', ' ')}."

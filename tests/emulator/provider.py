@@ -85,9 +85,7 @@ class Provider(ABC):
         return json_response(self.error_body(status, message, code, param), status)
 
     def admits(self, request: web.Request) -> bool:
-        key = request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get(
-            "x-api-key", ""
-        )
+        key = request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get("x-api-key", "")
         return key in self.faults.keys if self.faults.keys else bool(key)
 
     async def take_time(self, key: str, tokens: int) -> None:
@@ -170,18 +168,14 @@ class Provider(ABC):
         if fault == "hang":
             await self.points.stand_still()
         if fault == "garbage":
-            return web.Response(
-                text="<html><body>Bad day at the proxy</body></html>", content_type="text/html"
-            )
+            return web.Response(text="<html><body>Bad day at the proxy</body></html>", content_type="text/html")
         if fault == "spend":
             return json_response(self.spend_error(), 429)
         if fault == "429":
             return self._too_many(self.faults.retry_after, monotonic())
         return self.refusal(int(fault))
 
-    async def _spoil(
-        self, request: web.Request, response: web.StreamResponse, fault: str
-    ) -> web.StreamResponse:
+    async def _spoil(self, request: web.Request, response: web.StreamResponse, fault: str) -> web.StreamResponse:
         """A fault after it was done: the client cannot know."""
         if fault == "lost-hang":
             await self.points.stand_still()

@@ -17,9 +17,7 @@ def bought(custom_id: str) -> Purchase:
     return Purchase("openai", "batch", "gpt-4o-mini", f"hash of {custom_id}", 1, 2, custom_id, "batch_1")
 
 
-async def test_a_request_has_one_hash_live_and_in_a_batch(
-    emulator: Emulator, openai_client: AsyncOpenAI
-) -> None:
+async def test_a_request_has_one_hash_live_and_in_a_batch(emulator: Emulator, openai_client: AsyncOpenAI) -> None:
     await openai_client.chat.completions.create(**chat("No. 0"))
     file = await openai_client.files.create(file=("wave.jsonl", input_file(1)), purpose="batch")
     batch = await openai_client.batches.create(

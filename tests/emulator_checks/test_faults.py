@@ -29,9 +29,7 @@ def asked(
     brief: Any = {"timeout": 0.3}
 
     async def ask_openai() -> httpx2.Response:
-        return await openai_client.post(
-            "/chat/completions", cast_to=httpx2.Response, body=CHAT, options=brief
-        )
+        return await openai_client.post("/chat/completions", cast_to=httpx2.Response, body=CHAT, options=brief)
 
     async def ask_anthropic() -> httpx2.Response:
         return await anthropic_client.post("/v1/messages", cast_to=httpx2.Response, body=SPEAK, options=brief)
@@ -73,9 +71,7 @@ async def test_a_fault_arrives_as_the_sdks_error_and_only_what_happened_is_paid(
     assert emulator.traffic(name)[f"live:{fault}"] == 1
 
 
-async def test_garbage_is_a_page_of_html_with_status_200(
-    emulator: Emulator, asked: tuple[str, Ask, Any]
-) -> None:
+async def test_garbage_is_a_page_of_html_with_status_200(emulator: Emulator, asked: tuple[str, Ask, Any]) -> None:
     name, ask, _ = asked
     emulator.set_faults(name, script={"live": ["garbage"]})
     assert (await ask()).text.startswith("<html>")
@@ -120,9 +116,7 @@ async def test_a_wrong_key_is_refused_everywhere(emulator: Emulator, openai_clie
     assert (await right.chat.completions.create(**CHAT)).id
 
 
-async def test_an_unknown_model_is_not_found(
-    openai_client: AsyncOpenAI, anthropic_client: AsyncAnthropic
-) -> None:
+async def test_an_unknown_model_is_not_found(openai_client: AsyncOpenAI, anthropic_client: AsyncAnthropic) -> None:
     with pytest.raises(openai.NotFoundError) as missing:
         await openai_client.chat.completions.create(**{**CHAT, "model": "gpt-4o-mini-typo"})
     assert missing.value.code == "model_not_found" and "gpt-4o-mini-typo" in missing.value.message
@@ -130,9 +124,7 @@ async def test_an_unknown_model_is_not_found(
         await anthropic_client.messages.create(**{**SPEAK, "model": "claude-typo"})
 
 
-async def test_a_setting_a_model_does_not_take_is_named(
-    emulator: Emulator, openai_client: AsyncOpenAI
-) -> None:
+async def test_a_setting_a_model_does_not_take_is_named(emulator: Emulator, openai_client: AsyncOpenAI) -> None:
     emulator.set_faults("openai", refused_settings=["temperature"])
     with pytest.raises(openai.BadRequestError) as refused:
         await openai_client.chat.completions.create(**CHAT, temperature=0.2)
@@ -153,9 +145,7 @@ async def test_the_minute_limit_is_enforced_and_told_in_headers(
     assert len(emulator.purchases) == 2
 
 
-async def test_a_limit_opens_again_when_its_minute_is_over(
-    emulator: Emulator, asked: tuple[str, Ask, Any]
-) -> None:
+async def test_a_limit_opens_again_when_its_minute_is_over(emulator: Emulator, asked: tuple[str, Ask, Any]) -> None:
     name, ask, sdk = asked
     emulator.set_faults(name, requests_per_minute=1, minute=0.1)
     await ask()
@@ -183,9 +173,7 @@ async def test_rates_do_not_depend_on_who_comes_first(openai_client: AsyncOpenAI
             client = openai_client.with_options(base_url=fresh.urls["openai"])
             calls = [client.chat.completions.create(**chat(f"No. {at}")) for at in order]
             done = await asyncio.gather(*calls, return_exceptions=True)
-        return {
-            at for at, one in zip(order, done, strict=True) if isinstance(one, openai.InternalServerError)
-        }
+        return {at for at, one in zip(order, done, strict=True) if isinstance(one, openai.InternalServerError)}
 
     forwards, backwards = await struck(list(range(30))), await struck(list(range(29, -1, -1)))
     assert forwards == backwards

@@ -34,18 +34,14 @@ async def test_a_streamed_chat_says_the_same(ollama_client: ollama.AsyncClient) 
 async def test_options_matter(ollama_client: ollama.AsyncClient) -> None:
     cut = await ollama_client.chat("llama3.2", HELLO, options={"num_predict": 3})
     assert (cut.done_reason, cut.eval_count) == ("length", 3)
-    texts = {
-        (await ollama_client.chat("llama3.2", HELLO, options={"seed": at})).message.content for at in range(8)
-    }
+    texts = {(await ollama_client.chat("llama3.2", HELLO, options={"seed": at})).message.content for at in range(8)}
     assert len(texts) > 4
 
 
 async def test_texts_that_share_words_have_near_vectors(ollama_client: ollama.AsyncClient) -> None:
     texts = ["the sea is calm", "the sea is rough", "buy seven green hats"]
     calm, rough, hats = (await ollama_client.embed("nomic-embed-text", texts)).embeddings
-    assert sum(a * b for a, b in zip(calm, rough, strict=True)) > sum(
-        a * b for a, b in zip(calm, hats, strict=True)
-    )
+    assert sum(a * b for a, b in zip(calm, rough, strict=True)) > sum(a * b for a, b in zip(calm, hats, strict=True))
 
 
 async def test_models_on_disk_and_in_memory_are_told(ollama_client: ollama.AsyncClient) -> None:

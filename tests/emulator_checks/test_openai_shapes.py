@@ -18,9 +18,7 @@ from .wording import CHAT, chat, input_file
 async def raw(client: AsyncOpenAI, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     """The body as it came, past the SDK's lenient parsing."""
     answer = (
-        client.post(path, cast_to=httpx2.Response, body=body)
-        if body
-        else client.get(path, cast_to=httpx2.Response)
+        client.post(path, cast_to=httpx2.Response, body=body) if body else client.get(path, cast_to=httpx2.Response)
     )
     parsed: dict[str, Any] = json.loads((await answer).content)
     return parsed
@@ -73,9 +71,7 @@ async def test_a_long_prompt_is_cached_the_second_time(openai_client: AsyncOpenA
 @pytest.mark.parametrize("encoding", ["float", "base64"])
 async def test_embeddings_come_in_both_encodings(openai_client: AsyncOpenAI, encoding: Any) -> None:
     asked = {"model": "text-embedding-3-small", "input": ["red sea", "red sky"], "encoding_format": "float"}
-    strict = CreateEmbeddingResponse.model_validate(
-        await raw(openai_client, "/embeddings", asked), strict=True
-    )
+    strict = CreateEmbeddingResponse.model_validate(await raw(openai_client, "/embeddings", asked), strict=True)
     typed = await openai_client.embeddings.create(**{**asked, "encoding_format": encoding})
     if encoding == "float":
         assert typed.data[1].embedding == strict.data[1].embedding
@@ -180,9 +176,7 @@ async def test_a_wrong_batch_is_created_and_then_fails(
     assert emulator.purchases == []
 
 
-async def test_enqueued_tokens_are_freed_when_a_batch_ends(
-    emulator: Emulator, openai_client: AsyncOpenAI
-) -> None:
+async def test_enqueued_tokens_are_freed_when_a_batch_ends(emulator: Emulator, openai_client: AsyncOpenAI) -> None:
     emulator.set_faults("openai", enqueued_tokens=15)
     first, second = [await create(openai_client, input_file(2)) for _ in range(2)]
     assert (await openai_client.batches.retrieve(second.id)).status == "failed"
@@ -214,8 +208,6 @@ async def test_a_new_batch_may_be_missing_in_the_list_for_a_while(
     [{f"k{at}": "v" for at in range(17)}, {"k" * 65: "v"}, {"k": "v" * 513}],
     ids=["pairs", "key", "value"],
 )
-async def test_metadata_beyond_its_limits_is_refused(
-    openai_client: AsyncOpenAI, metadata: dict[str, str]
-) -> None:
+async def test_metadata_beyond_its_limits_is_refused(openai_client: AsyncOpenAI, metadata: dict[str, str]) -> None:
     with pytest.raises(openai.BadRequestError, match="metadata"):
         await create(openai_client, input_file(1), metadata=metadata)

@@ -15,9 +15,7 @@ from .wording import CHAT, chat, input_file, message_requests
 
 async def order(client: AsyncOpenAI, count: int = 3) -> Any:
     file = await client.files.create(file=("wave.jsonl", input_file(count)), purpose="batch")
-    return await client.batches.create(
-        input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
-    )
+    return await client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
 
 
 async def gone(task: asyncio.Task[Any]) -> None:
@@ -51,9 +49,7 @@ async def test_a_batch_whose_client_died_exists_or_not(
     assert len(emulator.purchases) == 3 * there_at_last
 
 
-async def test_a_client_that_lives_goes_on_after_the_release(
-    emulator: Emulator, openai_client: AsyncOpenAI
-) -> None:
+async def test_a_client_that_lives_goes_on_after_the_release(emulator: Emulator, openai_client: AsyncOpenAI) -> None:
     emulator.points.arm("openai:upload:before")
     task = asyncio.create_task(order(openai_client))
     await emulator.points.reached("openai:upload:before")

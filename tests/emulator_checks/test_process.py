@@ -23,9 +23,7 @@ async def test_a_remote_emulator_is_steered_and_counts_across_restarts(tmp_path:
     for start in (1, 2):
         async with (
             RemoteEmulator(state=tmp_path, answer="tests.emulator_checks.test_process:parrot") as emulator,
-            AsyncOpenAI(
-                base_url=emulator.env()["OPENAI_BASE_URL"], api_key="any", max_retries=0, timeout=10
-            ) as client,
+            AsyncOpenAI(base_url=emulator.env()["OPENAI_BASE_URL"], api_key="any", max_retries=0, timeout=10) as client,
         ):
             reply = await client.chat.completions.create(**CHAT)
             assert reply.choices[0].message.content == "parrot: Good morning"

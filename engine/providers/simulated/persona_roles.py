@@ -94,8 +94,7 @@ def cast_of(request: str, thinks: bool) -> tuple[tuple[Role, ...], int]:
     topics = topics_of(head.removeprefix("The situation: "))
     turns = _TURNS.search(request)
     cast = tuple(
-        Role(_character(portrait.partition(":")[0], portrait.split("\n")), topics, thinks)
-        for portrait in portraits
+        Role(_character(portrait.partition(":")[0], portrait.split("\n")), topics, thinks) for portrait in portraits
     )
     return cast, 1 if turns is None or turns[1] == "one" else int(turns[1])
 

@@ -34,9 +34,7 @@ def file_of(folder: Path, name: str, content: str | bytes) -> Path:
         ("a.csv", "\ufeffName;Description;openness;age\r\n\r\nHypatia;Mathematician, of Alexandria;9;45\r\n"),
         (
             "a.tsv",
-            "openness\tname\tage\tdescription\nx\n".replace(
-                "x", "9\tHypatia\t45\tMathematician, of Alexandria"
-            ),
+            "openness\tname\tage\tdescription\nx\n".replace("x", "9\tHypatia\t45\tMathematician, of Alexandria"),
         ),
     ],
 )
@@ -91,9 +89,7 @@ def test_a_column_of_a_csv_file_has_one_type(tmp_path: Path) -> None:
         ("a.csv", "name,age\nA,1\na,2\n", "the entity 'a' (and 'A') is there twice"),
     ],
 )
-def test_a_wrong_file_is_told_by_place_and_reason(
-    tmp_path: Path, name: str, content: str | bytes, words: str
-) -> None:
+def test_a_wrong_file_is_told_by_place_and_reason(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
     path = file_of(tmp_path, name, content)
     with pytest.raises(UsageError) as refused:
         read_entities(path)

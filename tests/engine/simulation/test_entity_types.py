@@ -73,10 +73,7 @@ def test_a_number_stays_in_its_range(low: int, width: int, whole: bool, spread: 
 
 
 def test_a_template_is_filled_without_running_anything() -> None:
-    assert (
-        filled("{name}, {age}: {age.__class__} {0}", {"name": "{age}", "age": 3})
-        == "{age}, 3: {age.__class__} {0}"
-    )
+    assert filled("{name}, {age}: {age.__class__} {0}", {"name": "{age}", "age": 3}) == "{age}, 3: {age.__class__} {0}"
 
 
 @pytest.mark.parametrize("name", ["human", "fantasy_character", "organisation"])
@@ -109,9 +106,7 @@ def test_neighbours_share_no_name() -> None:
 
 
 def test_names_go_on_when_all_pairs_are_used() -> None:
-    kind = EntityType(
-        "robot", (BooleanDimension("b"),), first_names=("Ax", "Bo"), last_names=("One", "Two", "Three")
-    )
+    kind = EntityType("robot", (BooleanDimension("b"),), first_names=("Ax", "Bo"), last_names=("One", "Two", "Three"))
     names = [entity.name for entity in generate(kind, 20, 1)]
     assert len(set(names)) == 20
     assert sum(name.endswith(" 2") for name in names) == 6

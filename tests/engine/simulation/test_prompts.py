@@ -34,9 +34,7 @@ def test_an_entity_is_told_who_it_is_where_with_whom_and_in_which_language() -> 
 
 
 def test_only_with_thoughts_an_entity_is_asked_for_one() -> None:
-    assert (
-        "private thought between asterisks" in enacted(ADA, ["Bob"], Setting("x", thoughts=True), []).system
-    )
+    assert "private thought between asterisks" in enacted(ADA, ["Bob"], Setting("x", thoughts=True), []).system
 
 
 def test_alone_it_is_a_monologue() -> None:

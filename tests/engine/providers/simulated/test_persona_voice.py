@@ -56,9 +56,7 @@ def test_traits_move_the_stance_as_documented(trait: str, sign: int) -> None:
 
 def test_agreeable_speakers_are_moved_by_what_they_hear() -> None:
     pleased, cross = [Line("Li", "I gladly support this.")], [Line("Li", "I cannot accept this.")]
-    assert mean_stance(pleased, agreeableness=6) - mean_stance(cross, agreeableness=6) == pytest.approx(
-        0.36, abs=0.05
-    )
+    assert mean_stance(pleased, agreeableness=6) - mean_stance(cross, agreeableness=6) == pytest.approx(0.36, abs=0.05)
 
 
 def test_extraverts_talk_more() -> None:
@@ -71,9 +69,7 @@ def test_extraverts_talk_more() -> None:
 
 def test_the_stance_is_spoken_in_its_own_phrase() -> None:
     for seed in range(50):
-        spoken = speak(
-            "persona", *enacted(Entity("Ada", "", {"openness": seed % 10}), ["Li"], SETTING, []), seed
-        )
+        spoken = speak("persona", *enacted(Entity("Ada", "", {"openness": seed % 10}), ["Li"], SETTING, []), seed)
         stance = float(str(spoken.truth).removeprefix("stance "))
         if all(abs(stance - edge) > 0.01 for edge in (-0.6, -0.2, 0.2, 0.6)):
             assert any(phrase in spoken.text for phrase in STEPS[step_of(stance)])

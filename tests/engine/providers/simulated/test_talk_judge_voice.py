@@ -39,9 +39,7 @@ def test_who_says_nothing_either_way_is_rated_in_the_middle() -> None:
 
 @pytest.mark.parametrize("scale", [(0, 10), (-2, 2), (0.0, 1.0), (1, 7)])
 def test_it_keeps_to_the_scale(scale: tuple[float, float]) -> None:
-    good, bad = (
-        ratings(asked(f"{phrase} this.", scale), scale) for phrase in ("I gladly support", "I cannot accept")
-    )
+    good, bad = (ratings(asked(f"{phrase} this.", scale), scale) for phrase in ("I gladly support", "I cannot accept"))
     assert all(scale[0] <= rating <= scale[1] for rating in good + bad)
     assert mean(bad) < sum(scale) / 2 < mean(good)
 
@@ -69,9 +67,7 @@ def test_offline_the_agreeable_are_rated_as_agreeing_more() -> None:
             talk.append(Line(entity.name, persona_voice.speak("persona", *prompt, seed).text))
         for entity in pair:
             prompt = judgement("Agree?", (1, 5), setting.context, entity.name, transcript(talk))
-            rating = read_rating(
-                speak("judge", *prompt, seed_of(2, combination.sequence_number)).text, (1, 5)
-            )
+            rating = read_rating(speak("judge", *prompt, seed_of(2, combination.sequence_number)).text, (1, 5))
             assert rating is not None
             (high if int(entity.attributes["agreeableness"]) > 5 else low).append(rating)
     assert mean(high) - mean(low) > 0.8
