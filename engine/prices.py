@@ -35,9 +35,10 @@ def most_tokens(text: str) -> int:
 
 
 def expected_input(call: Call) -> int:
-    return expected_tokens(call.system) + sum(
-        expected_tokens(message.text) + TOKENS_PER_MESSAGE for message in call.messages
-    )
+    tokens = (len(call.system) + 3) // 4
+    for message in call.messages:
+        tokens += (len(message.text) + 3) // 4 + TOKENS_PER_MESSAGE
+    return tokens
 
 
 def worst_cost(call: Call, tag: PriceTag, *, batch: bool = False) -> float:

@@ -12,7 +12,7 @@ import asyncio
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -95,8 +95,8 @@ class Unit:
         self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else {}
         self._asked: set[str] = set()
 
-    async def ask(self, call: Call) -> Reply:
-        return await self._tide.ask(self, call)
+    def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
+        return self._tide.ask(self, call)
 
     def stream(self, *address: object) -> Random:
         return stream(self._tide.seed, self.number, *address)
