@@ -52,5 +52,7 @@ def test_a_mean_of_many_different_values_is_resampled_in_pieces():
 
 
 def test_scipy_loads_only_with_the_first_interval():
-    code = "import sys, engine.secret_game.statistics; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
+    code = (
+        "import sys, engine.secret_game.statistics; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
