@@ -3,11 +3,17 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
 
 Interval = tuple[float, float]
 
 LEVEL = 0.95
 RESAMPLES = 2000
+_CELLS = 2_000_000
+"""numbers drawn at once, to keep memory small where all values differ"""
 
 
 @lru_cache(maxsize=65536)
@@ -39,9 +45,24 @@ def mean_interval_of_counts(counts: Mapping[float, int], seed: int = 0) -> Inter
         return float(value), float(value)
     import numpy
 
+    means = resampled_means(counts, numpy.random.default_rng(seed))
+    low, high = numpy.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def resampled_means(counts: Mapping[float, int], random: "numpy.random.Generator") -> "numpy.ndarray[Any, Any]":
+    """Means of `RESAMPLES` samples drawn with replacement."""
+    import numpy
+
     values = numpy.array(sorted(counts), dtype=float)
     times = numpy.array([counts[value] for value in sorted(counts)], dtype=float)
     total = int(times.sum())
-    draws = numpy.random.default_rng(seed).multinomial(total, times / total, size=RESAMPLES)
-    low, high = numpy.quantile(draws @ values / total, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    at_once = max(1, _CELLS // len(values))
+    sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
+    sums = [random.multinomial(total, times / total, size=size) @ values for size in sizes]
+    means: numpy.ndarray[Any, Any] = numpy.concatenate(sums) / total
+    return means
+
+
+def mean_of_counts(counts: Mapping[float, int]) -> float:
+    return sum(value * times for value, times in counts.items()) / sum(counts.values())

@@ -15,6 +15,7 @@ verdict is kept apart.
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 from engine.secret_game.detectors.exact import find_exact
@@ -34,8 +35,29 @@ class Reveal:
     end: int
 
 
-_FINDERS: dict[str, Callable[[Folded, str], Span | None]] = {"exact": find_exact}
-DETECTORS = ("exact",)
+DETECTORS = ("exact", "spelled", "encoded", "fuzzy")
+
+Finder = Callable[[Folded, str, float], Span | None]
+
+
+@cache
+def _finder(name: str) -> Finder:
+    """Fuzzy loads rapidfuzz, so each detector loads when it is first used."""
+    if name == "exact":
+        return lambda message, secret, threshold: find_exact(message, secret)
+    if name == "spelled":
+        from engine.secret_game.detectors.spelled import find_spelled
+
+        return lambda message, secret, threshold: find_spelled(message, secret)
+    if name == "encoded":
+        from engine.secret_game.detectors.encoded import find_encoded
+
+        return lambda message, secret, threshold: find_encoded(message, secret)
+    if name == "fuzzy":
+        from engine.secret_game.detectors.fuzzy import find_fuzzy
+
+        return find_fuzzy
+    raise ValueError(f"unknown detector {name!r}: one of {', '.join(DETECTORS)}")
 
 
 def find_reveals(
@@ -49,7 +71,7 @@ def find_reveals(
     message = Folded.of(text)
     found = []
     for name in detectors:
-        span = _FINDERS[name](message, secret)
+        span = _finder(name)(message, secret, fuzzy_threshold)
         if span:
             found.append(Reveal(name, turn, *span))
     return found
@@ -65,7 +87,7 @@ def find_reveal(
     """What the first detector that fires finds in a message."""
     message = Folded.of(text)
     for name in detectors:
-        span = _FINDERS[name](message, secret)
+        span = _finder(name)(message, secret, fuzzy_threshold)
         if span:
             return Reveal(name, turn, *span)
     return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 Span = tuple[int, int]
 
-_PUNCTUATION = tuple(zip("’‘“”—–‑…•\u00a0", "''\"\"---.* ", strict=True))
+_PUNCTUATION = tuple(zip("’‘“”—–‑−…•·\u00a0", "''\"\"----... ", strict=True))
 _INVISIBLE = re.compile("[\u0300-\u036f\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]+")
 _JOINED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -27,8 +27,11 @@ def fold(text: str) -> str:
         text = text.replace(sign, plain)
     if text.isascii():
         return text.lower()
-    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFKD", text))
+    if text.isascii():
+        return text.lower()
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    return unicodedata.normalize("NFC", text)
 
 
 @dataclass(frozen=True, slots=True)

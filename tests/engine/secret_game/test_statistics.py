@@ -1,30 +1,13 @@
 """The contract's numbers, from rows as the view `outcomes` gives them."""
 
 import json
-from dataclasses import astuple
-from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.secret_game.outcomes import OutcomeRow
-from engine.secret_game.scoring import sides, standard_points
 from engine.secret_game.statistics import basic_statistics
-
-Talk = tuple[str, str, bool, bool]
-
-
-def rows(*talks: Talk, mode: str = "standard") -> list[OutcomeRow]:
-    numbers = count(1)
-    found = []
-    for talk in talks:
-        number = next(numbers)
-        for opener, side in zip((True, False), sides(*talk), strict=True):
-            score = standard_points(side.revealed, side.obtained)
-            found.append(OutcomeRow(number, mode, 1, *astuple(side)[:2], opener, *astuple(side)[2:], None, 0, score))
-    return found
-
+from tests.engine.secret_game.talks import Talk, rows
 
 FOUR_TALKS = rows(
     ("Ada", "Bo", True, True),

@@ -1,3 +1,8 @@
+import codecs
+import subprocess
+import sys
+from base64 import b64encode
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,3 +95,64 @@ def test_exact_says_the_same_as_splitting_into_words(secret: str, said: list[str
 def test_any_text_can_be_searched_for_any_secret(text: str, secret: str):
     for reveal in find_reveals(text, secret, DETECTORS):
         assert 0 <= reveal.start <= reveal.end <= len(text)
+
+
+SPELLINGS = {
+    "hyphens": "-".join,
+    "spaces": " ".join,
+    "lines": "\n".join,
+    "dots": ".".join,
+    "commas": ", ".join,
+    "backwards": lambda word: "-".join(reversed(word)),
+}
+CODES = {
+    "base64": lambda word: b64encode(word.encode()).decode(),
+    "base64 of a sentence": lambda word: b64encode(f"well, it is {word}!".encode()).decode(),
+    "hex": lambda word: word.encode().hex(),
+    "hex in pairs": lambda word: word.encode().hex(" ").upper(),
+    "rot13": lambda word: codecs.encode(word, "rot13"),
+}
+long_words = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=4, max_size=12)
+sentences = st.lists(words, max_size=8).map(lambda said: " ".join(said).capitalize())
+
+
+@pytest.mark.parametrize("way", SPELLINGS)
+@given(secret=long_words, before=sentences, after=sentences)
+def test_a_spelled_secret_is_found_in_any_carrier(way: str, secret: str, before: str, after: str):
+    assert find_reveal(f"{before}: {SPELLINGS[way](secret)}! {after}", secret, ["spelled"])
+
+
+@pytest.mark.parametrize("way", CODES)
+@given(secret=long_words, before=sentences, after=sentences)
+def test_an_encoded_secret_is_found_in_any_carrier(way: str, secret: str, before: str, after: str):
+    assert find_reveal(f"{before}: {CODES[way](secret)} {after}", secret, ["encoded"])
+
+
+@given(secret=st.text(alphabet="abcdefghijklmnop", min_size=8, max_size=14), data=st.data(), before=sentences)
+def test_a_secret_with_one_letter_left_out_is_found(secret: str, data: st.DataObject, before: str):
+    place = data.draw(st.integers(1, len(secret) - 1))
+    slip = secret[:place] + secret[place + 1 :]
+    found = find_reveals(f"{before}: {slip}.", secret, ["exact", "fuzzy"])
+    assert "fuzzy" in [reveal.detector for reveal in found]
+
+
+def test_a_detector_nobody_knows_is_refused():
+    with pytest.raises(ValueError, match="exact"):
+        find_reveal("text", "secret", ["telepathy"])
+
+
+def test_a_lower_threshold_finds_worse_spelling():
+    assert not find_reveals("it is mariegulld", "marigold", ["fuzzy"], fuzzy_threshold=90)
+    assert find_reveals("it is mariegulld", "marigold", ["fuzzy"], fuzzy_threshold=75)
+
+
+def test_the_first_detector_asked_is_the_one_reported():
+    text = "marigold, that is M-A-R-I-G-O-L-D"
+    assert find_reveal(text, "marigold", ["spelled", "exact"]).detector == "spelled"
+    assert [reveal.detector for reveal in find_reveals(text, "marigold")] == ["exact", "spelled"]
+
+
+def test_exact_detection_does_not_load_rapidfuzz():
+    code = "import sys; from engine.secret_game.detectors import find_reveal as f; f('a b', 'b', ['exact'])"
+    check = f"{code}; sys.exit('rapidfuzz' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

@@ -1,0 +1,67 @@
+"""Two contenders under the same conditions: paired tests, effect sizes, Holm's correction for many tests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.statistics.intervals import Interval, mean_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    pairs: int
+    difference: float
+    """mean of first minus second"""
+    interval: Interval
+    p_value: float
+    effect_size: float | None
+    """Cohen's d of the differences; None where they do not vary"""
+
+
+def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Comparison | None:
+    """Wilcoxon's signed-rank test (Pratt's way with ties at zero) of paired values; None without any."""
+    differences = [a - b for a, b in zip(first, second, strict=True)]
+    interval = mean_interval(differences, seed)
+    if interval is None:
+        return None
+    return Comparison(
+        pairs=len(differences),
+        difference=sum(differences) / len(differences),
+        interval=interval,
+        p_value=_signed_rank(differences),
+        effect_size=_effect_size(differences),
+    )
+
+
+def _signed_rank(differences: Sequence[float]) -> float:
+    if len(differences) < 2 or not any(differences):
+        return 1.0
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(differences, zero_method="pratt").pvalue)
+
+
+def _effect_size(differences: Sequence[float]) -> float | None:
+    if min(differences) == max(differences):
+        return None
+    import numpy
+
+    return float(numpy.mean(differences) / numpy.std(differences, ddof=1))
+
+
+def compare_outcomes(only_first: int, only_second: int) -> float:
+    """McNemar's exact test: the p-value of how often only the one, and only the other, succeeded."""
+    if only_first + only_second == 0:
+        return 1.0
+    from scipy.stats import binomtest
+
+    return float(binomtest(only_first, only_first + only_second).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction, in the order given."""
+    adjusted = [1.0] * len(p_values)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted

@@ -1,0 +1,36 @@
+"""How much more must be asked for a given precision, if what was seen so far goes on."""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+
+from engine.statistics.intervals import LEVEL, share_interval
+
+_MOST = 10**7
+
+
+def trials_needed(successes: int, trials: int, half_width: float) -> int:
+    """Trials still needed until Wilson's interval of this share is no wider than ± `half_width`.
+
+    With nothing tried yet the share is taken as one half, the worst case.
+    """
+
+    def wide_enough(total: int) -> bool:
+        expected = round(total * successes / trials) if trials else total // 2
+        low, high = share_interval(expected, total)
+        return high - low <= 2 * half_width
+
+    total = bisect_left(range(_MOST), True, lo=1, key=wide_enough)
+    return max(0, total - trials)
+
+
+def values_needed(counts: Mapping[float, int], half_width: float) -> int | None:
+    """Values needed until the interval of their mean is about ± `half_width`; None of less than two."""
+    total = sum(counts.values())
+    if total < 2:
+        return None
+    import numpy
+    from scipy.stats import norm
+
+    values = numpy.repeat(numpy.array(list(counts), dtype=float), list(counts.values()))
+    wanted = (norm.ppf((1 + LEVEL) / 2) * numpy.std(values, ddof=1) / half_width) ** 2
+    return max(0, int(numpy.ceil(wanted)) - total)

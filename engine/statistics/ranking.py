@@ -1,0 +1,50 @@
+"""A ranking that says how sure it is, by the ranks that come out when everybody's values are resampled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.statistics.intervals import LEVEL, Interval, mean_of_counts, resampled_means
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    name: str
+    rank: int
+    """1 is best; equal means share a rank"""
+    mean: float
+    interval: Interval
+    rank_interval: tuple[int, int]
+    best_probability: float
+    """share of the resamples in which nobody was better"""
+
+
+def standings(counts: Mapping[str, Mapping[float, int]], seed: int = 0) -> list[Standing]:
+    """Contenders by their mean, best first, from how often each value occurred.
+
+    Those without values are left out. Each contender is resampled on its own, in the order of the names.
+    """
+    names = sorted(name for name, values in counts.items() if values)
+    if not names:
+        return []
+    import numpy
+    from scipy.stats import rankdata
+
+    random = numpy.random.default_rng(seed)
+    drawn = numpy.stack([resampled_means(counts[name], random) for name in names])
+    ranks = rankdata(-drawn.round(12), method="min", axis=0)
+    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    lows, highs = numpy.quantile(drawn, ends, axis=1)
+    firsts, lasts = numpy.quantile(ranks, ends, axis=1, method="nearest")
+    means = [mean_of_counts(counts[name]) for name in names]
+    found = [
+        Standing(
+            name=name,
+            rank=1 + sum(other > means[row] for other in means),
+            mean=means[row],
+            interval=(float(lows[row]), float(highs[row])),
+            rank_interval=(int(firsts[row]), int(lasts[row])),
+            best_probability=float(numpy.mean(ranks[row] == 1)),
+        )
+        for row, name in enumerate(names)
+    ]
+    return sorted(found, key=lambda standing: (standing.rank, standing.name))

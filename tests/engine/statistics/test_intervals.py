@@ -1,0 +1,56 @@
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.statistics.intervals import mean_interval, mean_interval_of_counts, share_interval
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1.0), (81, 263, 0.2553, 0.3662)],
+)
+def test_wilson_intervals_as_published(successes: int, trials: int, low: float, high: float):
+    assert share_interval(successes, trials) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_of_nothing_tried_anything_is_possible():
+    assert share_interval(0, 0) == (0, 1)
+
+
+@given(st.integers(1, 500).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials))))
+def test_a_share_lies_in_its_interval_and_mirrors_its_complement(case: tuple[int, int]):
+    successes, trials = case
+    low, high = share_interval(successes, trials)
+    assert -1e-9 <= low <= successes / trials + 1e-9 and successes / trials - 1e-9 <= high <= 1 + 1e-9
+    assert share_interval(trials - successes, trials) == pytest.approx((1 - high, 1 - low))
+
+
+def test_a_mean_has_about_the_interval_theory_gives():
+    low, high = mean_interval([0.0, 1.0] * 200)
+    assert (low, high) == pytest.approx((0.451, 0.549), abs=0.006)
+
+
+def test_a_mean_interval_is_the_same_for_the_same_seed_and_order_does_not_matter():
+    values = [0.0, 3.0, 1.0, 1.0, 3.0]
+    assert mean_interval(values, 7) == mean_interval(sorted(values), 7)
+    assert mean_interval(values, 7) == mean_interval_of_counts({0.0: 1, 1.0: 2, 3.0: 2}, 7)
+
+
+def test_mean_intervals_of_little():
+    assert mean_interval([]) is None
+    assert mean_interval([2.0, 2.0]) == (2.0, 2.0)
+
+
+def test_a_mean_of_many_different_values_is_resampled_in_pieces():
+    values = [float(value) for value in range(3000)]
+    low, high = mean_interval(values)
+    assert low < sum(values) / len(values) < high
+    assert high - low == pytest.approx(62, abs=5)
+
+
+def test_scipy_loads_only_with_the_first_interval():
+    code = "import sys, engine.secret_game.statistics; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
