@@ -76,7 +76,7 @@ class SimulatedProvider:
         self.seller.close()
 
     async def _take_time(self, seed: int, attempt: int) -> None:
-        latency = self.settings.latency * _spread(seed, attempt, self.settings.jitter)
+        latency = self.settings.latency * latency_factor(seed, attempt, self.settings.jitter)
         await asyncio.sleep(min(latency, self.settings.timeout))
         if latency > self.settings.timeout:
             raise ProviderError(Fault.HEALS, f"no answer within {self.settings.timeout:g} s (simulated)")
@@ -154,7 +154,7 @@ def _share(seed: int, *address: object) -> float:
     return seed_of(seed, *address) / 2**63
 
 
-def _spread(seed: int, attempt: int, jitter: float) -> float:
+def latency_factor(seed: int, attempt: int, jitter: float) -> float:
     """A factor with mean 1: log-normal, so that some calls are much slower than most."""
     if not jitter:
         return 1.0

@@ -9,7 +9,7 @@ from engine.providers.simulated.spoken import Spoken
 
 Voice = Callable[[Call, int], Spoken]
 
-VOICES: dict[str, str] = {}
+VOICES: dict[str, str] = {"filler": "filler_voice"}
 """model name → module of this package with `speak(model_name, system, messages, seed)`"""
 
 GAME_VOICE = "game_voice"
