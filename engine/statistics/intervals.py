@@ -23,7 +23,9 @@ def share_interval(successes: int, trials: int) -> Interval:
         return 0.0, 1.0
     from scipy.stats import binomtest
 
-    interval = binomtest(successes, trials).proportion_ci(confidence_level=LEVEL, method="wilson")
+    # tested against itself: the p-value, which nobody wants here, is then known without a search
+    test = binomtest(successes, trials, successes / trials)
+    interval = test.proportion_ci(confidence_level=LEVEL, method="wilson")
     return float(interval.low), float(interval.high)
 
 
