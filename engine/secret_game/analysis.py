@@ -19,7 +19,7 @@ from engine.statistics.ranking import standings
 
 HALF_WIDTH = 5.0
 """percentage points to either side that count as precise"""
-MOST_COMPARED = 40
+MOST_COMPARED = 25
 """agents compared with one another, best first; among more, Holm's correction leaves nothing to find"""
 
 

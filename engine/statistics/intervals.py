@@ -13,7 +13,9 @@ Interval = tuple[float, float]
 LEVEL = 0.95
 RESAMPLES = 2000
 _CELLS = 2_000_000
-"""numbers drawn at once, to keep memory small where all values differ"""
+"""numbers drawn at once, to keep memory small"""
+_COST_OF_A_COUNT = 10
+"""drawing how often a value occurs, in draws of single values"""
 
 
 @lru_cache(maxsize=65536)
@@ -23,7 +25,9 @@ def share_interval(successes: int, trials: int) -> Interval:
         return 0.0, 1.0
     from scipy.stats import binomtest
 
-    interval = binomtest(successes, trials).proportion_ci(confidence_level=LEVEL, method="wilson")
+    # tested against itself: the p-value, which nobody wants here, is then known without a search
+    test = binomtest(successes, trials, successes / trials)
+    interval = test.proportion_ci(confidence_level=LEVEL, method="wilson")
     return float(interval.low), float(interval.high)
 
 
@@ -50,17 +54,31 @@ def mean_interval_of_counts(counts: Mapping[float, int], seed: int = 0) -> Inter
     return float(low), float(high)
 
 
+<<<<<<< HEAD
 def resampled_means(counts: Mapping[float, int], random: "numpy.random.Generator") -> "numpy.ndarray[Any, Any]":
     """Means of `RESAMPLES` samples drawn with replacement."""
+=======
+def resampled_means(
+    counts: Mapping[float, int], random: "numpy.random.Generator"
+) -> "numpy.ndarray[Any, Any]":
+    """Means of `RESAMPLES` samples with replacement: by counts, or one by one where most values differ."""
+>>>>>>> game
     import numpy
 
     values = numpy.array(sorted(counts), dtype=float)
-    times = numpy.array([counts[value] for value in sorted(counts)], dtype=float)
+    times = numpy.array([counts[value] for value in values])
     total = int(times.sum())
-    at_once = max(1, _CELLS // len(values))
+    by_counts = len(values) * _COST_OF_A_COUNT < total
+    single = values if by_counts else numpy.repeat(values, times)
+
+    def sums(size: int) -> Any:
+        if by_counts:
+            return random.multinomial(total, times / total, size=size) @ values
+        return single[random.integers(0, total, size=(size, total))].sum(axis=1)
+
+    at_once = max(1, _CELLS // len(single))
     sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
-    sums = [random.multinomial(total, times / total, size=size) @ values for size in sizes]
-    means: numpy.ndarray[Any, Any] = numpy.concatenate(sums) / total
+    means: numpy.ndarray[Any, Any] = numpy.concatenate([sums(size) for size in sizes]) / total
     return means
 
 

@@ -2,10 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from math import ceil
 
 from engine.statistics.intervals import LEVEL, share_interval
-
-_MOST = 10**7
 
 
 def trials_needed(successes: int, trials: int, half_width: float) -> int:
@@ -14,12 +13,13 @@ def trials_needed(successes: int, trials: int, half_width: float) -> int:
     With nothing tried yet the share is taken as one half, the worst case.
     """
 
-    def wide_enough(total: int) -> bool:
+    def narrow_enough(total: int) -> bool:
         expected = round(total * successes / trials) if trials else total // 2
         low, high = share_interval(expected, total)
         return high - low <= 2 * half_width
 
-    total = bisect_left(range(_MOST), True, lo=1, key=wide_enough)
+    enough = ceil(1 / half_width**2)  # for any share: at one half, (1.96 / 2)² stands above half_width²
+    total = bisect_left(range(enough), True, lo=1, key=narrow_enough)
     return max(0, total - trials)
 
 
