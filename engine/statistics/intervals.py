@@ -54,15 +54,8 @@ def mean_interval_of_counts(counts: Mapping[float, int], seed: int = 0) -> Inter
     return float(low), float(high)
 
 
-<<<<<<< HEAD
 def resampled_means(counts: Mapping[float, int], random: "numpy.random.Generator") -> "numpy.ndarray[Any, Any]":
-    """Means of `RESAMPLES` samples drawn with replacement."""
-=======
-def resampled_means(
-    counts: Mapping[float, int], random: "numpy.random.Generator"
-) -> "numpy.ndarray[Any, Any]":
     """Means of `RESAMPLES` samples with replacement: by counts, or one by one where most values differ."""
->>>>>>> game
     import numpy
 
     values = numpy.array(sorted(counts), dtype=float)
