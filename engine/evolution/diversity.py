@@ -31,9 +31,9 @@ def mean_distance(prompts: Sequence[str], rng: Random, most_pairs: int = MOST_PA
     if count < 2:
         return 0.0
     if count * (count - 1) // 2 <= most_pairs:
-        pairs = [(first, second) for second in range(count) for first in range(second)]
+        pairs = [[first, second] for second in range(count) for first in range(second)]
     else:
-        pairs = [tuple(rng.sample(range(count), 2)) for _ in range(most_pairs)]  # type: ignore[misc]
+        pairs = [rng.sample(range(count), 2) for _ in range(most_pairs)]
     return fmean(normalized_distance(prompts[first], prompts[second]) for first, second in pairs)
 
 

@@ -79,8 +79,7 @@ def word_delete(segments: Segments, rng: Random, material: Material) -> Segments
     def change(text: str, words: list[re.Match[str]]) -> str:
         gone = rng.choice(words)
         before, after = text[: gone.start()], text[gone.end() :]
-        doubled_gap = not before or (before.endswith(" ") and after.startswith(" "))
-        return before + (after.lstrip() if doubled_gap else after)
+        return before + after[1:] if after.startswith(" ") else before.rstrip(" ") + after
 
     return _in_one_segment(segments, rng, 2, change)
 

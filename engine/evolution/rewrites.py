@@ -13,6 +13,7 @@ REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
 MOST_WORDS = 250
 MOST_FAILURES = 4
 _REPLY_SHOWN = 400
+_TELLING = 20
 
 SYSTEM = (
     "You edit instructions that are given to a language model before it solves a problem. "
@@ -87,7 +88,7 @@ def _inner(reply: str) -> str:
 def _leaks(text: str, failure: Failure) -> bool:
     """A prompt that quotes a training problem has learned it by heart."""
     opening = " ".join(failure.question.lower().split())[:40]
-    return opening in " ".join(text.lower().split())
+    return len(opening) >= _TELLING and opening in " ".join(text.lower().split())
 
 
 def _shown(failure: Failure) -> str:

@@ -43,7 +43,7 @@ class Comparison:
     p_value: float
 
     @property
-    def winner(self) -> str | None:
+    def better(self) -> str | None:
         """champion, baseline, or None when chance alone explains the difference."""
         if self.p_value > LEVEL or self.difference == 0:
             return None
@@ -51,7 +51,7 @@ class Comparison:
 
 
 def compare(champion: Sequence[Replies], baseline: Sequence[Replies], seed: int = 0) -> Comparison:
-    """Both sequences are by problem, in the same order."""
+    """Both sequences are by problem, in the same order. A seed that stayed champion is asked once."""
     pairs = [
         (ours, theirs)
         for ours, theirs in zip(map(score, champion), map(score, baseline), strict=True)

@@ -33,7 +33,7 @@ ADVICE: dict[str, tuple[str, ...]] = {
         "Work backwards to test it.",
         "Look for mistakes and mend them.",
     ),
-    "algebra": ("Write a formula for what is wanted.", "Use symbols for what you do not yet have."),
+    "algebra": ("Write a formula for what is wanted.", "Use symbols for what is missing."),
     "draw": ("Sketch how things stand to each other.", "Keep the values in a table."),
     "patterns": ("Watch for a pattern.", "Try a smaller case.", "Handle words letter by letter."),
     "methods": ("Solve it again by another method.", "Make sure that both lead to the same result."),
@@ -137,13 +137,18 @@ def _shorten(segments: list[str], dice: Dice) -> str:
 
 def _rephrase(segments: list[str], dice: Dice) -> str:
     """One sentence in other words: another of the same family, or the same with synonyms."""
-    place = int(dice.unit() * len(segments))
-    hints = read_prompt(segments[place]).hints
-    if hints and hints[0][0] in ADVICE and dice.unit() < 0.6:
-        segments[place] = dice.pick(ADVICE[hints[0][0]])
-        return f"reworded: {hints[0][0]}"
-    segments[place] = _WORD.sub(_synonym, segments[place])
-    return "synonyms"
+    first = int(dice.unit() * len(segments))
+    for place in (*range(first, len(segments)), *range(first)):
+        before = segments[place]
+        family = next((name for name, _ in read_prompt(before).hints if name in ADVICE), None)
+        if family and dice.unit() < 0.6:
+            segments[place] = dice.pick(ADVICE[family])
+        else:
+            segments[place] = _WORD.sub(_synonym, before)
+        if segments[place] != before:
+            return f"reworded: {family}"
+    segments[first] = f"Please note: {segments[first]}"
+    return "reworded: None"
 
 
 def _synonym(found: re.Match[str]) -> str:

@@ -129,11 +129,8 @@ class PureEvolution:
     def outcome(self, champion: Genome, best_seed: Genome, problems: ProblemSet) -> "Outcome":
         calls = self.calls
         ours, theirs = (
-            [
-                [self.ask(genome, problem, f"v{place}/{role}")]
-                for place, problem in enumerate(problems.validation)
-            ]
-            for role, genome in (("champion", champion), ("seed", best_seed))
+            [[self.ask(genome, problem, f"v{place}")] for place, problem in enumerate(problems.validation)]
+            for genome in (champion, best_seed)
         )
         return Outcome(champion, best_seed, compare(ours, theirs), calls)
 
