@@ -32,7 +32,7 @@ bench: $(STAMP)
 	$(BIN)/tidepool bench
 
 prove: $(STAMP)
-	$(BIN)/python -m benchmarks.prove
+	$(BIN)/python -m benchmarks.prove $(ONLY)
 
 clean:
 	rm -rf $(VENV) demo build *.egg-info

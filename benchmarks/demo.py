@@ -1,0 +1,26 @@
+"""`make demo`: a study of each kind, headless and offline, into demo/tidepool.db."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+STUDIES = ("secret_game.toml",)
+
+
+def main() -> int:
+    folder = ROOT / "demo"
+    folder.mkdir(exist_ok=True)
+    database = folder / "tidepool.db"
+    for name in STUDIES:
+        print(f"\n$ tidepool --db {database.relative_to(ROOT)} --run examples/{name}\n", flush=True)
+        command = [sys.executable, "-m", "tui", "--db", str(database), "--run", str(ROOT / "examples" / name)]
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if code:
+            return code
+    print(f"\nAll of it is in {database.relative_to(ROOT)}. Open it: tidepool --db {database.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

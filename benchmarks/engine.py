@@ -1,0 +1,15 @@
+"""The engine's rows of the performance table, with the sizes of the promises."""
+
+from collections.abc import Iterator
+
+from engine.bench.figures import Figure
+from engine.bench.machine import measure
+
+
+def prove() -> Iterator[Figure]:
+    yield from measure(lambda text: print(f"   … {text}", flush=True), full=True)
+
+
+if __name__ == "__main__":
+    for figure in prove():
+        print(figure)

@@ -1,0 +1,79 @@
+"""`make prove`: every promise too long for the test suite is measured, and written to docs/evidence.md.
+
+Each proof is a module of this folder with `prove() -> Iterable[Figure]`; PROOFS lists them. `make prove ONLY=engine`
+measures some of them again and keeps the other figures as they were.
+"""
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+EVIDENCE = ROOT / "docs" / "evidence.md"
+RECORD = ROOT / "docs" / "evidence.json"
+
+PROOFS = {
+    "engine": "The engine",
+    "kill_moments": "Killed at any moment",
+    "pace": "A limit of requests a minute",
+}
+
+
+def main(names: Iterable[str]) -> int:
+    record: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    for name in names:
+        print(f"== {PROOFS[name]} (python -m benchmarks.{name})", flush=True)
+        started = time.monotonic()
+        figures = []
+        for figure in import_module(f"benchmarks.{name}").prove():
+            print(
+                f"   {'ok    ' if figure.met else 'MISSED'} {figure.name}: {figure.value:,.3f} {figure.unit}",
+                flush=True,
+            )
+            figures.append(figure.as_json())
+        record[name] = {
+            "figures": figures,
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "seconds": round(time.monotonic() - started),
+        }
+        RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        EVIDENCE.write_text(rendered(record))
+    return 0 if all(figure["met"] for name in names for figure in record[name]["figures"]) else 1
+
+
+def rendered(record: dict[str, Any]) -> str:
+    lines = [
+        "# Evidence",
+        "",
+        "What Tidepool promises and the test suite is too short to show, measured by `make prove` "
+        "(one section: `make prove ONLY=engine`). Ratios are taken within one run on one machine: "
+        f"{os.cpu_count()} cores, Python {platform.python_version()}.",
+    ]
+    for name, title in PROOFS.items():
+        if name not in record:
+            continue
+        entry = record[name]
+        lines += ["", f"## {title}", "", f"`python -m benchmarks.{name}` · {entry['date']} · {entry['seconds']} s", ""]
+        lines += ["| promise | measured | promised | |", "| --- | --- | --- | --- |"]
+        lines += [_row(figure) for figure in entry["figures"]]
+    return "\n".join(lines) + "\n"
+
+
+def _row(figure: dict[str, Any]) -> str:
+    digits = 0 if figure["value"] >= 1000 else 3
+    value = f"{figure['value']:,.{digits}f}".rstrip("0").rstrip(".") if digits else f"{figure['value']:,.0f}"
+    sign = "≥" if figure["at_least"] else "≤"
+    note = f" ({figure['note']})" if figure["note"] else ""
+    verdict = "ok" if figure["met"] else "**missed**"
+    return f"| {figure['name']}{note} | {value} {figure['unit']} | {sign} {figure['target']:,g} | {verdict} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or list(PROOFS)))
