@@ -1,0 +1,120 @@
+"""The comparison that counts: on queries never trained on, the policy against random and the best constant
+operator.
+
+All contenders play all held-out queries in the same waves. A query's score is the mean reward of its episode,
+averaged over repeats; intervals are bootstrapped over queries, because queries are what the claim generalises
+over. The best constant operator is picked on the held-out queries themselves, which flatters it: the policy
+has to beat the luckiest.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.mutation.environment import Environments, once_each
+from engine.mutation.episodes import Rules
+from engine.mutation.operators import OPERATOR_NAMES
+from engine.mutation.policy import ConstantPolicy, Policy
+from engine.mutation.queries import Query
+from engine.mutation.random_policy import RandomPolicy
+from engine.mutation.transport import Transport
+from engine.streams import seed_of
+
+Scores = NDArray[np.float64]
+_RESAMPLES = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    mean: float
+    low: float
+    high: float
+
+    def apart_from(self, other: "Estimate") -> bool:
+        return self.low > other.high or other.low > self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    policy: Estimate
+    random: Estimate
+    best_constant: Estimate
+    best_operator: str
+    over_random: Estimate
+    """of the difference query by query, policy less random"""
+    over_best_constant: Estimate
+    queries: int
+    missing: int
+    """queries left out because a contender has no answered step on them"""
+
+
+def contenders(policy: Policy, seed: int) -> dict[str, Policy]:
+    """The policy, the random one, and each operator as a constant policy, by name."""
+    named: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(OPERATOR_NAMES), seed)}
+    named.update((operator, ConstantPolicy(action)) for action, operator in enumerate(OPERATOR_NAMES))
+    return named
+
+
+async def play(
+    named: Mapping[str, Policy],
+    queries: Sequence[Query],
+    transport: Transport,
+    rules: Rules,
+    repeats: int = 2,
+) -> dict[str, Scores]:
+    """Each contender's score on each query; NaN where every episode was lost at its first step."""
+    per_policy = len(queries) * repeats
+    environments = Environments(per_policy * len(named), once_each(queries), transport, rules)
+    observations = await environments.reset()
+    scores = np.full(environments.count, np.nan)
+    while any(environments.playing):
+        actions = np.concatenate(
+            [
+                policy.choose(observations[place * per_policy : (place + 1) * per_policy])
+                for place, policy in enumerate(named.values())
+            ]
+        )
+        moves = [int(action) if on else None for action, on in zip(actions, environments.playing, strict=True)]
+        outcome = await environments.step(moves)
+        for environment, score in outcome.scores.items():
+            scores[environment] = score
+        observations = outcome.observations
+    table = scores.reshape(len(named), repeats, len(queries))
+    return {name: _mean_of_answered(rows) for name, rows in zip(named, table, strict=True)}
+
+
+def _mean_of_answered(rows: Scores) -> Scores:
+    answered = ~np.isnan(rows)
+    counts = answered.sum(axis=0)
+    totals = np.where(answered, rows, 0.0).sum(axis=0)
+    return np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)
+
+
+def compare(scores: Mapping[str, Scores], seed: int) -> Comparison:
+    table = np.stack(list(scores.values()))
+    whole = ~np.isnan(table).any(axis=0)
+    kept = {name: values[whole] for name, values in scores.items()}
+    best = max(OPERATOR_NAMES, key=lambda name: float(kept[name].mean()) if whole.any() else 0.0)
+    policy, random, constant = kept["policy"], kept["random"], kept[best]
+    return Comparison(
+        policy=interval(policy, seed),
+        random=interval(random, seed),
+        best_constant=interval(constant, seed),
+        best_operator=best,
+        over_random=interval(policy - random, seed),
+        over_best_constant=interval(policy - constant, seed),
+        queries=int(whole.sum()),
+        missing=int((~whole).sum()),
+    )
+
+
+def interval(values: Scores, seed: int) -> Estimate:
+    """The mean with its 95 % bootstrap interval; all NaN when there is nothing to estimate from."""
+    if len(values) == 0:
+        return Estimate(float("nan"), float("nan"), float("nan"))
+    generator = np.random.default_rng(seed_of(seed, "bootstrap"))
+    means = values[generator.integers(0, len(values), size=(_RESAMPLES, len(values)))].mean(axis=1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return Estimate(float(values.mean()), float(low), float(high))

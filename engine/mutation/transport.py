@@ -1,0 +1,52 @@
+"""What an environment asks of the outside: waves of prompts, and one embedding request a step.
+
+The environment is written once, as coroutines. Behind a transport that really waits (the engine's) they run
+on a loop; behind one that answers at once (tests, trials, Gymnasium's synchronous calls) `finished` runs them
+to their end.
+"""
+
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from engine.mutation.encoders import Vectors
+from engine.mutation.operators import Prompt
+
+REWRITE, ANSWER, JUDGE = "rewrite", "answer", "judge"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the study a prompt belongs: the address of its call."""
+
+    environment: int
+    episode: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    place: Place
+    prompt: Prompt
+
+
+class Transport(Protocol):
+    async def ask(self, stage: str, requests: Sequence[Request]) -> Sequence[str | None]:
+        """One wave: the replies in order, None for one lost for good. Stages: rewrite, answer, judge."""
+        ...
+
+    async def embed(self, name: str, texts: Sequence[str]) -> Vectors | None:
+        """One request: a unit vector a text, or None when lost for good. The name is unique in a run."""
+        ...
+
+
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine that never waits, without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise RuntimeError("this transport waits: run it on an event loop")

@@ -1,0 +1,86 @@
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from engine.errors import RunError, UsageError
+from engine.mutation.environment import Environments, endless
+from engine.mutation.episodes import Rules
+from engine.mutation.learner import Training, make_learner
+from engine.mutation.operators import OPERATOR_NAMES
+from engine.mutation.queries import builtin_queries
+from engine.mutation.random_policy import RandomLearner
+from engine.mutation.training import train
+from engine.mutation.transport import finished
+from engine.providers.simulated.rehearsal import Rehearsal
+
+
+def _environments(losing: Callable[[str], float] | None = None) -> Environments:
+    return Environments(8, endless(builtin_queries(), 1), Rehearsal(1, losing), Rules())
+
+
+@pytest.mark.parametrize("budget", [1, 8, 100])
+@pytest.mark.parametrize("loss", [0.0, 0.5])
+def test_the_budget_is_used_exactly_and_counts_answered_steps_only(budget: int, loss: float) -> None:
+    record = finished(train(_environments(lambda text: loss), RandomLearner(9, 1), budget, update_size=32))
+    assert record.env_steps == budget == sum(use.uses for use in record.operators.values())
+    assert bool(record.masked_steps) is (loss > 0 and budget > 1)
+
+
+def test_updates_cover_all_steps_and_say_how_it_went() -> None:
+    record = finished(train(_environments(), RandomLearner(9, 1), 100, update_size=32))
+    assert [(update.update, update.env_steps) for update in record.updates] == [
+        (1, 32),
+        (2, 64),
+        (3, 96),
+        (4, 100),
+    ]
+    assert all(0 < update.mean_reward < 1 and 0 <= update.success_rate <= 1 for update in record.updates)
+    total = sum(use.total_reward for use in record.operators.values())
+    assert total == pytest.approx(sum(u.mean_reward * n for u, n in zip(record.updates, (32, 32, 32, 4), strict=True)))
+
+
+def test_a_target_that_never_answers_stops_the_run_with_advice() -> None:
+    with pytest.raises(RunError, match="none was answered"):
+        finished(train(_environments(lambda text: 1.0), RandomLearner(9, 1), 100, update_size=32))
+
+
+async def test_a_heavy_learner_is_given_a_thread_and_a_light_one_is_not() -> None:
+    offloaded: list[str] = []
+
+    async def offload(function: Callable[..., Any], *arguments: Any) -> Any:
+        offloaded.append(function.__name__)
+        return await asyncio.to_thread(function, *arguments)
+
+    for heavy in (True, False):
+        learner = RandomLearner(9, 1)
+        learner.heavy = heavy
+        offloaded.clear()
+        await train(_environments(), learner, 16, 16, offload=offload)
+        assert offloaded == (["choose", "learn"] * 2 if heavy else [])
+
+
+def test_an_unknown_learner_is_refused() -> None:
+    with pytest.raises(UsageError, match="bandit, ppo, random"):
+        make_learner(Training(learner="dqn"), Rules(), 5, len(OPERATOR_NAMES))
+
+
+def test_without_the_extra_ppo_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pip install .*\[rl\]") as refused:
+        make_learner(Training(learner="ppo"), Rules(), 5, 9)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
+    program = (
+        "import sys; from engine.mutation.learner import Training, make_learner;"
+        " from engine.mutation import evaluation, policy_file; from engine.mutation.episodes import Rules;"
+        " make_learner(Training(), Rules(), 5, 9);"
+        " print(sorted({'torch', 'gymnasium', 'stable_baselines3'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert done.stdout == "[]\n"
