@@ -16,6 +16,7 @@ COMMANDS = {
     "pause": ("steer", "pauses a running batch"),
     "continue": ("steer", "lets a paused batch go on"),
     "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
+    "export": ("export", "one batch out: json, csv, sqlite, html, parquet, policy"),
     "delete": ("delete", "removes a batch, after a question or with --yes"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
 }

@@ -1,0 +1,56 @@
+"""CSV for spreadsheets and data frames: UTF-8, one header, and no cell that a spreadsheet would run.
+
+Only text can be a formula; numbers stay as they are. A text that begins like one gets an apostrophe in front,
+which spreadsheets take as "this is text".
+"""
+
+import csv
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from storage.exporting.files import finished
+from storage.exporting.rows import columns_of, rows_of
+
+FORMULA_SIGNS = tuple("=+-@\t\r\n|%＝＋－＠")
+
+VIEWS_OF_KIND = {
+    "secret_game": ("messages", "outcomes"),
+    "simulation": ("messages",),
+    "evolution": ("messages", "genomes"),
+    "mutation": ("messages", "training"),
+}
+
+
+def harmless(cell: Any) -> Any:
+    if isinstance(cell, str) and (cell.startswith(FORMULA_SIGNS) or cell.lstrip().startswith(FORMULA_SIGNS)):
+        return "'" + cell
+    return cell
+
+
+def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A header and rows, every cell made harmless."""
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([harmless(cell) for cell in row] for row in rows)
+
+
+@contextmanager
+def csv_file(path: Path) -> Iterator[TextIO]:
+    """A CSV file that appears under its name only when it is whole."""
+    with finished(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as stream:
+        yield stream
+
+
+def export_csv(connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path) -> list[Path]:
+    """One file for each view that fits the batch's kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for view in VIEWS_OF_KIND[batch["kind"]]:
+        path = folder / f"{view}.csv"
+        with csv_file(path) as stream:
+            write_rows(stream, columns_of(connection, view), rows_of(connection, view, batch))
+        written.append(path)
+    return written

@@ -1,0 +1,22 @@
+"""Files that appear under their name only when they are whole: a cut-off export never passes for one."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from storage.errors import FileError
+
+
+@contextmanager
+def finished(path: Path) -> Iterator[Path]:
+    """A path to write to; what was written takes its place at the end, or is removed after an error."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield unfinished
+        unfinished.replace(path)
+    except OSError as error:
+        raise FileError(f"Cannot write {path}: {error.strerror or error}. Choose another place with -o.") from error
+    finally:
+        unfinished.unlink(missing_ok=True)

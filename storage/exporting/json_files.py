@@ -1,0 +1,80 @@
+"""A batch as JSON: written unit by unit, so its size in memory is that of a page."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from storage.exporting.files import finished
+from storage.exporting.rows import Page, columns_of, page_of, rows_of, unit_pages
+
+EXTRA_VIEWS = {"evolution": ("genomes",), "mutation": ("training",)}
+"""by kind: what a batch holds beside its units"""
+
+
+def export_results(
+    connection: sqlite3.Connection, batch: sqlite3.Row, path: Path, head: Mapping[str, Any]
+) -> list[Path]:
+    """`results.json`: the batch, its units with their messages and outcomes, its findings and its log."""
+    with finished(path) as unfinished, unfinished.open("w", encoding="utf-8") as stream:
+        for piece in _pieces(connection, batch, head):
+            stream.write(piece)
+    return [path]
+
+
+def write_json(path: Path, content: Any) -> list[Path]:
+    with finished(path) as unfinished:
+        unfinished.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return [path]
+
+
+def _pieces(connection: sqlite3.Connection, batch: sqlite3.Row, head: Mapping[str, Any]) -> Iterator[str]:
+    yield f'{{"batch": {_dump(head)},\n"units": ['
+    for count, unit in enumerate(units_of(connection, batch)):
+        yield (",\n" if count else "\n") + _dump(unit)
+    yield "\n]"
+    for view in (*EXTRA_VIEWS.get(batch["kind"], ()), "waves", "log"):
+        columns = columns_of(connection, view)
+        rows = [dict(zip(columns, row, strict=True)) for row in rows_of(connection, view, batch)]
+        yield f',\n"{view}": {_dump([_without_batch(row) for row in rows])}'
+    yield f',\n"findings": {_dump(_findings(connection, batch["number"]))}}}\n'
+
+
+def units_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[dict[str, Any]]:
+    """Each unit with its messages and outcomes, in order."""
+    for page in unit_pages(connection, batch["number"]):
+        messages = _by_unit(connection, "messages", batch, page)
+        outcomes = _by_unit(connection, "outcomes", batch, page)
+        for row in page_of(connection, "conversations", batch, page):
+            unit = _without_batch(dict(row))
+            unit["participants"] = json.loads(unit["participants"])
+            unit["messages"] = messages.get(row["id"], [])
+            if batch["kind"] == "secret_game":
+                unit["outcomes"] = outcomes.get(row["id"], [])
+            yield unit
+
+
+def _by_unit(
+    connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: Page
+) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in page_of(connection, view, batch, page):
+        content = _without_batch(dict(row))
+        found[content.pop("conversation_id")].append(content)
+    return found
+
+
+def _without_batch(row: dict[str, Any]) -> dict[str, Any]:
+    row.pop("batch_id", None)
+    return row
+
+
+def _findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
+    rows = connection.execute("SELECT name, content FROM finding WHERE batch_number = ? ORDER BY name", (batch_number,))
+    return {row["name"]: json.loads(row["content"]) for row in rows.fetchall()}
+
+
+def _dump(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False)

@@ -1,0 +1,66 @@
+"""Rows of one batch by view, page by page: an export of any size holds little memory and no snapshot for long."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from storage.tables import unit_id
+
+UNITS_A_PAGE = 500
+
+ORDER = {
+    "conversations": "id",
+    "messages": "conversation_id, turn, wave",
+    "outcomes": "conversation_id, opener DESC",
+    "genomes": "generation, genome_id",
+    "training": "update_number",
+    "waves": "wave",
+    "log": "rowid",
+}
+PAGED_BY = {"conversations": "id", "messages": "conversation_id", "outcomes": "conversation_id"}
+"""views with rows by unit: these can be long"""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    first: int
+    last: int
+    """ids of the units, both included"""
+
+
+def unit_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[Page]:
+    """The units of a batch in pages of neighbouring ids."""
+    after, end = unit_id(batch_number, 0), unit_id(batch_number + 1, 0)
+    while True:
+        row = connection.execute(
+            "SELECT min(id), max(id) FROM (SELECT id FROM unit WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
+            (after, end, UNITS_A_PAGE),
+        ).fetchone()
+        if row[0] is None:
+            return
+        yield Page(row[0], row[1])
+        after = row[1]
+
+
+def columns_of(connection: sqlite3.Connection, view: str) -> list[str]:
+    return [str(row["name"]) for row in connection.execute(f"PRAGMA table_info({view})")]
+
+
+def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> Iterator[tuple[Any, ...]]:
+    """The rows of a view that belong to a batch, in the view's columns and a stable order."""
+    if view not in PAGED_BY:
+        order = "" if ORDER[view] == "rowid" else f" ORDER BY {ORDER[view]}"
+        for row in connection.execute(f"SELECT * FROM {view} WHERE batch_id = ?{order}", (batch["id"],)).fetchall():
+            yield tuple(row)
+        return
+    for page in unit_pages(connection, batch["number"]):
+        yield from map(tuple, page_of(connection, view, batch, page))
+
+
+def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: Page) -> list[sqlite3.Row]:
+    """The rows of a view by unit that belong to the units of one page."""
+    return connection.execute(
+        f"SELECT * FROM {view} WHERE batch_id = ? AND {PAGED_BY[view]} BETWEEN ? AND ? ORDER BY {ORDER[view]}",
+        (batch["id"], page.first, page.last),
+    ).fetchall()

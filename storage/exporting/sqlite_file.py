@@ -1,0 +1,22 @@
+"""One batch in a study file of its own: readable, resumable and importable like any other."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from storage.copying import attached, copy_batch
+from storage.errors import FileError
+from storage.exporting.files import finished
+from storage.file import connect, prepare
+
+
+def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path]:
+    if target.exists():
+        raise FileError(f"{target} exists already, and might be a study. Name another file with -o, or move it away.")
+    with finished(target) as unfinished:
+        prepare(unfinished)
+        with closing(connect(unfinished)) as connection, attached(connection, database) as origin:
+            connection.execute("BEGIN IMMEDIATE")
+            copy_batch(connection, origin, batch["number"])
+            connection.execute("COMMIT")
+    return [target]
