@@ -8,6 +8,7 @@ never passes through a false zero and no timer is needed.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -42,16 +43,15 @@ class Strands:
         self.busy += 1
         task: asyncio.Task[T] = asyncio.ensure_future(story)
         self._tasks.add(task)
-
-        def ended(task: "asyncio.Task[T]") -> None:
-            self._tasks.discard(task)
-            then(task)
-            self.busy -= 1
-            if not self.busy:
-                self.on_idle()
-
-        task.add_done_callback(ended)
+        task.add_done_callback(partial(self._ended, then))
         return task
+
+    def _ended(self, then: Callable[["asyncio.Task[T]"], None], task: "asyncio.Task[T]") -> None:
+        self._tasks.discard(task)
+        then(task)
+        self.busy -= 1
+        if not self.busy:
+            self.on_idle()
 
     async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
         """Like gather: all stories as strands of their own; the first error is raised after all have ended."""

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
+from sys import intern
 from typing import Any, TypeVar
 
 from engine.accounts import Account
@@ -42,6 +43,8 @@ from storage.ledger import Entry, Ledger, Remembered
 
 T = TypeVar("T")
 
+FEW_STEPS = 16
+"""most units ask no more than this, and a short list takes a fifth of the memory of a set"""
 UNITS_PER_LOOK = 1_000
 """units taken up together: their part of the ledger is read at once"""
 
@@ -82,6 +85,10 @@ class Pending:
     reserved: float = 0.0
 
 
+_NOTHING: dict[str, sqlite3.Row] = {}
+"""shared by the units that remember nothing: a hundred thousand empty dictionaries are not nothing"""
+
+
 class Unit:
     """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
 
@@ -92,8 +99,8 @@ class Unit:
         self.settled = remembered is not None and remembered.status in ("completed", "failed")
         """its end is in the file already: this run only replays it"""
         self._tide = tide
-        self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else {}
-        self._asked: set[str] = set()
+        self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else _NOTHING
+        self._asked: list[str] | set[str] = []
 
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
         return self._tide.ask(self, call)
@@ -106,9 +113,15 @@ class Unit:
         return self._tide.ledger
 
     def take_address(self, step: str) -> None:
-        if step in self._asked:
+        asked = self._asked
+        if step in asked:
             raise RunError(f"Unit {self.number} asked twice under the address {step!r}: this is a bug in the study.")
-        self._asked.add(step)
+        if isinstance(asked, set):
+            asked.add(step)
+        elif len(asked) < FEW_STEPS:
+            asked.append(intern(step))
+        else:
+            self._asked = {*asked, step}
 
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)
@@ -145,7 +158,6 @@ class Tide:
         self._batched = SERVICES[config.service.name].batched
         self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.strands))
         self._study = Unit(self, 0, None)
-        self._never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._leaving: asyncio.Handle | None = None
 
     # -- for studies -------------------------------------------------------------------------------------
@@ -266,7 +278,7 @@ class Tide:
         if (row := unit.recall(call.step)) is not None:
             return self._replay(unit, call, key, row)
         if self.closing:
-            await self._never
+            await _for_ever()
         asked_at = time.monotonic()
         account = self.accounts[call.provider]
         if account.settings.cache and (row := self.ledger.cached(key)) is not None:
@@ -278,30 +290,39 @@ class Tide:
             pending.future = self.strands.park()
             self.desk.gather(pending)
             return await pending.future
-        return await self.buy_live(pending)
+        reply = self._enter(pending, *await self._purchase(pending))
+        if self.listener is not None:
+            await self.ledger.writer.committed()
+            return self._told(pending, reply)
+        del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
+        await self.ledger.writer.committed()
+        return reply
 
     async def buy_live(self, pending: Pending) -> Reply:
         """Buys one call live and commits the answer, or its final failure."""
+        reply = self._enter(pending, *await self._purchase(pending))
+        await self.ledger.writer.committed()
+        return self._told(pending, reply)
+
+    async def _purchase(self, pending: Pending) -> tuple[Answer, float, int]:
+        """The answer of the provider, its seconds, and how many attempts it took."""
         account = self.accounts[pending.call.provider]
-        capped = self.budget.cap > 0
-        if capped and not pending.reserved:
+        if self.budget.cap and not pending.reserved:
             amount = account.worst_cost(pending.call)
             await self.budget.reserve(amount)
             pending.reserved = amount
-        address = (pending.unit.number, pending.call.step)
-        live = LiveCall(account, pending.call, pending.seed, address, lambda error: self._on_retry(pending, error))
+        live = LiveCall(account, pending, self._on_retry)
         try:
             answer = await live.answer()
         except ProviderError as error:
-            if capped:
-                self.budget.settle(pending.reserved, 0.0)
+            self.budget.settle(pending.reserved, 0.0)
             if error.fault is Fault.SYSTEMIC:
                 self.fail(RunError(str(error)))
-                await self._never
+                await _for_ever()
             raise await self.record_failure(pending, str(error), live.attempts) from None
-        if capped:
+        if self.budget.cap or pending.reserved:
             self.budget.settle(pending.reserved, answer.cost_usd or 0.0)
-        return await self.record(pending, answer, seconds=live.seconds, source="live", attempts=live.attempts)
+        return answer, live.seconds, live.attempts
 
     async def record(
         self,
@@ -309,8 +330,22 @@ class Tide:
         answer: Answer,
         *,
         seconds: float,
+        attempts: int,
         source: str,
-        attempts: int = 1,
+        order_id: str | None = None,
+    ) -> Reply:
+        """Commits an answer, whatever way it came."""
+        reply = self._enter(pending, answer, seconds, attempts, source, order_id)
+        await self.ledger.writer.committed()
+        return self._told(pending, reply)
+
+    def _enter(
+        self,
+        pending: Pending,
+        answer: Answer,
+        seconds: float,
+        attempts: int,
+        source: str = "live",
         order_id: str | None = None,
     ) -> Reply:
         call, text = pending.call, answer.text.replace("\x00", "")
@@ -337,10 +372,13 @@ class Tide:
             order_id,
         )
         self.ledger.enter(entry, pending.asked_at)
-        await self.ledger.writer.committed()
-        if self.listener is not None:
-            self.emit(CallAnswered(pending.unit.number, call.step, call.wave, source, answer.cost_usd))
         return Reply(text, answer.input_tokens, answer.output_tokens, answer.cost_usd, seconds, source)
+
+    def _told(self, pending: Pending, reply: Reply) -> Reply:
+        if self.listener is not None:
+            call = pending.call
+            self.listener(CallAnswered(pending.unit.number, call.step, call.wave, reply.source, reply.cost_usd))
+        return reply
 
     async def record_failure(
         self, pending: Pending, error: str, attempts: int, order_id: str | None = None
@@ -390,7 +428,7 @@ class Tide:
     async def _from_cache(self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row, asked_at: float) -> Reply:
         pending = Pending(unit, call, key, 0, asked_at, None)  # type: ignore[arg-type]
         answer = Answer(row["text"], row["input_tokens"], row["output_tokens"], 0.0, row["truth"])
-        return await self.record(pending, answer, seconds=0.0, source="cache")
+        return await self.record(pending, answer, seconds=0.0, attempts=1, source="cache")
 
     def _on_retry(self, pending: Pending, error: ProviderError) -> None:
         self.ledger.retried()
@@ -418,6 +456,11 @@ class Tide:
         for account in self.accounts.values():
             account.limiter.pause(paused)
         self.consider_leaving()
+
+
+async def _for_ever() -> None:
+    """Where a strand waits when the run is about to end: until it is cancelled."""
+    await asyncio.get_running_loop().create_future()
 
 
 def _unexpected(error: BaseException) -> RunError:

@@ -72,7 +72,7 @@ class Writer:
             "journal_mode = WAL",
             "synchronous = NORMAL",
             "wal_autocheckpoint = 0",
-            "cache_size = -65536",
+            "cache_size = -16384",
         ):
             await self._connection.execute(f"PRAGMA {pragma}")
         self._task = asyncio.create_task(self._drain(), name="writer")
