@@ -68,7 +68,7 @@ class LiveCall:
             limiter.leave()
         limiter.succeeded()
         if tokens:
-            limiter.tokens.correct(answer.input_tokens + answer.output_tokens - tokens)
+            limiter.correct_tokens(answer.input_tokens + answer.output_tokens - tokens)
         if answer.limits is not None:
             account.learn(answer.limits)
         return answer
@@ -76,7 +76,8 @@ class LiveCall:
     async def _retry(self, first: ProviderError) -> Answer:
         faults = refusals = 0
         pending: ProviderError | None = first
-        backoff = wait_exponential_jitter(initial=self.account.provider.backoff, max=LONGEST_WAIT)
+        first_wait = self.account.provider.backoff
+        backoff = wait_exponential_jitter(multiplier=first_wait, max=LONGEST_WAIT, jitter=first_wait)
 
         def given_up(state: RetryCallState) -> bool:
             nonlocal faults, refusals

@@ -145,7 +145,7 @@ class Tide:
         self._batched = SERVICES[config.service.name].batched
         self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.strands))
         self._study = Unit(self, 0, None)
-        self._never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._leaving: asyncio.Handle | None = None
 
     # -- for studies -------------------------------------------------------------------------------------
@@ -266,15 +266,15 @@ class Tide:
         if (row := unit.recall(call.step)) is not None:
             return self._replay(unit, call, key, row)
         if self.closing:
-            await self._never
+            await self.never
         asked_at = time.monotonic()
         account = self.accounts[call.provider]
-        if account.settings.cache and (row := self.ledger.cached(key)) is not None:
+        ordered = self.desk.knows(unit.number, call.step)
+        if not ordered and account.settings.cache and (row := self.ledger.cached(key)) is not None:
             return await self._from_cache(unit, call, key, row, asked_at)
         pending = Pending(unit, call, key, seed, asked_at, None)  # type: ignore[arg-type]
-        if self.desk.knows(unit.number, call.step) or (
-            self._batched and account.provider.batches is not None and call.operation == "chat"
-        ):
+        if ordered or (self._batched and self.desk.takes(account) and call.operation == "chat"):
+            self.desk.check(pending)
             pending.future = self.strands.park()
             self.desk.gather(pending)
             return await pending.future
@@ -283,24 +283,21 @@ class Tide:
     async def buy_live(self, pending: Pending) -> Reply:
         """Buys one call live and commits the answer, or its final failure."""
         account = self.accounts[pending.call.provider]
-        capped = self.budget.cap > 0
-        if capped and not pending.reserved:
-            amount = account.worst_cost(pending.call)
-            await self.budget.reserve(amount)
-            pending.reserved = amount
+        if account.budget.capped:
+            pending.reserved = account.worst_cost(pending.call)
+            await account.budget.reserve(pending.reserved)
         address = (pending.unit.number, pending.call.step)
         live = LiveCall(account, pending.call, pending.seed, address, lambda error: self._on_retry(pending, error))
         try:
             answer = await live.answer()
         except ProviderError as error:
-            if capped:
-                self.budget.settle(pending.reserved, 0.0)
+            account.budget.settle(pending.reserved, 0.0)
             if error.fault is Fault.SYSTEMIC:
                 self.fail(RunError(str(error)))
-                await self._never
+                await self.never
             raise await self.record_failure(pending, str(error), live.attempts) from None
-        if capped:
-            self.budget.settle(pending.reserved, answer.cost_usd or 0.0)
+        if pending.reserved or answer.cost_usd:
+            account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
         return await self.record(pending, answer, seconds=live.seconds, source="live", attempts=live.attempts)
 
     async def record(
