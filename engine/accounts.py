@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Any
 
+from engine.budget import Budget
 from engine.call import Call
 from engine.config import ProviderSettings
 from engine.limits import Limiter
@@ -15,6 +16,8 @@ class Account:
         self.provider = provider
         self.settings = settings
         self.limiter = Limiter(settings.max_concurrent, settings.requests_per_minute, settings.tokens_per_minute)
+        self.budget = Budget(0.0)
+        """its own part of the batch's budget"""
         self.in_flight: dict[tuple[int, str], int] = {}
         """calls at the provider right now, by address, with their wave"""
         self._tags: dict[str, PriceTag | None] = {}
@@ -28,6 +31,11 @@ class Account:
             self._tags[model_name] = self.provider.price(model_name)
         return self._tags[model_name]
 
+    @property
+    def knows_prices(self) -> bool:
+        """Of the models it was asked about so far."""
+        return None not in self._tags.values()
+
     def worst_cost(self, call: Call, *, batch: bool = False) -> float:
         tag = self.price(call.model_name)
         return worst_cost(call, tag, batch=batch) if tag else 0.0
@@ -39,6 +47,8 @@ class Account:
     def change(self, name: str, value: Any) -> None:
         """One limit, changed while running."""
         self.settings = self.settings.model_copy(update={name: value})
+        if name == "budget_usd":
+            self.budget.change(value)
         if name in ("max_concurrent", "requests_per_minute", "tokens_per_minute"):
             self.limiter.change(**{name: value})
 

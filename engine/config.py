@@ -144,6 +144,11 @@ class Config(Section):
         common = {name: getattr(self.service, name) for name in Limits.model_fields if name not in own.model_fields_set}
         return own.model_copy(update=common)
 
+    def budget_of(self, provider: str) -> float:
+        """What may be spent at one provider, where that is stated; 0 = no cap of its own."""
+        own: ProviderSettings = getattr(self.providers, provider)
+        return own.budget_usd if "budget_usd" in own.model_fields_set else 0.0
+
     def as_written(self) -> dict[str, Any]:
         """The config in the layout of its file, every default written out."""
         whole = self.model_dump(mode="json", exclude={"settings"})

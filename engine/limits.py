@@ -13,7 +13,8 @@ from dataclasses import dataclass
 SAFETY = 0.985
 """share of a per-minute limit that is used: the rest absorbs the jitter between here and the provider"""
 CATCH_UP = 0.005
-"""share of a minute's allowance that may leave at once after the loop was late"""
+"""share of a minute's allowance that may leave at once after the loop was late; together with SAFETY, and with the
+one piece that opens a minute, it stays within the limit however small that is"""
 CUT = 0.7
 
 
@@ -30,7 +31,7 @@ class Pace:
     def take(self, now: float, pieces: float = 1.0) -> None:
         if self.per_minute:
             allowed = self.per_minute * SAFETY
-            late = max(1.0, self.per_minute * CATCH_UP) * 60 / allowed
+            late = self.per_minute * CATCH_UP * 60 / allowed
             self.next_at = max(self.next_at, now - late) + pieces * 60 / allowed
 
     def correct(self, pieces: float) -> None:
@@ -68,6 +69,12 @@ class Limiter:
         if tokens_per_minute is not None:
             self.tokens = Pace(tokens_per_minute)
         self._pump()
+
+    def correct_tokens(self, pieces: float) -> None:
+        """Tells what a call took more (or less) of the tokens per minute than was set aside for it."""
+        self.tokens.correct(pieces)
+        if self._waiting:
+            self._pump()
 
     def try_enter(self, tokens: int) -> bool:
         """Takes a place at once where nothing speaks against it: the fast path of most calls."""
@@ -138,13 +145,22 @@ class Limiter:
         while self._waiting and not self.paused and self.in_flight < int(self.allowed):
             now = time.monotonic()
             if (delay := self._delay(now)) > 0:
-                if self._timer is None:
-                    self._timer = asyncio.get_running_loop().call_later(delay, self._timer_rang)
+                self._wake_in(delay)
                 return
             future, tokens = self._waiting.popleft()
             if not future.done():
                 self._take(now, tokens)
                 future.set_result(None)
+
+    def _wake_in(self, delay: float) -> None:
+        """One timer, for the earliest moment at which somebody may leave."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + delay
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(at, self._timer_rang)
 
     def _timer_rang(self) -> None:
         self._timer = None

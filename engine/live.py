@@ -5,15 +5,12 @@ Retrying is tenacity's, entered only after a first failure: most calls never nee
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential_jitter
 
 from engine.accounts import Account
+from engine.call import Call
 from engine.providers.provider import Answer, Fault, ProviderError
-
-if TYPE_CHECKING:
-    from engine.tide import Pending
 
 MOST_REFUSALS = 100
 """a call that was refused (429) this often fails: a limit that never opens is no limit but a fault"""
@@ -23,15 +20,21 @@ LONGEST_WAIT = 60.0
 class LiveCall:
     """One call's way through an account; `attempts` and `seconds` are read afterwards."""
 
-    __slots__ = ("_on_retry", "_pending", "account", "attempts", "call", "seconds")
+    __slots__ = ("account", "address", "attempts", "call", "on_retry", "seconds", "seed")
 
     def __init__(
-        self, account: Account, pending: "Pending", on_retry: "Callable[[Pending, ProviderError], None]"
+        self,
+        account: Account,
+        call: Call,
+        seed: int,
+        address: tuple[int, str],
+        on_retry: Callable[[ProviderError], None],
     ) -> None:
         self.account = account
-        self.call = pending.call
-        self._pending = pending
-        self._on_retry = on_retry
+        self.address = address
+        self.call = call
+        self.seed = seed
+        self.on_retry = on_retry
         self.attempts = 0
         self.seconds = 0.0
 
@@ -49,11 +52,10 @@ class LiveCall:
         if not limiter.try_enter(tokens):
             await limiter.enter(tokens)
         self.attempts += 1
-        address = (self._pending.unit.number, self.call.step)
-        account.in_flight[address] = self.call.wave
+        account.in_flight[self.address] = self.call.wave
         started = time.monotonic()
         try:
-            answer = await account.provider.complete(self.call, self._pending.seed, self.attempts)
+            answer = await account.provider.complete(self.call, self.seed, self.attempts)
         except ProviderError as error:
             if error.fault is Fault.REFUSED:
                 limiter.refused(started, error.retry_after)
@@ -62,11 +64,11 @@ class LiveCall:
             raise
         finally:
             self.seconds = time.monotonic() - started
-            del account.in_flight[address]
+            del account.in_flight[self.address]
             limiter.leave()
         limiter.succeeded()
         if tokens:
-            limiter.tokens.correct(answer.input_tokens + answer.output_tokens - tokens)
+            limiter.correct_tokens(answer.input_tokens + answer.output_tokens - tokens)
         if answer.limits is not None:
             account.learn(answer.limits)
         return answer
@@ -74,7 +76,8 @@ class LiveCall:
     async def _retry(self, first: ProviderError) -> Answer:
         faults = refusals = 0
         pending: ProviderError | None = first
-        backoff = wait_exponential_jitter(initial=self.account.provider.backoff, max=LONGEST_WAIT)
+        first_wait = self.account.provider.backoff
+        backoff = wait_exponential_jitter(multiplier=first_wait, max=LONGEST_WAIT, jitter=first_wait)
 
         def given_up(state: RetryCallState) -> bool:
             nonlocal faults, refusals
@@ -85,7 +88,7 @@ class LiveCall:
                 faults += 1
             if faults > self.account.settings.retries or refusals > MOST_REFUSALS:
                 return True
-            self._on_retry(self._pending, error)
+            self.on_retry(error)
             return False
 
         def wait(state: RetryCallState) -> float:

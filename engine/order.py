@@ -25,6 +25,8 @@ class Order:
     addresses: dict[Address, str]
     """the calls that are still open, each with its custom id"""
     wave: int
+    surplus: dict[Address, str] = field(default_factory=dict)
+    """calls that were answered another way: what comes for them is paid for, recorded, and not used"""
     attempt: int = 1
     remote_id: str | None = None
     reserved: float = 0.0
@@ -35,8 +37,12 @@ class Order:
     """the parked stories by what they wait for; after a restart they come one by one"""
     results: dict[str, OrderResult] | None = None
     """set when the provider is done: by custom id"""
-    rescued: bool = False
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def can_settle(self) -> bool:
+        """The provider is done, and whoever waits for it has come."""
+        return self.results is not None and len(self.waiting) == len(self.addresses)
 
 
 def custom_id(key: bytes) -> str:

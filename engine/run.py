@@ -12,7 +12,7 @@ from typing import Any
 from engine.accounts import Account
 from engine.budget import Budget
 from engine.config import Config
-from engine.errors import NotFound, RunError, TidepoolError, UsageError
+from engine.errors import FileError, NotFound, RunError, TidepoolError, UsageError
 from engine.events import BatchEnded, BatchStarted, Listener
 from engine.kinds import Kind, load_kind
 from engine.providers.catalogue import open_provider
@@ -114,14 +114,18 @@ class _Accounts:
         self.by_provider: dict[str, Account] = {}
 
     async def __aenter__(self) -> "_Accounts":
-        for name in sorted({model.partition(":")[0] for model in self._models}):
-            provider = open_provider(name, self._config, "check")
-            self.by_provider[name] = Account(provider, self._config.limits_for(name))
-            try:
+        try:
+            for name in sorted({model.partition(":")[0] for model in self._models}):
+                provider = open_provider(name, self._config, "check")
+                self.by_provider[name] = Account(provider, self._config.limits_for(name))
                 await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
-            except ProviderError as error:
-                raise UsageError(str(error)) from error
-        self._refuse_blind_budget()
+            self._refuse_blind_budget()
+        except ProviderError as error:
+            await self.__aexit__()
+            raise UsageError(str(error)) from error
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -137,12 +141,12 @@ class _Accounts:
         return any(account.provider.simulated for account in self.by_provider.values())
 
     def _refuse_blind_budget(self) -> None:
-        if not self._config.service.budget_usd:
-            return
         for model in self._models:
-            if self.by_provider[model.partition(":")[0]].price(self._name(model)) is None:
+            provider = model.partition(":")[0]
+            price = self.by_provider[provider].price(self._name(model))
+            if price is None and (self._config.service.budget_usd or self._config.budget_of(provider)):
                 raise UsageError(
-                    f"service.budget_usd is set, but the price of {model} is not known, so the budget could not be "
+                    f"budget_usd is set, but the price of {model} is not known, so the budget could not be "
                     "kept. Remove the budget, or choose a model whose price `tidepool models` shows."
                 )
 
@@ -203,17 +207,25 @@ class _Session:
     ) -> None:
         batch = batches.find_batch(reader, batch_id)
         progress = batches.progress_of(reader, batch["number"])
-        reserved = batches.reserved_by_orders(reader, batch["number"])
         self.config = config
         self.ledger = Ledger(writer, reader, batch["number"])
         self.ledger.open_cache(config.batch.seed, config.batch.kind)
-        budget = Budget(config.service.budget_usd, spent=progress["cost_usd"], reserved=reserved)
+        budget = self._budgets(batches.money_by_provider(reader, batch["number"]), progress["cost_usd"], accounts)
         self.tide = Tide(config, batch_id, self.ledger, accounts.by_provider, budget)
         self.tide.listener = on_event
         self.steering = steering
         self._earlier_seconds = progress["seconds"]
-        budget.on_exhausted = lambda: steering.stop(Stop("budget"))
         writer.on_failure = self.tide.fail
+
+    def _budgets(self, money: dict[str, batches.Money], spent: float, accounts: _Accounts) -> Budget:
+        """The batch's budget; each account gets its own part of it."""
+        whole = Budget(self.config.service.budget_usd, spent, sum(part.reserved for part in money.values()))
+        for name, account in accounts.by_provider.items():
+            part = money.get(name, batches.Money())
+            account.budget = Budget(self.config.budget_of(name), part.spent, part.reserved, whole=whole)
+        for budget in (whole, *(account.budget for account in accounts.by_provider.values())):
+            budget.on_exhausted = lambda: self.steering.stop(Stop("budget"))
+        return whole
 
     async def play(self, resumed: bool) -> Stop | None:
         """The study to its end (None), or to what stopped it."""
@@ -244,14 +256,18 @@ class _Session:
 
     async def _close(self, main: "asyncio.Task[None]", stopped: "asyncio.Future[Stop]") -> Stop | None:
         if self.tide.fault.done():
+            fault = self.tide.fault.result()
+            if not isinstance(fault, FileError):
+                await self._drain()
             await self._halt(cancel_orders=False)
-            return Stop("fault", fault=self.tide.fault.result())
+            return Stop("fault", fault=fault)
         if main.done():
             if error := main.exception():
                 fault = error if isinstance(error, TidepoolError) else RunError(f"{type(error).__name__}: {error}")
                 fault.__cause__ = error if fault is not error else fault.__cause__
                 await self._halt(cancel_orders=False)
                 return Stop("fault", fault=fault)
+            await self.tide.desk.finish()
             return None
         stop = stopped.result()
         self.tide.log("info", f"Stopping: {stop.reason}.")

@@ -6,15 +6,18 @@ The same task writes the heartbeat, which is all that a watcher in another proce
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import TidepoolError
+from engine.config import Limits
+from engine.errors import TidepoolError, UsageError
 from storage.batches import commands_for
 from storage.locks import HEARTBEAT_SECONDS
 from storage.writer import Statement
 
 if TYPE_CHECKING:
+    from engine.accounts import Account
     from engine.tide import Tide
 
 LOOK_SECONDS = 0.25
@@ -69,7 +72,8 @@ class Steering:
                 self.beat(tide, earlier_seconds)
             for number, command, arguments in commands_for(tide.ledger.reader, tide.ledger.batch_number):
                 tide.ledger.writer.put(_TAKEN, (time.time(), number))
-                self._obey(tide, command, arguments)
+                if not tide.closing:
+                    self._obey(tide, command, arguments)
             await asyncio.sleep(LOOK_SECONDS)
 
     def beat(self, tide: "Tide", earlier_seconds: float) -> None:
@@ -118,11 +122,24 @@ class Steering:
 def change_limits(tide: "Tide", changes: dict[str, Any]) -> None:
     """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's."""
     for key, value in changes.items():
-        *where, name = key.split(".")
-        names = [where[1]] if where[:1] == ["providers"] else list(tide.accounts)
-        if name == "budget_usd":
-            tide.budget.change(value)
-        for provider in names:
-            if account := tide.accounts.get(provider):
-                account.change(name, value)
-        tide.log("info", f"Limit changed: {key} = {value}.")
+        *where, name = key.removeprefix("service.").split(".")
+        accounts = tide.accounts
+        if where[:1] == ["providers"]:
+            accounts = {provider: accounts[provider] for provider in where[1:2] if provider in accounts}
+        try:
+            _change_limit(tide, name, value, accounts, whole=not where)
+        except (TidepoolError, ValueError, TypeError) as error:
+            tide.log("warning", f"The limit {key} = {value} was not taken: {error}")
+        else:
+            tide.log("info", f"Limit changed: {key} = {value}.")
+
+
+def _change_limit(tide: "Tide", name: str, value: Any, accounts: "Mapping[str, Account]", *, whole: bool) -> None:
+    Limits.model_validate({name: value})
+    if name == "budget_usd" and value and any(not account.knows_prices for account in accounts.values()):
+        raise UsageError("a price is not known, so the budget could not be kept.")
+    if name == "budget_usd" and whole:
+        tide.budget.change(value)
+        return
+    for account in accounts.values():
+        account.change(name, value)

@@ -104,3 +104,8 @@ class Latch(Generic[T]):
             self._waiting.append(future)
             return await future
         return self._value[0]
+
+
+async def for_ever() -> None:
+    """Where a strand waits when the run is about to end: until it is cancelled."""
+    await asyncio.get_running_loop().create_future()

@@ -37,7 +37,7 @@ from engine.events import (
 from engine.live import LiveCall
 from engine.providers.provider import Answer, Fault, ProviderError
 from engine.services import SERVICES, Admission, units_at_once
-from engine.strands import Latch, Strands
+from engine.strands import Latch, Strands, for_ever
 from engine.streams import seed_of, stream
 from storage.ledger import Entry, Ledger, Remembered
 
@@ -278,15 +278,15 @@ class Tide:
         if (row := unit.recall(call.step)) is not None:
             return self._replay(unit, call, key, row)
         if self.closing:
-            await _for_ever()
+            await for_ever()
         asked_at = time.monotonic()
         account = self.accounts[call.provider]
-        if account.settings.cache and (row := self.ledger.cached(key)) is not None:
+        ordered = self.desk.knows(unit.number, call.step)
+        if not ordered and account.settings.cache and (row := self.ledger.cached(key)) is not None:
             return await self._from_cache(unit, call, key, row, asked_at)
         pending = Pending(unit, call, key, seed, asked_at, None)  # type: ignore[arg-type]
-        if self.desk.knows(unit.number, call.step) or (
-            self._batched and account.provider.batches is not None and call.operation == "chat"
-        ):
+        if ordered or (self._batched and self.desk.takes(account) and call.operation == "chat"):
+            self.desk.check(pending)
             pending.future = self.strands.park()
             self.desk.gather(pending)
             return await pending.future
@@ -307,21 +307,21 @@ class Tide:
     async def _purchase(self, pending: Pending) -> tuple[Answer, float, int]:
         """The answer of the provider, its seconds, and how many attempts it took."""
         account = self.accounts[pending.call.provider]
-        if self.budget.cap and not pending.reserved:
-            amount = account.worst_cost(pending.call)
-            await self.budget.reserve(amount)
-            pending.reserved = amount
-        live = LiveCall(account, pending, self._on_retry)
+        if account.budget.capped:
+            pending.reserved = account.worst_cost(pending.call)
+            await account.budget.reserve(pending.reserved)
+        address = (pending.unit.number, pending.call.step)
+        live = LiveCall(account, pending.call, pending.seed, address, lambda error: self._on_retry(pending, error))
         try:
             answer = await live.answer()
         except ProviderError as error:
-            self.budget.settle(pending.reserved, 0.0)
+            account.budget.settle(pending.reserved, 0.0)
             if error.fault is Fault.SYSTEMIC:
                 self.fail(RunError(str(error)))
-                await _for_ever()
+                await for_ever()
             raise await self.record_failure(pending, str(error), live.attempts) from None
-        if self.budget.cap or pending.reserved:
-            self.budget.settle(pending.reserved, answer.cost_usd or 0.0)
+        if pending.reserved or answer.cost_usd:
+            account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
         return answer, live.seconds, live.attempts
 
     async def record(
@@ -456,11 +456,6 @@ class Tide:
         for account in self.accounts.values():
             account.limiter.pause(paused)
         self.consider_leaving()
-
-
-async def _for_ever() -> None:
-    """Where a strand waits when the run is about to end: until it is cancelled."""
-    await asyncio.get_running_loop().create_future()
 
 
 def _unexpected(error: BaseException) -> RunError:

@@ -7,7 +7,9 @@ import json
 import secrets
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -209,14 +211,41 @@ def delete_batch(path: Path, reference: str) -> str:
     return str(batch["id"])
 
 
-def reserved_by_orders(connection: sqlite3.Connection, batch_number: int) -> float:
-    """What open provider batches may still cost: their reservation outlives the process that made it."""
-    row = connection.execute(
-        "SELECT coalesce(sum(reservation_usd), 0.0) FROM provider_batch "
-        "WHERE batch_number = ? AND state IN ('intended', 'created')",
-        (batch_number,),
-    ).fetchone()
-    return float(row[0])
+@dataclass(frozen=True, slots=True)
+class Money:
+    spent: float = 0.0
+    reserved: float = 0.0
+    """what open provider batches may still cost: their reservation outlives the process that made it"""
+
+
+def money_by_provider(connection: sqlite3.Connection, batch_number: int) -> dict[str, Money]:
+    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    spent = Counter(
+        dict(
+            connection.execute(
+                "SELECT substr(model, 1, instr(model, ':') - 1), sum(cost_usd) FROM call "
+                "WHERE unit_id BETWEEN ? AND ? AND cost_usd > 0 GROUP BY 1",
+                bounds,
+            ).fetchall()
+        )
+    )
+    spent.update(
+        dict(
+            connection.execute(
+                "SELECT p.provider, sum(s.cost_usd) FROM surplus s JOIN provider_batch p ON p.id = s.order_id "
+                "WHERE s.batch_number = ? AND s.cost_usd > 0 GROUP BY 1",
+                (batch_number,),
+            ).fetchall()
+        )
+    )
+    reserved = dict(
+        connection.execute(
+            "SELECT provider, sum(reservation_usd) FROM provider_batch "
+            "WHERE batch_number = ? AND state IN ('intended', 'created') GROUP BY 1",
+            (batch_number,),
+        ).fetchall()
+    )
+    return {name: Money(spent[name], reserved.get(name, 0.0)) for name in {*spent, *reserved}}
 
 
 def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -135,14 +135,19 @@ class OrderBook:
         ).fetchall()
         return Counter({row[0]: row[1] for row in rows})
 
-    def answered(self, order: StoredOrder) -> set[Address]:
-        """Those of an order's calls that the ledger holds already."""
-        found: set[Address] = set()
+    def answered(self, order: StoredOrder) -> tuple[set[Address], set[Address]]:
+        """Those of an order's calls that the ledger holds already: all of them, and those answered another way, whose
+        answers from this order are yet to be recorded."""
+        by: dict[Address, str | None] = {}
+        reader = self._ledger.reader
         for (number, step), _ in order.addresses:
-            row = self._ledger.reader.execute(
-                "SELECT 1 FROM call WHERE unit_id = ? AND step = ?",
-                (unit_id(self._ledger.batch_number, number), step),
-            ).fetchone()
+            where = (unit_id(self._ledger.batch_number, number), step)
+            row = reader.execute("SELECT order_id FROM call WHERE unit_id = ? AND step = ?", where).fetchone()
             if row is not None:
-                found.add((number, step))
-        return found
+                by[number, step] = row[0]
+        recorded = {
+            (int(row[0]) - unit_id(self._ledger.batch_number, 0), str(row[1]))
+            for row in reader.execute("SELECT unit_id, step FROM surplus WHERE order_id = ?", (order.order_id,))
+        }
+        elsewhere = {address for address, order_id in by.items() if order_id != order.order_id}
+        return set(by), elsewhere - recorded

@@ -1,0 +1,33 @@
+"""What every test may ask for: a study file of its own, a seller's folder of its own, and the real command."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Tidepool
+from tests.support.stage import Stage
+
+
+@pytest.fixture(autouse=True)
+def seller_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sells from the user's own folder."""
+    folder = tmp_path / "seller"
+    monkeypatch.setenv("TIDEPOOL_SELLER", str(folder))
+    return folder
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "study.db"
+
+
+@pytest.fixture
+def tidepool(tmp_path: Path, database: Path) -> Tidepool:
+    """The command as a user runs it, in a process of its own, on the test's own file."""
+    return Tidepool(tmp_path, database)
+
+
+@pytest.fixture
+def stage(database: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """The real engine on a real file, with a story and a provider of the test's own."""
+    return Stage(database, monkeypatch)

@@ -1,0 +1,56 @@
+"""Runs the real command in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+SECONDS = 60
+
+
+class Tidepool:
+    def __init__(self, folder: Path, database: Path) -> None:
+        self.folder = folder
+        self.database = database
+
+    def __call__(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Runs the command to its end."""
+        return subprocess.run(
+            self._command(arguments),
+            cwd=self.folder,
+            env=self._environment(environment),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def json(self, *arguments: str) -> Any:
+        """Runs the command with --json; stdout must be one JSON value and nothing else."""
+        done = self(*arguments, "--json")
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+    def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+        """Starts the command and leaves it running: use it in a `with`, and end it yourself."""
+        return subprocess.Popen(
+            self._command(arguments),
+            cwd=self.folder,
+            env=self._environment(environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def _command(self, arguments: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "-m", "tui", "--db", str(self.database), *arguments]
+
+    @staticmethod
+    def _environment(more: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+        return {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "100", **more}

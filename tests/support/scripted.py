@@ -1,0 +1,133 @@
+"""A provider that does what a test says: answers, faults, and a batch API whose orders outlive a run."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from engine.call import Call
+from engine.prices import FREE, PriceTag
+from engine.providers.provider import (
+    Answer,
+    BatchApi,
+    Fault,
+    OrderBounds,
+    Ordered,
+    OrderResult,
+    OrderSlip,
+    OrderState,
+    ProviderError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    call: Call
+    seed: int
+    attempt: int
+
+
+Script = Callable[[Asked], Awaitable[Answer]]
+
+
+def words_of(call: Call, seed: int) -> str:
+    return f"{call.step} says {seed % 10_000}"
+
+
+async def plain(asked: Asked) -> Answer:
+    return Answer(words_of(asked.call, asked.seed), 10, 5, 0.0)
+
+
+class ScriptedProvider:
+    name = "simulated"
+    simulated = True
+    backoff = 0.001
+
+    def __init__(
+        self, script: Script = plain, batches: "ScriptedBatches | None" = None, tag: PriceTag | None = FREE
+    ) -> None:
+        self.script = script
+        self.batches: BatchApi | None = batches
+        self.tag = tag
+        self.asked: list[Asked] = []
+        self.refusal: str | None = None
+        self.closed = False
+
+    def serve(self, batch_id: str) -> None: ...
+
+    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
+        asked = Asked(call, seed, attempt)
+        self.asked.append(asked)
+        return await self.script(asked)
+
+    def price(self, model_name: str) -> PriceTag | None:
+        return self.tag
+
+    async def check(self, model_names: Sequence[str]) -> None:
+        if self.refusal:
+            raise ProviderError(Fault.SYSTEMIC, self.refusal)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class TakenOrder:
+    remote_id: str
+    slip: OrderSlip
+    calls: list[Ordered]
+    cancelled: bool = False
+    polls: int = 0
+
+
+def answered(order: TakenOrder, ordered: Ordered) -> OrderResult | None:
+    return OrderResult(ordered.custom_id, Answer(words_of(ordered.call, ordered.seed), 10, 5, 0.0))
+
+
+@dataclass
+class ScriptedBatches:
+    """Faults are plain attributes: a test sets what shall go wrong, and reads `taken` for what was bought."""
+
+    bounds: OrderBounds = field(default_factory=lambda: OrderBounds(max_calls=1000, max_bytes=10**9))
+    taken: list[TakenOrder] = field(default_factory=list)
+    before_taking: Callable[[OrderSlip, Sequence[Ordered]], None] = lambda slip, calls: None
+    """raises where the provider refuses, or is not reached"""
+    after_taking: Callable[[TakenOrder], None] = lambda order: None
+    """raises where the answer to a creation that worked is lost"""
+    state: Callable[[TakenOrder], OrderState] = lambda order: OrderState(True, "ended")
+    result: Callable[[TakenOrder, Ordered], OrderResult | None] = answered
+    """None: missing"""
+    seen: asyncio.Event = field(default_factory=asyncio.Event)
+    """set when an order was taken"""
+
+    async def create(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+        self.before_taking(slip, calls)
+        order = TakenOrder(f"remote-{len(self.taken) + 1}", slip, list(calls))
+        self.taken.append(order)
+        self.seen.set()
+        self.after_taking(order)
+        return order.remote_id
+
+    async def find(self, slip: OrderSlip) -> str | None:
+        return next((order.remote_id for order in self.taken if order.slip.order_id == slip.order_id), None)
+
+    async def poll(self, remote_id: str) -> OrderState:
+        order = self.order(remote_id)
+        order.polls += 1
+        return OrderState(True, "cancelled") if order.cancelled else self.state(order)
+
+    async def results(self, remote_id: str, expected: int) -> AsyncIterator[OrderResult]:
+        order = self.order(remote_id)
+        for ordered in reversed(order.calls):
+            await asyncio.sleep(0)
+            if (result := self.result(order, ordered)) is not None:
+                yield result
+
+    async def cancel(self, remote_id: str) -> None:
+        self.order(remote_id).cancelled = True
+
+    def order(self, remote_id: str) -> TakenOrder:
+        return next(order for order in self.taken if order.remote_id == remote_id)
+
+    def bought(self) -> list[str]:
+        """The custom id of every call of every order, once for each time it was ordered."""
+        return [ordered.custom_id for order in self.taken for ordered in order.calls]

@@ -1,0 +1,118 @@
+"""The real engine on a real file, playing a story of a test's own with a provider of a test's own."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import engine.run
+import engine.summary
+from engine.call import Call, Message
+from engine.events import Listener
+from engine.run import resume_batch, run_batch
+from engine.secret_game import study
+from engine.steering import Steering
+from engine.tide import Tide, Unit, UnitPlan
+from tests.support.scripted import ScriptedProvider
+from tests.support.studies import game
+
+Play = Callable[[Tide], Awaitable[None]]
+Story = Callable[[Unit], Awaitable[Any]]
+
+
+def question(step: str, wave: int = 1, text: str = "", model: str = "simulated:guarded", **more: Any) -> Call:
+    return Call(step, wave, model, (Message("user", text or step),), **more)
+
+
+def units(count: int, story: Story, *, awaited: bool = False) -> Play:
+    """A study of `count` units that all have the same story."""
+
+    async def play(tide: Tide) -> None:
+        tide.expect_units(count)
+        await tide.units(UnitPlan(number, story, awaited=awaited) for number in range(1, count + 1))
+
+    return play
+
+
+def talk(turns: int) -> Story:
+    """A story that asks one question after the other; each depends on the answer before."""
+
+    async def story(unit: Unit) -> str:
+        heard = "hello"
+        for turn in range(1, turns + 1):
+            heard = (await unit.ask(question(f"t{turn}", turn, heard, turn=turn, speaker="Ada"))).text
+        return heard
+
+    return story
+
+
+class _TestKind:
+    """The secret game's config with another story."""
+
+    SETTINGS = study.SETTINGS
+    freeze = staticmethod(study.freeze)
+    plan = staticmethod(study.plan)
+    models = staticmethod(lambda config: {"simulated:guarded"})
+
+    def __init__(self, play: Play) -> None:
+        self.play = play
+
+    @staticmethod
+    def statistics(*_: object) -> dict[str, Any]:
+        return {}
+
+
+class Stage:
+    def __init__(self, database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.database = database
+        self._monkeypatch = monkeypatch
+        self.batch_id = ""
+        self.provider = ScriptedProvider()
+
+    async def run(
+        self,
+        play: Play,
+        provider: ScriptedProvider | None = None,
+        *,
+        on_event: Listener | None = None,
+        steering: Steering | None = None,
+        simulated: dict[str, Any] | None = None,
+        **service: Any,
+    ) -> dict[str, Any]:
+        self._set(play, provider or ScriptedProvider())
+        study = game(service={"name": "live", "poll_interval": 0.005, **service}, simulated=simulated)
+        return await run_batch(study, self.database, on_event=self._listening(on_event), steering=steering)
+
+    async def resume(
+        self,
+        play: Play,
+        provider: ScriptedProvider | None = None,
+        *,
+        overrides: Iterable[str] = (),
+        on_event: Listener | None = None,
+        steering: Steering | None = None,
+    ) -> dict[str, Any]:
+        self._set(play, provider or self.provider)
+        return await resume_batch(
+            self.batch_id or "last",
+            self.database,
+            overrides=overrides,
+            on_event=self._listening(on_event),
+            steering=steering,
+        )
+
+    def _set(self, play: Play, provider: ScriptedProvider) -> None:
+        self.provider = provider
+        kind = _TestKind(play)
+        for module in (engine.run, engine.summary):
+            self._monkeypatch.setattr(module, "load_kind", lambda name: kind)
+        self._monkeypatch.setattr(engine.run, "open_provider", lambda *_: provider)
+
+    def _listening(self, on_event: Listener | None) -> Listener:
+        def listen(event: Any) -> None:
+            self.batch_id = getattr(event, "batch_id", self.batch_id)
+            if on_event:
+                on_event(event)
+
+        return listen
