@@ -81,6 +81,10 @@ _JUNK_RATE = 0.03
 _UNHELPFUL_RATE = {"elaborate": 0.3, "reflect": 0.15}
 
 
+def recognises(system: str) -> bool:
+    return system == SYSTEM
+
+
 def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) -> Spoken:
     asked = messages[-1].text if messages else ""
     kind = _KIND_OF_TASK.get(asked.partition("\n\n")[0])
