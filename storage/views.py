@@ -1,5 +1,7 @@
 """The SQL views strangers depend on: their names and columns never change.
 
+Messages of a conversation are in order by wave and position: `position` tells apart those of one reply.
+
 A batch counts as running while its heartbeat is fresh; the view can therefore be trusted in any SQLite client,
 also on a copy whose process is gone.
 """
@@ -33,7 +35,8 @@ VIEWS = {
                CASE WHEN coalesce(l.position, 0) = 0 THEN c.input_tokens ELSE 0 END AS input_tokens,
                CASE WHEN coalesce(l.position, 0) = 0 THEN c.output_tokens ELSE 0 END AS output_tokens,
                CASE WHEN coalesce(l.position, 0) = 0 THEN c.cost_usd ELSE 0 END AS cost_usd,
-               CASE WHEN coalesce(l.position, 0) = 0 THEN c.seconds ELSE 0 END AS seconds, c.source
+               CASE WHEN coalesce(l.position, 0) = 0 THEN c.seconds ELSE 0 END AS seconds, c.source,
+               coalesce(l.position, 0) AS position
         FROM batch b JOIN unit u ON u.batch_number = b.number JOIN call c ON c.unit_id = u.id
              LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step
         WHERE c.status = 'answered' AND (c.turn IS NOT NULL OR l.step IS NOT NULL)""",
@@ -42,7 +45,7 @@ VIEWS = {
                o.side = 0 AS opener, o.revealed, o.obtained, o.detector, o.turn, o.score
         FROM batch b JOIN unit u ON u.batch_number = b.number JOIN outcome o ON o.unit_id = u.id""",
     "judgements": """
-        SELECT b.id AS batch_id, j.unit_id AS conversation_id, j.entity, j.rating, c.model, c.text AS answer
+        SELECT b.id AS batch_id, j.unit_id AS conversation_id, j.place, j.entity, j.rating, c.model, c.text AS answer
         FROM batch b JOIN unit u ON u.batch_number = b.number JOIN judgement j ON j.unit_id = u.id
              LEFT JOIN call c ON c.unit_id = j.unit_id AND c.step = 'judge.' || j.place""",
     "waves": """
