@@ -11,6 +11,8 @@ _HOMES = {
     "run_batch": "engine.run",
     "resume_batch": "engine.run",
     "SecretGame": "engine.secret_game.config",
+    "Simulation": "engine.simulation.config",
+    "Entity": "engine.simulation.entities",
 }
 
 __all__ = sorted(_HOMES)

@@ -31,7 +31,7 @@ BATCH_TABLES = [
     "control",
 ]
 """tables with a batch_number"""
-UNIT_TABLES = ["call", "line", "outcome"]
+UNIT_TABLES = ["call", "line", "outcome", "judgement"]
 """tables with a unit_id"""
 
 

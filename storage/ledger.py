@@ -15,6 +15,7 @@ from storage.tables import (
     CallRow,
     FindingRow,
     GenomeRow,
+    JudgementRow,
     LineRow,
     LogRow,
     OutcomeRow,
@@ -333,6 +334,9 @@ class Ledger:
 
     def put_outcome(self, sequence_number: int, **columns: Any) -> None:
         self._put(OutcomeRow, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+
+    def put_judgement(self, sequence_number: int, **columns: Any) -> None:
+        self._put(JudgementRow, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_lines(self, sequence_number: int, lines: Iterable[Mapping[str, Any]]) -> None:
         for line in lines:

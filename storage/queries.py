@@ -1,12 +1,12 @@
 """What screens and commands read: short queries in autocommit, each bounded in what it returns."""
 
-import json
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
 from storage.batches import is_running
 from storage.tables import unit_id
+from storage.units import Spoken, unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +61,6 @@ def list_batches(path: Path, connection: sqlite3.Connection) -> list[BatchLine]:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """One message of a transcript."""
-
-    turn: int
-    speaker: str
-    content: str
-    thought: str | None
-    source: str
-    model: str
-
-
-@dataclass(frozen=True, slots=True)
 class Transcript:
     sequence_number: int
     participants: list[str]
@@ -82,40 +70,27 @@ class Transcript:
     round: int | None
     messages: list[Spoken]
     outcomes: list[dict[str, object]]
+    judgements: list[dict[str, object]]
 
 
 def transcript(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
-    unit = unit_id(batch_number, sequence_number)
-    row = connection.execute("SELECT * FROM unit WHERE id = ?", (unit,)).fetchone()
-    if row is None:
+    unit = unit_of(connection, batch_number, sequence_number)
+    if unit is None:
         return None
-    outcomes = connection.execute("SELECT * FROM outcome WHERE unit_id = ? ORDER BY side", (unit,)).fetchall()
+    outcomes = connection.execute(
+        "SELECT * FROM outcome WHERE unit_id = ? ORDER BY side", (unit_id(batch_number, sequence_number),)
+    ).fetchall()
     return Transcript(
         sequence_number,
-        json.loads(row["participants"]),
-        row["status"],
-        row["error"],
-        row["game"],
-        row["round"],
-        _messages(connection, unit),
+        unit.participants,
+        unit.status,
+        unit.error,
+        unit.game,
+        unit.round,
+        unit.messages,
         [dict(outcome) for outcome in outcomes],
+        [{"entity": entity, "rating": rating} for entity, rating in unit.ratings],
     )
-
-
-def _messages(connection: sqlite3.Connection, unit: int) -> list[Spoken]:
-    """Whole replies, and the parts of replies that hold several messages."""
-    rows = connection.execute(
-        "SELECT c.turn, c.speaker, c.text AS content, NULL AS thought, c.source, c.model, 0 AS position FROM call c "
-        "WHERE c.unit_id = :unit AND c.turn IS NOT NULL AND c.status = 'answered' "
-        "UNION ALL "
-        "SELECT l.turn, l.speaker, substr(c.text, l.start + 1, l.length), "
-        "CASE WHEN l.thought_start IS NOT NULL THEN substr(c.text, l.thought_start + 1, l.thought_length) END, "
-        "c.source, c.model, l.position "
-        "FROM line l JOIN call c ON c.unit_id = l.unit_id AND c.step = l.step WHERE l.unit_id = :unit "
-        "ORDER BY 1, 7",
-        {"unit": unit},
-    ).fetchall()
-    return [Spoken(*tuple(row)[:6]) for row in rows]
 
 
 def log_lines(

@@ -226,6 +226,19 @@ class OutcomeRow(SQLModel, table=True):
     score: float | None = None
 
 
+class JudgementRow(SQLModel, table=True):
+    """What a judge said of one entity of a simulation."""
+
+    __tablename__ = "judgement"
+
+    unit_id: int = Field(primary_key=True)
+    place: int = Field(primary_key=True)
+    """of the entity in the speaking order, from 1; the judge's words are the call `judge.PLACE`"""
+    entity: str
+    rating: float | None = None
+    """None: no clear rating, or no answer"""
+
+
 class GenomeRow(SQLModel, table=True):
     __tablename__ = "genome"
 

@@ -1,5 +1,7 @@
 """The SQL views strangers depend on: their names and columns never change.
 
+Messages of a conversation are in order by wave and position: `position` tells apart those of one reply.
+
 A batch counts as running while its heartbeat is fresh; the view can therefore be trusted in any SQLite client,
 also on a copy whose process is gone.
 """
@@ -25,27 +27,27 @@ VIEWS = {
         FROM batch b JOIN unit u ON u.batch_number = b.number
         WHERE u.sequence_number > 0""",
     "messages": """
-        SELECT b.id AS batch_id, c.unit_id AS conversation_id, c.turn, c.wave, c.speaker, c.model,
-               c.text AS content, NULL AS thought, c.input_tokens, c.output_tokens, c.cost_usd, c.seconds,
-               c.source
-        FROM batch b JOIN unit u ON u.batch_number = b.number JOIN call c ON c.unit_id = u.id
-        WHERE c.turn IS NOT NULL AND c.status = 'answered'
-        UNION ALL
-        SELECT b.id, c.unit_id, l.turn, c.wave, l.speaker, c.model,
-               substr(c.text, l.start + 1, l.length),
+        SELECT b.id AS batch_id, c.unit_id AS conversation_id, coalesce(l.turn, c.turn) AS turn, c.wave,
+               coalesce(l.speaker, c.speaker) AS speaker, c.model,
+               CASE WHEN l.step IS NULL THEN c.text ELSE substr(c.text, l.start + 1, l.length) END AS content,
                CASE WHEN l.thought_start IS NULL THEN NULL
-                    ELSE substr(c.text, l.thought_start + 1, l.thought_length) END,
-               CASE WHEN l.position = 0 THEN c.input_tokens ELSE 0 END,
-               CASE WHEN l.position = 0 THEN c.output_tokens ELSE 0 END,
-               CASE WHEN l.position = 0 THEN c.cost_usd ELSE 0 END,
-               CASE WHEN l.position = 0 THEN c.seconds ELSE 0 END, c.source
-        FROM batch b JOIN unit u ON u.batch_number = b.number JOIN line l ON l.unit_id = u.id
-             JOIN call c ON c.unit_id = l.unit_id AND c.step = l.step
-        WHERE c.status = 'answered'""",
+                    ELSE substr(c.text, l.thought_start + 1, l.thought_length) END AS thought,
+               CASE WHEN coalesce(l.position, 0) = 0 THEN c.input_tokens ELSE 0 END AS input_tokens,
+               CASE WHEN coalesce(l.position, 0) = 0 THEN c.output_tokens ELSE 0 END AS output_tokens,
+               CASE WHEN coalesce(l.position, 0) = 0 THEN c.cost_usd ELSE 0 END AS cost_usd,
+               CASE WHEN coalesce(l.position, 0) = 0 THEN c.seconds ELSE 0 END AS seconds, c.source,
+               coalesce(l.position, 0) AS position
+        FROM batch b JOIN unit u ON u.batch_number = b.number JOIN call c ON c.unit_id = u.id
+             LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step
+        WHERE c.status = 'answered' AND (c.turn IS NOT NULL OR l.step IS NOT NULL)""",
     "outcomes": """
         SELECT b.id AS batch_id, o.unit_id AS conversation_id, o.mode, o.game, o.agent, o.opponent,
                o.side = 0 AS opener, o.revealed, o.obtained, o.detector, o.turn, o.score
         FROM batch b JOIN unit u ON u.batch_number = b.number JOIN outcome o ON o.unit_id = u.id""",
+    "judgements": """
+        SELECT b.id AS batch_id, j.unit_id AS conversation_id, j.place, j.entity, j.rating, c.model, c.text AS answer
+        FROM batch b JOIN unit u ON u.batch_number = b.number JOIN judgement j ON j.unit_id = u.id
+             LEFT JOIN call c ON c.unit_id = j.unit_id AND c.step = 'judge.' || j.place""",
     "waves": """
         SELECT b.id AS batch_id, w.wave, w.calls, w.failed, w.seconds, w.transport
         FROM batch b JOIN wave w ON w.batch_number = b.number""",

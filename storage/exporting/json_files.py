@@ -47,12 +47,17 @@ def units_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[dic
     for page in unit_pages(connection, batch["number"]):
         messages = _by_unit(connection, "messages", batch, page)
         outcomes = _by_unit(connection, "outcomes", batch, page)
+        judgements = _by_unit(connection, "judgements", batch, page)
+        details = _details(connection, page)
         for row in page_of(connection, "conversations", batch, page):
             unit = _without_batch(dict(row))
             unit["participants"] = json.loads(unit["participants"])
             unit["messages"] = messages.get(row["id"], [])
             if batch["kind"] == "secret_game":
                 unit["outcomes"] = outcomes.get(row["id"], [])
+            if batch["kind"] == "simulation":
+                unit |= details.get(row["id"], {})
+                unit["judgements"] = judgements.get(row["id"], [])
             yield unit
 
 
@@ -64,6 +69,12 @@ def _by_unit(
         content = _without_batch(dict(row))
         found[content.pop("conversation_id")].append(content)
     return found
+
+
+def _details(connection: sqlite3.Connection, page: Page) -> dict[int, dict[str, Any]]:
+    """What a study keeps of a unit beside its calls: of a simulation, its entities' ids and its replicate."""
+    rows = connection.execute("SELECT id, details FROM unit WHERE id BETWEEN ? AND ?", (page.first, page.last))
+    return {row["id"]: json.loads(row["details"] or "{}") for row in rows.fetchall()}
 
 
 def _without_batch(row: dict[str, Any]) -> dict[str, Any]:

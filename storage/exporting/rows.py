@@ -11,14 +11,20 @@ UNITS_A_PAGE = 500
 
 ORDER = {
     "conversations": "id",
-    "messages": "conversation_id, turn, wave",
+    "messages": "conversation_id, wave, position",
+    "judgements": "conversation_id, place",
     "outcomes": "conversation_id, opener DESC",
     "genomes": "generation, genome_id",
     "training": "update_number",
     "waves": "wave",
     "log": "rowid",
 }
-PAGED_BY = {"conversations": "id", "messages": "conversation_id", "outcomes": "conversation_id"}
+PAGED_BY = {
+    "conversations": "id",
+    "messages": "conversation_id",
+    "outcomes": "conversation_id",
+    "judgements": "conversation_id",
+}
 """views with rows by unit: these can be long"""
 
 

@@ -98,6 +98,9 @@ def _print_transcript(talk: Transcript, *, simulated: bool) -> None:
             f"revealed (message {outcome['turn']}, {outcome['detector']})" if outcome["revealed"] else "kept the secret"
         )
         out.print(Text(f"{printable(str(outcome['agent']))} {verb}, score {outcome['score']}"))
+    for judgement in talk.judgements:
+        rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
+        out.print(Text(f"\n{printable(str(judgement['entity']))} is judged: {rating}"))
 
 
 def _stats(options: argparse.Namespace) -> None:

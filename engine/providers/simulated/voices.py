@@ -16,6 +16,7 @@ Voice = Callable[[Call, int], Spoken]
 
 VOICES: dict[str, tuple[str, ...]] = {
     "filler": ("filler_voice",),
+    "persona": ("persona_voice",),
     "target": ("target_voice",),
     "rewriter": ("rewriter_voice", "query_rewriter_voice"),
     "judge": ("talk_judge_voice", "answer_judge_voice"),
