@@ -1,0 +1,59 @@
+"""The README is true: its configs are valid, its commands exist, its Python runs, its examples work offline."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from engine.reading import config_from
+from tui.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.S)
+
+
+def studies() -> list[tuple[str, str]]:
+    return [(page.name, block) for page in PAGES for block in blocks(page, "toml") if "[batch]" in block]
+
+
+@pytest.mark.parametrize(("page", "text"), studies())
+def test_every_study_shown_in_the_documentation_is_a_valid_config(page: str, text: str) -> None:
+    config_from(tomllib.loads(text), source=page, folder=ROOT)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_tidepool_command_shown_in_the_documentation_parses(page: Path) -> None:
+    for block in blocks(page, "sh"):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] != ["tidepool"]:
+                continue
+            named = [word for word in words[1:] if word in COMMANDS]
+            flagged = any(word in ("--run", "--resume") for word in words)
+            assert len(words) == 1 or words[1] == "--db" or named or flagged, f"{page.name}: {line}"
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    (program,) = blocks(ROOT / "README.md", "python")
+    program = program.replace('"study.db"', repr(str(tmp_path / "study.db")))
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "BatchEnded(status='completed'" in done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_every_example_plans_without_a_key_or_a_network(path: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tui", "--db", str(tmp_path / "x.db"), "--run", str(path), "--dry-run"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0, done.stderr
+    assert "plan only" in done.stdout
+    assert not (tmp_path / "x.db").exists()
