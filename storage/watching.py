@@ -1,0 +1,280 @@
+"""What a screen reads of a running batch several times a second: counters, and the rows in view.
+
+Every query here is bounded by what fits on a screen, not by the size of the batch, so watching a hundred thousand
+conversations costs as much as watching ten. All run in autocommit.
+"""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.batches import is_running
+from storage.tables import UNIT_BITS, unit_id
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A batch and its running counters at one moment."""
+
+    number: int
+    id: str
+    kind: str
+    name: str
+    description: str
+    status: str
+    """as shown: a batch whose process died is interrupted"""
+    paused: bool
+    reason: str | None
+    seed: int
+    simulated: bool
+    created_at: float
+    finished_at: float | None
+    units_total: int
+    units_completed: int
+    units_failed: int
+    calls: int
+    bought: int
+    cached: int
+    replayed: int
+    retried: int
+    failed: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    spent_usd: float
+    """the known part of the cost"""
+    seconds: float
+    call_seconds: float
+    peak_concurrency: int
+    heartbeat: int
+    in_flight: str
+    """JSON: some of the calls under way as [sequence number, wave]"""
+    limits: str
+    """JSON: what rules the calls"""
+
+    @property
+    def units_done(self) -> int:
+        return self.units_completed + self.units_failed
+
+    @property
+    def running(self) -> bool:
+        return self.status == "in_progress"
+
+
+_WATCHED = (
+    "SELECT b.number, b.id, b.kind, b.name, b.description, b.status, b.paused, b.reason, b.seed, b.simulated, b.host, "
+    "b.created_at, b.finished_at, p.units_total, p.units_completed, p.units_failed, p.calls, p.bought, p.cached, "
+    "p.replayed, p.retried, p.failed, p.input_tokens, p.output_tokens, p.cost_usd, p.unpriced, p.seconds, "
+    "p.call_seconds, p.peak_concurrency, p.heartbeat, p.heartbeat_at, p.in_flight, p.limits "
+    "FROM batch b JOIN progress p ON p.batch_number = b.number"
+)
+
+
+def watched(connection: sqlite3.Connection, path: Path, batch_number: int) -> Watched | None:
+    row = connection.execute(f"{_WATCHED} WHERE b.number = ?", (batch_number,)).fetchone()
+    return None if row is None else _watched(path, row)
+
+
+def all_watched(connection: sqlite3.Connection, path: Path) -> list[Watched]:
+    """Every batch of the file, newest first."""
+    return [_watched(path, row) for row in connection.execute(f"{_WATCHED} ORDER BY b.number DESC").fetchall()]
+
+
+def _watched(path: Path, row: sqlite3.Row) -> Watched:
+    dead = row["status"] == "in_progress" and not is_running(path, row, row)
+    names = [name for name in Watched.__dataclass_fields__ if name not in ("status", "cost_usd", "spent_usd")]
+    values = {name: row[name] for name in names}
+    values["paused"], values["simulated"] = bool(row["paused"]), bool(row["simulated"])
+    return Watched(
+        status="interrupted" if dead else row["status"],
+        cost_usd=None if row["unpriced"] else row["cost_usd"],
+        spent_usd=row["cost_usd"],
+        **values,
+    )
+
+
+def batch_number(connection: sqlite3.Connection, batch_id: str) -> int | None:
+    row = connection.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def changes(connection: sqlite3.Connection) -> int:
+    """Another number whenever another connection has committed: where it stays, nothing needs to be read."""
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+# -- the wavefront -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLine:
+    sequence_number: int
+    participants: tuple[str, ...]
+    status: str
+    error: str | None
+    game: int | None
+    round: int | None
+
+
+def unit_lines(connection: sqlite3.Connection, batch_number: int, first: int, last: int) -> list[UnitLine]:
+    """The units first..last that have begun."""
+    rows = connection.execute(
+        "SELECT sequence_number, participants, status, error, game, round FROM unit WHERE id BETWEEN ? AND ?",
+        (unit_id(batch_number, first), unit_id(batch_number, last)),
+    ).fetchall()
+    return [UnitLine(row[0], tuple(json.loads(row[1])), *tuple(row)[2:]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One call of the ledger, as a coloured cell."""
+
+    sequence_number: int
+    wave: int
+    state: str
+    """done, cached, retried or failed"""
+
+
+def cells(connection: sqlite3.Connection, batch_number: int, first: int, last: int, most: int = 20_000) -> list[Cell]:
+    """The calls of the units first..last, each unit's in the order in which they were answered."""
+    rows = connection.execute(
+        "SELECT unit_id, wave, CASE WHEN status = 'failed' THEN 'failed' WHEN source = 'cache' THEN 'cached' "
+        "WHEN attempts > 1 THEN 'retried' ELSE 'done' END FROM call WHERE unit_id BETWEEN ? AND ? "
+        "ORDER BY unit_id, id LIMIT ?",
+        (unit_id(batch_number, first), unit_id(batch_number, last), most),
+    ).fetchall()
+    mask = (1 << UNIT_BITS) - 1
+    return [Cell(row[0] & mask, row[1], row[2]) for row in rows]
+
+
+def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
+    """The highest sequence number that has a row; 0 before the first."""
+    row = connection.execute(
+        "SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?",
+        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1),
+    ).fetchone()
+    return 0 if row[0] is None else int(row[0]) - unit_id(batch_number, 0)
+
+
+# -- waves, provider batches, log ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WaveLine:
+    wave: int
+    calls: int
+    failed: int
+    cached: int
+    retried: int
+    seconds: float
+    transport: str
+    orders: tuple["OrderLine", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OrderLine:
+    """A provider batch."""
+
+    id: str
+    provider: str
+    state: str
+    remote_state: str | None
+    count: int
+    wave: int
+    created_at: float
+    finished_at: float | None
+
+    @property
+    def open(self) -> bool:
+        return self.state in ("intended", "created")
+
+
+def wave_count(connection: sqlite3.Connection, batch_number: int) -> int:
+    row = connection.execute("SELECT count(*) FROM wave WHERE batch_number = ?", (batch_number,)).fetchone()
+    return int(row[0])
+
+
+def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0, most: int = 200) -> list[WaveLine]:
+    rows = connection.execute(
+        "SELECT wave, calls, failed, cached, retried, seconds, transport FROM wave WHERE batch_number = ? "
+        "ORDER BY wave LIMIT ? OFFSET ?",
+        (batch_number, most, skip),
+    ).fetchall()
+    orders = order_lines(connection, batch_number)
+    return [
+        WaveLine(
+            row["wave"],
+            row["calls"],
+            row["failed"],
+            row["cached"],
+            row["retried"],
+            row["seconds"],
+            row["transport"],
+            tuple(order for order in orders if order.wave == row["wave"]),
+        )
+        for row in rows
+    ]
+
+
+def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[OrderLine]:
+    rows = connection.execute(
+        "SELECT id, provider, state, remote_state, count, wave, created_at, finished_at FROM provider_batch "
+        "WHERE batch_number = ? ORDER BY created_at DESC LIMIT ?",
+        (batch_number, most),
+    ).fetchall()
+    return [OrderLine(*row) for row in rows]
+
+
+def ordered_units(connection: sqlite3.Connection, order_id: str) -> frozenset[int]:
+    """The units whose calls are in a provider batch."""
+    row = connection.execute("SELECT calls FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
+    return frozenset() if row is None else frozenset(call[0] for call in json.loads(row[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    id: int
+    at: float
+    level: str
+    message: str
+
+
+def log_after(connection: sqlite3.Connection, batch_number: int, after: int, most: int = 2_000) -> list[LogLine]:
+    """The newest lines of the log after row `after`, oldest first."""
+    rows = connection.execute(
+        "SELECT id, at, level, message FROM log_line WHERE batch_number = ? AND id > ? ORDER BY id DESC LIMIT ?",
+        (batch_number, after, most),
+    ).fetchall()
+    return [LogLine(*row) for row in reversed(rows)]
+
+
+# -- the past ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What happened within one slice of a batch's life."""
+
+    at: float
+    calls: int
+    cost_usd: float
+    latency: float | None
+
+
+def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -> list[Stretch]:
+    """The life of a batch in equal slices: one pass over its calls, made once when a screen opens."""
+    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    first, last = connection.execute(
+        "SELECT min(at), max(at) FROM call WHERE unit_id BETWEEN ? AND ?", bounds
+    ).fetchone()
+    if first is None:
+        return []
+    width = max((last - first) / slices, 0.05)
+    rows = connection.execute(
+        "SELECT CAST((at - ?) / ? AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
+        "avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) "
+        "FROM call WHERE unit_id BETWEEN ? AND ? GROUP BY slice ORDER BY slice",
+        (first, width, *bounds),
+    ).fetchall()
+    return [Stretch(first + (row[0] + 1) * width, row[1], row[2], row[3]) for row in rows]

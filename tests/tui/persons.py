@@ -1,0 +1,67 @@
+"""What a person does with the app, for tests: open it, press keys, wait for what should appear."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from storage.file import prepare
+from tui.app import TidepoolApp
+from tui.widgets.rows import Rows
+
+WAIT_SECONDS = 40.0
+
+
+@asynccontextmanager
+async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator[tuple[TidepoolApp, Pilot[None]]]:
+    """The app on a study file, as `open_app` opens it."""
+    prepare(path)
+    app = TidepoolApp(path)
+    try:
+        async with app.run_test(size=size) as pilot:
+            yield app, pilot
+            for launched in app._launched:
+                launched.process.wait(timeout=WAIT_SECONDS)
+    finally:
+        app.file.close()
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object], what: str = "") -> None:
+    """Waits until something is so; a failed test says what was waited for and what was on the screen."""
+    deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
+    while not condition():
+        if asyncio.get_running_loop().time() > deadline:
+            raise AssertionError(f"waited in vain for {what or 'it'}; the screen shows:\n{screen_text(pilot.app)}")
+        await pilot.pause(0.02)
+
+
+async def until_seen(pilot: Pilot[None], text: str) -> None:
+    await until(pilot, lambda: text in screen_text(pilot.app), f"the words {text!r}")
+
+
+def screen_text(app: object) -> str:
+    """All that is on the screen, as lines of text."""
+    assert isinstance(app, TidepoolApp)
+    _width, height = app.size
+    lines = app.screen._compositor.render_strips(app.size)
+    return "\n".join("".join(segment.text for segment in strip) for strip in lines[:height])
+
+
+def rows_text(rows: Rows) -> list[str]:
+    """Every row of a list, in view or not."""
+    return ["".join(piece[0] for piece in rows.draw(index, 200)).strip() for index in range(rows.count)]
+
+
+def batch_status(path: Path) -> str | None:
+    with sqlite3.connect(path) as connection:
+        row = connection.execute("SELECT status FROM batch ORDER BY number DESC LIMIT 1").fetchone()
+    connection.close()
+    return row[0] if row else None
+
+
+def text_of(widget: Widget) -> str:
+    return str(widget.render())

@@ -1,0 +1,65 @@
+"""Small studies for tests of the app: made in the test's own folder, offline."""
+
+import asyncio
+from pathlib import Path
+
+from engine.reading import config_from, parse_toml
+from engine.run import run_batch
+
+GAME = """
+[batch]
+kind = "secret_game"
+name = "{name}"
+seed = {seed}
+
+[service]
+name = "{service}"
+max_concurrent = 8
+
+[providers.simulated]
+latency = {latency}
+fatal_rate = {fatal}
+
+[secret_game]
+num_interactions = {talks}
+messages_per_interaction = 3
+detection = ["exact"]
+
+[[agents]]
+name = "Ada"
+model = "simulated:guarded"
+secret = "marigold"
+
+[[agents]]
+name = "Bob"
+model = "simulated:trusting"
+secret = "lantern"
+"""
+
+
+def game(
+    *,
+    name: str = "A small game",
+    talks: int = 12,
+    seed: int = 7,
+    service: str = "live",
+    latency: float = 0.0,
+    fatal: float = 0.0,
+) -> str:
+    return GAME.format(name=name, talks=talks, seed=seed, service=service, latency=latency, fatal=fatal)
+
+
+def config_file(folder: Path, text: str, name: str = "study.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+async def played(path: Path, text: str) -> str:
+    """Runs a study in this process, to its end; returns the batch's id."""
+    summary = await run_batch(config_from(parse_toml(text, "the test's config")), path)
+    return str(summary["batch_id"])
+
+
+def played_now(path: Path, text: str) -> str:
+    return asyncio.run(played(path, text))

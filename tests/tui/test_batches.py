@@ -1,0 +1,80 @@
+"""The home screen, used as a person uses it."""
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
+from tests.tui.studies import config_file, game, played
+from tui.screens.dialog import Confirm, ErrorDialog
+from tui.widgets.batch_table import BatchTable
+from tui.widgets.greeting import STARTERS
+
+
+async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db", size=(80, 24)) as (app, pilot):
+        await until_seen(pilot, "Nothing here yet")
+        for starter in STARTERS:
+            assert starter.title in screen_text(app)
+            assert starter.path.is_file()
+
+
+async def test_a_key_starts_a_study_and_shows_it_running_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = config_file(tmp_path, game(name="Quick one"))
+    monkeypatch.setattr("tui.widgets.greeting.Starter.path", property(lambda self: quick))
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        await until_seen(pilot, "Nothing here yet")
+        await pilot.press("g")
+        await until(pilot, lambda: app.current_mode == "watch", "the Watch screen")
+        await until_seen(pilot, "completed")
+        await until_seen(pilot, "12 of 12 units")
+
+
+async def test_batches_are_listed_newest_first_and_can_be_filtered_and_sorted(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(name="Zebra", talks=2))
+    await played(path, game(name="Apple", talks=4, seed=8))
+    async with opened(path) as (app, pilot):
+        table = app.screen.query_one(BatchTable)
+        await until(pilot, lambda: table.count == 2)
+        assert "Apple" in rows_text(table)[0]
+        await pilot.press("o")
+        await pilot.pause()
+        assert table.order == "name"
+        assert "Apple" in rows_text(table)[0]
+        await pilot.press("slash", *"zeb")
+        await until(pilot, lambda: table.count == 1, "one row")
+        assert "Zebra" in rows_text(table)[0]
+        await pilot.press("escape")
+        await until(pilot, lambda: table.count == 2, "both rows")
+        assert app.screen.query_one("#filter", Input).value == ""
+
+
+async def test_deleting_asks_first_and_keeps_on_no(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game())
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "A small game")
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("n")
+        await until(pilot, lambda: not isinstance(app.screen, Confirm))
+        assert batch_status(path) == "completed"
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until_seen(pilot, "Nothing here yet")
+        assert batch_status(path) is None
+
+
+async def test_a_study_that_cannot_start_is_told_in_the_error_dialog(tmp_path: Path) -> None:
+    wrong = config_file(tmp_path, game().replace("marigold", ""))
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        app.run_config(wrong, "wrong")
+        await until(pilot, lambda: isinstance(app.screen, ErrorDialog), "the error dialog")
+        await until_seen(pilot, "has no secret")
+        await pilot.press("escape")
+        await until_seen(pilot, "Nothing here yet")

@@ -1,0 +1,115 @@
+"""Watching a batch, as a person does."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
+from tests.tui.studies import config_file, game, played
+from tui import launching
+from tui.app import TidepoolApp
+from tui.screens.stop import StopDialog
+from tui.screens.watch import Watch
+from tui.widgets.talk import Talk
+from tui.widgets.wavefront import Wavefront
+
+SLOW = game(name="Slow one", talks=40, latency=0.2)
+LONG = game(name="Long one", talks=4000, latency=0.2)
+
+
+def started(path: Path, config: Path) -> "subprocess.Popen[bytes]":
+    """A batch started by the command, outside the app."""
+    return subprocess.Popen(
+        launching.command(path, "--run", str(config)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=launching.environment(),
+    )
+
+
+async def until_running(app: TidepoolApp, pilot: Pilot[None]) -> None:
+    """Until the Watch screen shows a batch that runs."""
+    await until(
+        pilot,
+        lambda: isinstance(app.screen, Watch) and app.screen.batch is not None and app.screen.batch.running,
+        "a running batch",
+    )
+
+
+async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "Nothing here yet")
+        process = started(path, config_file(tmp_path, LONG))
+        try:
+            await until_seen(pilot, "Long one")
+            await until_seen(pilot, "running")
+            await pilot.press("3")
+            await until(pilot, lambda: "■" in "".join(rows_text(app.screen.query_one(Wavefront))), "an answered cell")
+            await until(pilot, lambda: "▸" in "".join(rows_text(app.screen.query_one(Wavefront))), "a cell in flight")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=30)
+        await until_seen(pilot, "interrupted")
+
+
+async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    async with opened(path) as (app, pilot):
+        app.run_config(config_file(tmp_path, SLOW), "slow")
+        await until_running(app, pilot)
+        os.kill(app._launched[0].process.pid, signal.SIGKILL)
+        await until_seen(pilot, "interrupted")
+        while app.screen.is_modal:
+            await pilot.press("escape")
+        await pilot.press("u")
+        await until_seen(pilot, "completed")
+        assert batch_status(path) == "completed"
+
+
+async def test_a_batch_is_stopped_after_a_question_and_can_be_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    async with opened(path) as (app, pilot):
+        app.run_config(config_file(tmp_path, SLOW), "slow")
+        await until_running(app, pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, StopDialog))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, StopDialog))
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, StopDialog))
+        await pilot.press("s")
+        await until_seen(pilot, "interrupted: stopped")
+        await pilot.press("u")
+        await until_seen(pilot, "completed")
+
+
+async def test_pausing_holds_the_batch_until_it_is_told_to_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    async with opened(path) as (app, pilot):
+        app.run_config(config_file(tmp_path, SLOW), "slow")
+        await until_running(app, pilot)
+        await pilot.press("p")
+        await until_seen(pilot, "paused")
+        await pilot.press("p")
+        await until_seen(pilot, "completed")
+
+
+async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game())
+    connection = sqlite3.connect(path)
+    words = connection.execute("SELECT text FROM call WHERE turn = 1 ORDER BY unit_id LIMIT 3").fetchall()
+    connection.close()
+    async with opened(path, size=(160, 48)) as (app, pilot):
+        await until_seen(pilot, "A small game")
+        await pilot.press("3")
+        await until(pilot, lambda: app.screen.query(Wavefront) and app.screen.query_one(Wavefront).count == 12)
+        await pilot.press("down", "down")
+        talk = app.screen.query_one(Talk)
+        await until(pilot, lambda: talk.talk is not None and talk.talk.sequence_number == 3, "the third talk")
+        assert words[2][0][:20] in screen_text(app)

@@ -1,0 +1,71 @@
+"""An empty file greets with three things to try, each one key away, offline."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    key: str
+    title: str
+    text: str
+    file: str
+
+    @property
+    def path(self) -> Path:
+        return Path(__file__).parent.parent / "starters" / self.file
+
+
+STARTERS = (
+    Starter("g", "Play a secret game", "400 talks of four agents who want each other's secret", "secret_game.toml"),
+    Starter("t", "Let personas talk", "a panel of invented people on one question, in pairs", "simulation.toml"),
+    Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),
+)
+
+
+class StarterCard(Static):
+    def __init__(self, starter: Starter) -> None:
+        super().__init__(
+            Content.assemble(
+                (f" {starter.key} ", "bold $text on $primary-muted"),
+                (f"  {starter.title}", "bold"),
+                (f"\n     {starter.text}", "$quiet"),
+            )
+        )
+        self.starter = starter
+
+    def on_click(self) -> None:
+        self.post_message(Greeting.Chosen(self.starter))
+
+
+class Greeting(Vertical):
+    @dataclass
+    class Chosen(Message):
+        starter: Starter
+
+    def compose(self) -> ComposeResult:
+        yield Static(
+            Content.assemble(
+                ("Tidepool", "bold $primary"),
+                "  many small talks with language models, in one file",
+            )
+        )
+        yield Static(Content("Nothing here yet. Try one of these: no key, no network, no cost."))
+        for starter in STARTERS:
+            yield StarterCard(starter)
+        yield Static(
+            Content.assemble(
+                ("2", "bold $accent"),
+                "  compose your own     ",
+                ("?", "bold $accent"),
+                "  help     ",
+                ("ctrl+p", "bold $accent"),
+                "  every command",
+            )
+        )

@@ -1,0 +1,71 @@
+"""Panels side by side where there is room, one at a time behind a line of names where there is not."""
+
+from dataclasses import dataclass
+
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
+
+
+class Panel(Vertical):
+    """A titled frame around one widget; it wears its name on the border where several are in view."""
+
+    def __init__(self, title: str, inner: Widget, *, id: str) -> None:
+        super().__init__(inner, id=id)
+        self.title = title
+        self.border_title = Content(title)
+        self.inner = inner
+
+
+class PanelName(Static):
+    def __init__(self, panel: Panel) -> None:
+        super().__init__(Content(panel.title))
+        self.panel = panel
+
+    def on_click(self) -> None:
+        self.post_message(PanelStrip.Asked(self.panel))
+
+
+class PanelStrip(Horizontal):
+    """The names of the screen's panels, to click on; the chosen one has the focus."""
+
+    @dataclass
+    class Asked(Message):
+        panel: Panel
+
+    @property
+    def _panels(self) -> list[Panel]:
+        return list(self.screen.query(Panel))
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    async def _fill(self) -> None:
+        """The names, once the panels are there."""
+        await self.mount_all(PanelName(panel) for panel in self._panels)
+        self._choose(self._panels[0], focus=False)
+
+    def choose(self, panel_id: str) -> None:
+        self._choose(next(panel for panel in self._panels if panel.id == panel_id))
+
+    def choose_next(self) -> None:
+        panels = self._panels
+        here = next((i for i, panel in enumerate(panels) if panel.has_class("-chosen")), 0)
+        self._choose(panels[(here + 1) % len(panels)])
+
+    def on_panel_strip_asked(self, event: Asked) -> None:
+        self._choose(event.panel)
+
+    def _choose(self, chosen: Panel, *, focus: bool = True) -> None:
+        for panel in self._panels:
+            panel.set_class(panel is chosen, "-chosen")
+            if panel.parent is not None and isinstance(panel.parent, Widget):
+                panel.parent.set_class(
+                    any(child.has_class("-chosen") for child in panel.parent.children), "-holds-chosen"
+                )
+        for name in self.query(PanelName):
+            name.set_class(name.panel is chosen, "-here")
+        if focus:
+            chosen.inner.focus()

@@ -1,0 +1,76 @@
+"""The waves: size, time, average per message, transport, and the provider batches under way."""
+
+import time
+from collections.abc import Sequence
+
+from storage.watching import WaveLine
+from tui.plain import fitted, one_line
+from tui.widgets.rows import Piece, Rows
+from tui.words import ago, count, span
+
+
+def order_words(wave: WaveLine, now: float) -> str:
+    """What the provider batches of a wave are doing, and for how long."""
+    under_way = [order for order in wave.orders if order.open]
+    if under_way:
+        oldest = min(order.created_at for order in under_way)
+        state = one_line(under_way[0].remote_state or under_way[0].state)
+        return f"{len(under_way)} × {under_way[0].provider} {state} {ago(oldest, now)}"
+    if wave.orders:
+        lasted = max((order.finished_at or order.created_at) - order.created_at for order in wave.orders)
+        return f"{len(wave.orders)} × {wave.orders[0].provider} {wave.orders[0].state} in {span(lasted)}"
+    return ""
+
+
+class WavesTable(Rows):
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._waves: dict[int, WaveLine] = {}
+
+    @property
+    def wanted(self) -> tuple[int, int]:
+        """How many to skip, and how many to read."""
+        first, last = self.visible
+        return max(0, first - 5), max(20, last - first + 10)
+
+    def show(self, count: int, skip: int, waves: Sequence[WaveLine]) -> None:
+        before = self._waves
+        self._waves = {skip + position: wave for position, wave in enumerate(waves)}
+        self.set_count(count)
+        self.touch(
+            index
+            for index, wave in self._waves.items()
+            if before.get(index) != wave or any(order.open for order in wave.orders)
+        )
+
+    def empty_text(self) -> str:
+        return "no wave has been answered yet"
+
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        titles = [
+            fitted("wave", 7, right=True),
+            fitted("calls", 9, right=True),
+            fitted("failed", 7, right=True),
+            fitted("cached", 7, right=True),
+            fitted("time", 12, right=True),
+            fitted("a message", 10, right=True),
+            " " + fitted("transport", 11),
+            "provider batches",
+        ]
+        return [(" ".join(titles), "")]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        wave = self._waves.get(index)
+        if wave is None:
+            return [("      …", "dim")]
+        each = span(wave.seconds / wave.calls) if wave.calls else "–"
+        return [
+            (fitted(f"{wave.wave:,}", 7, right=True) + " ", "strong"),
+            (fitted(count(wave.calls), 9, right=True) + " ", ""),
+            (fitted(count(wave.failed), 7, right=True) + " ", "failed" if wave.failed else "dim"),
+            (fitted(count(wave.cached), 7, right=True) + " ", "cached" if wave.cached else "dim"),
+            (fitted(span(wave.seconds), 12, right=True) + " ", ""),
+            (fitted(each, 10, right=True) + " ", ""),
+            (" " + fitted(wave.transport.replace("+", " + "), 11) + " ", "dim"),
+            (order_words(wave, time.time()), "running" if any(order.open for order in wave.orders) else "dim"),
+        ]

@@ -1,0 +1,54 @@
+"""Numbers and moments as people read them: short, with units, of a width that does not jump."""
+
+import time
+
+
+def count(value: float) -> str:
+    """1,234 up to a hundred thousand, then 123k, 1.2M."""
+    if value < 100_000:
+        return f"{value:,.0f}"
+    if value < 10_000_000:
+        return f"{value / 1000:,.0f}k"
+    return f"{value / 1_000_000:,.1f}M"
+
+
+def rate(per_second: float) -> str:
+    return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.1f}/s"
+
+
+def span(seconds: float) -> str:
+    """A length of time in two words at most: 850 ms, 12.3 s, 4 min 05 s, 2 h 10 min, 3 d 4 h."""
+    if seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min {int(seconds % 60):02} s"
+    if seconds < 86_400:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02} min"
+    return f"{int(seconds // 86_400)} d {int(seconds % 86_400 // 3600)} h"
+
+
+def ago(moment: float, now: float | None = None) -> str:
+    """How old something is, in one word: 5 s, 12 min, 3 h, 2 d."""
+    seconds = max(0.0, (time.time() if now is None else now) - moment)
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
+
+
+def dollars(amount: float | None) -> str:
+    """Unknown prices are a dash, never a zero."""
+    if amount is None:
+        return "–"
+    return f"${amount:,.2f}" if amount >= 10 or amount == 0 else f"${amount:,.4f}"
+
+
+def percent(part: float, whole: float) -> str:
+    """Never 100 % before the end."""
+    if not whole:
+        return "–"
+    return f"{min(100 if part >= whole else 99, int(100 * part / whole))} %"
