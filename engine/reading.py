@@ -16,13 +16,24 @@ from engine.kinds import KINDS, load_kind
 MOST_BYTES = 64 * 2**20
 
 
-def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
-    """A config from a TOML file, with `--set` values over it, checked and with every file it names taken in."""
+def load_config(path: str | Path, overrides: Iterable[str] = (), database: str | Path | None = None) -> Config:
+    """A config from a TOML file, with `--set` values over it, checked and with every file it names taken in.
+
+    What it names by id is taken in from the library of `database`; without one, when the batch starts.
+    """
     path = Path(path)
     data = parse_toml(read_text(path), str(path))
     for override in overrides:
         apply_override(data, override)
-    return config_from(data, source=str(path), folder=path.parent)
+    config = config_from(data, source=str(path), folder=path.parent)
+    return config if database is None else complete(config, Path(database))
+
+
+def complete(config: Config, database: Path) -> Config:
+    """The config with what it names in the file's library inside, and checked again."""
+    from engine.library import with_library
+
+    return load_kind(config.batch.kind).freeze(with_library(config, database), Path.cwd())
 
 
 def read_text(path: Path) -> str:
@@ -84,16 +95,25 @@ def config_from(data: Mapping[str, Any], *, source: str = "the config", folder: 
     if other:
         raise UsageError(f"{source}: [{other[0]}] does not belong to a batch of kind {kind_name!r}. Remove it.")
     kind = load_kind(kind_name)
-    settings = _validated(kind.SETTINGS, settings_data, source, f"{kind_name}.")
-    config = _validated(Config, {**sections, "settings": settings}, source, "")
+    settings = validated(kind.SETTINGS, settings_data, source, f"{kind_name}.")
+    config = validated(Config, {**sections, "settings": settings}, source, "")
     if not config.batch.name:
         config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": kind_name})})
     return kind.freeze(config, folder or Path.cwd())
 
 
 def thaw(frozen: str) -> Config:
-    """The config of a batch as its file keeps it."""
-    return config_from(json.loads(frozen), source="the batch's own config")
+    """The config of a batch as its file keeps it. A frozen one names no file: it may be a stranger's."""
+    try:
+        data = json.loads(frozen)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
+    section = data.get(_kind_of(data, "the batch's own config"), {})
+    if named := [key for key in section if key.endswith("_file") and section[key]]:
+        raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
+    return config_from(data, source="the batch's own config")
 
 
 def _kind_of(sections: Mapping[str, Any], source: str) -> str:
@@ -108,7 +128,8 @@ def _kind_of(sections: Mapping[str, Any], source: str) -> str:
     return str(kind)
 
 
-def _validated(model: type[Any], data: Any, source: str, prefix: str) -> Any:
+def validated(model: type[Any], data: Any, source: str, prefix: str) -> Any:
+    """The data as a section; what does not fit is told by key."""
     if not isinstance(data, Mapping):
         raise UsageError(f"{source}: {prefix.rstrip('.')} must be a section, not {type(data).__name__}.")
     try:

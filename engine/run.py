@@ -15,6 +15,7 @@ from engine.config import Config
 from engine.errors import FileError, NotFound, RunError, TidepoolError, UsageError
 from engine.events import BatchEnded, BatchStarted, Listener
 from engine.kinds import Kind, load_kind
+from engine.library import with_library
 from engine.providers.catalogue import open_provider
 from engine.providers.provider import ProviderError
 from engine.reading import apply_override, config_from, thaw
@@ -39,7 +40,7 @@ async def run_batch(
     """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
     path = Path(database)
     kind = load_kind(study.batch.kind)
-    config = kind.freeze(study, Path.cwd())
+    config = kind.freeze(with_library(study, path), Path.cwd())
     async with _Accounts(kind, config) as accounts:
         prepare(path)
         batch_id = batches.create_batch(

@@ -17,6 +17,8 @@ COMMANDS = {
     "continue": ("steer", "lets a paused batch go on"),
     "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
     "export": ("export", "one batch out: json, csv, sqlite, html, parquet, policy"),
+    "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),
+    "agents": ("agents", "the library's agents: list, show, add, generate, remove"),
     "delete": ("delete", "removes a batch, after a question or with --yes"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
 }
@@ -80,7 +82,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         "Without a command it opens the app.",
         epilog=EPILOG,
     )
-    _shared(parser, default=True)
+    shared_options(parser, default=True)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--run", metavar="CONFIG.toml", help="run a study headless")
     what.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")
@@ -100,7 +102,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
     for name, (module, text) in COMMANDS.items():
         command = subparsers.add_parser(name, help=text, description=text)
         if name == chosen:
-            _shared(command, default=False)
+            shared_options(command, default=False)
             import_module(f"tui.commands.{module}").add_arguments(name, command)
     return parser, _really(parser, arguments, chosen)
 
@@ -113,7 +115,7 @@ def _really(parser: argparse.ArgumentParser, arguments: list[str], chosen: str |
     return known.command if known.command in COMMANDS else None
 
 
-def _shared(parser: argparse.ArgumentParser, *, default: bool) -> None:
+def shared_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
     """Options that may stand before or after the command."""
     missing = argparse.SUPPRESS
     parser.add_argument(

@@ -35,7 +35,7 @@ def entity_from(record: object, where: str) -> Entity:
     if not isinstance(record, Mapping):
         raise UsageError(f"{where}: an entity is a table with a name, not {_told(record)}.")
     for key in record:
-        if key not in _KEYS and key != "id":  # ids are the library's own; a file that carries them is still fine
+        if key not in _KEYS and key not in ("id", "type"):  # the library's own; a file that carries them is still fine
             raise UsageError(
                 f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)}. Anything of your own goes under attributes."
             )

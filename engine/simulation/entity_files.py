@@ -97,12 +97,17 @@ def _listed(records: object, path: Path) -> list[Entity]:
 
 def _from_csv(path: Path) -> list[Entity]:
     """One entity a row: the columns name and description, and every other column is an attribute."""
-    numbered = _rows(path)
-    header = _header([cell.strip() for cell in numbered[0][1]], path)
-    rows = [(row, _cells(cells, header, f"{path}, row {row}")) for row, cells in numbered[1:]]
-    columns = [name for name in header if name not in ("name", "description")]
+    rows = read_table(path, fixed=("name", "description"))
+    columns = [name for name in (rows[0][1] if rows else ()) if name not in ("name", "description")]
     kinds = {name: _kind([cells[name] for _, cells in rows]) for name in columns}
     return [_from_row(cells, kinds, f"{path}, row {row}") for row, cells in rows]
+
+
+def read_table(path: Path, fixed: Sequence[str] = ()) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file with a column 'name', each with its line; names in `fixed` may be in any capitals."""
+    numbered = _rows(path)
+    header = _header([cell.strip() for cell in numbered[0][1]], path, fixed)
+    return [(row, _cells(cells, header, f"{path}, row {row}")) for row, cells in numbered[1:]]
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
@@ -120,8 +125,8 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _header(cells: list[str], path: Path) -> list[str]:
-    header = [cell.casefold() if cell.casefold() in ("name", "description") else cell for cell in cells]
+def _header(cells: list[str], path: Path, fixed: Sequence[str]) -> list[str]:
+    header = [cell.casefold() if cell.casefold() in fixed else cell for cell in cells]
     for column, name in enumerate(header, 1):
         if not name:
             raise UsageError(f"{path}, row 1, column {column}: the column has no name. Give it one.")
@@ -129,7 +134,7 @@ def _header(cells: list[str], path: Path) -> list[str]:
         if header.index(name) < column - 1:
             raise UsageError(f"{path}, row 1, column {column}: the column {name!r} is there twice. Keep one.")
     if "name" not in header:
-        raise UsageError(f"{path}, row 1: no column is called 'name'. Every entity needs one.")
+        raise UsageError(f"{path}, row 1: no column is called 'name'. Everybody needs one.")
     return header
 
 

@@ -67,7 +67,7 @@ def enacted_system(entity: Entity, partners: Sequence[str], setting: Setting) ->
     return "\n".join(
         (
             f"You are {entity.name}. Speak as {entity.name} and as nobody else, in the first person.",
-            *_portrait("About you", entity),
+            *portrait("About you", entity),
             f"The situation: {setting.context}",
             _company(partners),
             *((_THOUGHTS,) if setting.thoughts else ()),
@@ -140,7 +140,7 @@ _NARRATED_THOUGHTS = (
 
 
 def _scene_request(cast: Sequence[Entity], setting: Setting, n_turns: int) -> str:
-    portraits = ("\n".join(_portrait(f"Character {entity.name}", entity)) for entity in cast)
+    portraits = ("\n".join(portrait(f"Character {entity.name}", entity)) for entity in cast)
     return "\n".join((f"The situation: {setting.context}", *portraits, f"Write one round: {_order(cast, n_turns)}."))
 
 
@@ -162,7 +162,7 @@ def judgement(question: str, scale: tuple[float, float], context: str, speaker: 
 
 def written_text(entity: Entity, task: str) -> Prompt:
     """A text dimension written by a model."""
-    asked = "\n".join((*_portrait(f"Character {entity.name}", entity), task))
+    asked = "\n".join((*portrait(f"Character {entity.name}", entity), task))
     return Prompt(BIOGRAPHER, (Message("user", asked),))
 
 
@@ -170,7 +170,7 @@ def backstory(entity: Entity, language: str = "English") -> Prompt:
     return written_text(entity, f"Write a backstory of {entity.name} in three or four sentences, in {language}.")
 
 
-def _portrait(title: str, entity: Entity) -> list[str]:
+def portrait(title: str, entity: Entity) -> list[str]:
     """Who somebody is, an attribute a line; line breaks inside would blur where one ends."""
     about = entity.description or entity.name
     lines = (f"- {attribute_in_words(*pair)}" for pair in entity.attributes.items())

@@ -51,7 +51,7 @@ def _dry_run(options: argparse.Namespace) -> int:
 
 def _config(options: argparse.Namespace) -> Config:
     if options.run:
-        return load_config(options.run, options.set)
+        return load_config(options.run, options.set, options.db)
     from engine.run import config_to_resume
 
     return config_to_resume(options.resume, options.db, options.set)

@@ -1,0 +1,94 @@
+from pathlib import Path
+
+import pytest
+
+from storage import library
+from storage.errors import FileError, NotFound
+from storage.file import prepare, reading
+from storage.library import StoredAgent, StoredEntity, StoredType
+
+PEOPLE = [
+    StoredEntity("ada-1", "Ada", "human", "A miller", {"age": 61, "tall": True}),
+    StoredEntity("ada-2", "Ada", None, "", {}),
+    StoredEntity("bob-1", "Bob", "human", "", {"motto": "ünï [cöde]"}),
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "s.db"
+    prepare(path)
+    assert library.add_entities(path, PEOPLE) == 3
+    return path
+
+
+def _ids(path: Path, *references: str) -> list[str]:
+    with reading(path) as connection:
+        return [entity.id for entity in library.find_entities(connection, references)]
+
+
+def test_what_was_added_comes_back_as_it_was_and_is_kept_once(file: Path) -> None:
+    assert library.add_entities(file, PEOPLE[:2]) == 0
+    with reading(file) as connection:
+        kept = library.list_entities(connection)
+        assert [(e.id, e.name, e.type, e.description, e.attributes) for e in kept] == [
+            (e.id, e.name, e.type, e.description, e.attributes) for e in PEOPLE
+        ]
+        assert [e.id for e in library.list_entities(connection, "human")] == ["ada-1", "bob-1"]
+
+
+@pytest.mark.parametrize(
+    ("references", "found"),
+    [
+        (["bob-1"], ["bob-1"]),
+        (["bob", "ada-2"], ["bob-1", "ada-2"]),
+        (["*"], ["ada-1", "ada-2", "bob-1"]),
+        (["ada-*", "bob-1"], ["ada-1", "ada-2", "bob-1"]),
+        ([], []),
+    ],
+)
+def test_references_are_ids_beginnings_and_patterns(file: Path, references: list[str], found: list[str]) -> None:
+    assert _ids(file, *references) == found
+
+
+@pytest.mark.parametrize(
+    ("references", "complaint"),
+    [
+        (["ada"], "fits several"),
+        (["boc-1"], "Did you mean 'bob-1'"),
+        (["zz*"], "no entity 'zz\\*'"),
+        (["bob-1", "bob"], "named twice"),
+        (["*", "ada-1"], "named twice"),
+        ([""], "no entity ''"),
+        (["ada-[12]*"], "no entity"),
+    ],
+)
+def test_unknown_doubled_and_unclear_references_are_errors(file: Path, references: list[str], complaint: str) -> None:
+    with pytest.raises(NotFound, match=complaint):
+        _ids(file, *references)
+
+
+def test_removing_takes_what_is_named_or_nothing(file: Path) -> None:
+    with pytest.raises(NotFound):
+        library.remove(file, "entity", ["ada-1", "nobody"])
+    assert _ids(file, "*") == ["ada-1", "ada-2", "bob-1"]
+    assert library.remove(file, "entity", ["ada-*"]) == ["ada-1", "ada-2"]
+    assert _ids(file, "*") == ["bob-1"]
+
+
+def test_removing_from_no_file_makes_none(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="There is no file"):
+        library.remove(tmp_path / "none.db", "agent", ["x"])
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_agents_and_types_are_kept_too_and_a_type_is_replaced_by_name(file: Path) -> None:
+    library.add_agents(file, [StoredAgent("ada-1", "Ada", {"name": "Ada", "model": "m"})])
+    library.put_types(file, [StoredType("villager", {"name": "villager"})])
+    library.put_types(file, [StoredType("villager", {"name": "villager", "description": "new"})])
+    with reading(file) as connection:
+        assert library.find_agents(connection, ["ada"])[0].definition["model"] == "m"
+        assert [kind.definition["description"] for kind in library.list_types(connection)] == ["new"]
+    library.remove_type(file, "villager")
+    with pytest.raises(NotFound, match="no entity type 'villager'"):
+        library.remove_type(file, "villager")

@@ -1,0 +1,128 @@
+"""`tidepool entities` and `tidepool agents`, as a user types them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tui.main import main
+
+Typed = Callable[..., str]
+
+
+@pytest.fixture
+def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Runs a command that must succeed, and returns what it printed."""
+
+    def run(*words: str, code: int = 0) -> str:
+        assert main(["--db", str(tmp_path / "s.db"), *words]) == code
+        printed = capsys.readouterr()
+        return printed.err if code else printed.out
+
+    return run
+
+
+def test_generated_entities_are_the_same_by_seed_and_kept_once(typed: Typed) -> None:
+    first = json.loads(typed("entities", "generate", "--type", "human", "-n", "5", "--seed", "1", "--json"))
+    again = json.loads(typed("entities", "generate", "--type", "human", "-n", "7", "--seed", "1", "--json"))
+    assert first["added"] == 5 and (again["added"], again["known"]) == (2, 5)
+    assert again["ids"][:5] == first["ids"]
+    assert "human" in typed("entities", "list")
+    assert json.loads(typed("entities", "show", first["ids"][0], "--json"))[0]["attributes"]["age"] >= 18
+
+
+def test_a_listing_is_a_file_that_can_be_added_elsewhere(typed: Typed, tmp_path: Path) -> None:
+    typed("entities", "generate", "-n", "3")
+    listing = typed("entities", "list", "--json")
+    (tmp_path / "people.json").write_text(listing)
+    typed("--db", str(tmp_path / "other.db"), "entities", "add", str(tmp_path / "people.json"))
+    moved = json.loads(typed("--db", str(tmp_path / "other.db"), "entities", "list", "--json"))
+    assert [entity["id"] for entity in moved] == [entity["id"] for entity in json.loads(listing)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.csv", "name,age\nAda,61\nBob,34\n"),
+        ("p.json", '[{"name": "Ada", "attributes": {"age": 61}}, {"name": "Bob", "attributes": {"age": 34}}]'),
+        (
+            "p.toml",
+            '[[entities]]\nname = "Ada"\nattributes = {age = 61}\n[[entities]]\nname = "Bob"\nattributes = {age = 34}',
+        ),
+    ],
+)
+def test_entities_come_from_three_kinds_of_file(typed: Typed, tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    typed("entities", "add", str(tmp_path / name))
+    entities = json.loads(typed("entities", "list", "--json"))
+    assert [(entity["name"], entity["attributes"]) for entity in entities] == [
+        ("Ada", {"age": 61}),
+        ("Bob", {"age": 34}),
+    ]
+
+
+def test_a_type_of_ones_own_generates_and_its_texts_are_written_by_a_model(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "villager.toml").write_text(
+        'name = "villager"\nportrait = "{name}, a {trade}. {childhood}"\n'
+        '[[dimensions]]\nname = "trade"\nkind = "categorical"\noptions = ["baker", "smith"]\n'
+        '[[dimensions]]\nname = "childhood"\nkind = "text"\nprompt = "Two sentences on the childhood of {name}."\n'
+    )
+    typed("entities", "add", str(tmp_path / "villager.toml"))
+    assert "villager" in typed("entities", "types")
+    typed("entities", "generate", "--type", "villager", "-n", "2")
+    bare = json.loads(typed("entities", "list", "--type", "villager", "--json"))
+    assert all("childhood" not in entity["attributes"] for entity in bare)
+    typed("entities", "remove", "*")
+    typed("entities", "generate", "--type", "villager", "-n", "2", "--model", "simulated:persona", "--backstory")
+    told = json.loads(typed("entities", "list", "--json"))
+    assert all(len(entity["attributes"]["childhood"]) > 20 for entity in told)
+    assert all(entity["attributes"]["childhood"] in entity["description"] for entity in told)
+    assert all(len(entity["attributes"]["backstory"]) > 20 for entity in told)
+    typed("entities", "remove", "--type", "villager")
+    assert "villager" not in typed("entities", "types")
+
+
+def test_agents_are_added_made_of_entities_and_generated(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "name,model,secret,max_tokens\nAda,simulated:guarded,marigold,120\nBob,gpt4o_mini,lantern,\n"
+    )
+    typed("agents", "add", str(tmp_path / "a.csv"))
+    typed("entities", "generate", "-n", "1", "--seed", "3")
+    entity = json.loads(typed("entities", "list", "--json"))[0]
+    typed("agents", "add", "--entity", entity["id"], "--model", "simulated:trusting")
+    typed("agents", "generate", "--type", "organisation", "-n", "4", "--model", "simulated:bargainer")
+    agents = json.loads(typed("agents", "list", "--json"))
+    assert [agent["max_tokens"] for agent in agents[:2]] == [120, 300]
+    assert agents[2]["name"] == entity["name"] and entity["description"] in agents[2]["instructions"]
+    assert len({agent["secret"] for agent in agents}) == 7
+    assert "marigold" in typed("agents", "show", agents[0]["id"])
+    typed("agents", "remove", agents[0]["id"])
+    assert len(json.loads(typed("agents", "list", "--json"))) == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["entities", "generate", "--type", "humna"], "did you mean 'human'"),
+        (["entities", "generate", "-n", "0"], "ask for 1 or more"),
+        (["entities", "generate", "--backstory"], "needs a model"),
+        (["entities", "add", "missing.csv"], "cannot be read"),
+        (["entities", "show", "x"], "There is no file"),
+        (["entities", "remove"], "Name the ids"),
+        (["agents", "generate", "-n", "2"], "needs --model"),
+        (["agents", "add"], "Name a FILE"),
+        (["agents", "generate", "--model", "gpt4o_mnii"], "did you mean 'gpt4o_mini'"),
+    ],
+)
+def test_mistakes_are_told_and_leave_no_file(typed: Typed, tmp_path: Path, words: list[str], complaint: str) -> None:
+    code = 1 if "no file" in complaint else 2
+    assert complaint in typed(*words, code=code)
+    assert not (tmp_path / "s.db").exists()
+
+
+def test_foreign_text_cannot_steer_the_terminal(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(json.dumps([{"name": "Ada", "description": "\x1b[2Jhello [bold]x[/nope]"}]))
+    typed("entities", "add", str(tmp_path / "p.json"))
+    shown = typed("entities", "show", "ada")
+    assert "\x1b" not in shown and "[bold]x[/nope]" in shown
