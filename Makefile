@@ -2,36 +2,43 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .PHONY: demo test check format bench prove clean
 
-$(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
+# What users have …
+$(VENV)/.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable .
 	touch $@
 
-demo: $(STAMP)
+# … and what developers have on top: every extra, and the tools.
+DEV := $(VENV)/.dev
+$(DEV): $(VENV)/.installed
+	$(PIP) --editable '.[dev,rl]'
+	touch $@
+
+demo: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.demo
 
-test: $(STAMP)
+test: $(DEV)
 	$(BIN)/python -m pytest -n 2
 
-check: $(STAMP)
+check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_rooms.py
 
-format: $(STAMP)
+format: $(DEV)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMP)
+bench: $(VENV)/.installed
 	$(BIN)/tidepool bench
 
-prove: $(STAMP)
+prove: $(DEV)
 	$(BIN)/python -m benchmarks.prove $(ONLY)
 
 clean:
