@@ -202,6 +202,30 @@ class Tide:
         """Fan-out inside a story. Use this instead of asyncio.gather, so that waves stay exact."""
         return await self.strands.all(stories)
 
+    async def lanes(self, stories: Iterable[Awaitable[T]], at_once: int) -> list[T]:
+        """Fan-out with at most so many stories begun and not ended. Use this instead of a semaphore."""
+        return await self.strands.lanes(stories, at_once)
+
+    def open_unit(self, number: int, **about: Any) -> Unit:
+        """A unit that the study leads by itself, side by side with others, until it closes it; `about` is what the
+        file says of it (see `UnitPlan`)."""
+        remembered = self.ledger.recall(number, number).get(number) if self.resumed else None
+        if remembered is None:
+            self.ledger.start_unit(number, **about)
+        return Unit(self, number, remembered)
+
+    def close_unit(self, unit: Unit, error: str | None = None) -> None:
+        """The end of such a unit. The study has read it, so a failure is final: a resume will not reopen it."""
+        if not unit.settled:
+            self.ledger.end_unit(unit.number, error)
+            if error is not None:
+                self.ledger.seal(unit.number)
+        self.emit(UnitEnded(unit.number, error))
+
+    def gathers(self, provider: str) -> bool:
+        """Whether calls of this provider wait for their wave and leave through its batch API."""
+        return self._batched and self.accounts[provider].provider.batches is not None
+
     def log(self, level: str, message: str) -> None:
         self.ledger.log(level, message)
         self.emit(Logged(level, message))

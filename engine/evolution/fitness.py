@@ -90,6 +90,17 @@ def fitness_of(
     return Fitness(total, accuracy, consistent, efficient, diversity, penalty, replies, missing)
 
 
+def overall(by_model: Sequence[Fitness | None]) -> Fitness | None:
+    """Over several models that were asked the same: their mean, so that none weighs more for having answered more."""
+    known = [fitness for fitness in by_model if fitness is not None]
+    if not known:
+        return None
+    shares = ("total", "accuracy", "consistency", "efficiency", "diversity", "length_penalty")
+    missing = fmean(1.0 if fitness is None else fitness.missing for fitness in by_model)
+    means = {name: fmean(getattr(fitness, name) for fitness in known) for name in shares}
+    return Fitness(**means, replies=sum(fitness.replies for fitness in known), missing=missing)
+
+
 def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
     """Agreement over repeated samples; with one sample, the share of replies that give an answer."""
     repeated = [replies for replies in answered if len(replies) > 1]

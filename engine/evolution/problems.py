@@ -29,14 +29,15 @@ class ProblemSet:
     validation: tuple[Problem, ...]
 
 
-def problem_set(source: str, training: int, validation: int, seed: int) -> ProblemSet:
-    """At most the sizes asked for; a smaller file is divided in the same proportion."""
+def problem_set(source: str, training: int, validation: int, seed: int, folder: Path | None = None) -> ProblemSet:
+    """At most the sizes asked for; a smaller file is divided in the same proportion. A relative path starts at
+    `folder`."""
     if training < 1 or validation < 1:
         raise UsageError("evolution.max_problems and evolution.validation_problems must each be at least 1.")
     if source in SETS:
         found = generate(source, training + validation, stream(seed, "problems", source))
     else:
-        found = read_problems(source)
+        found = read_problems(source, folder or Path())
         stream(seed, "problems", "file").shuffle(found)
     learned, held_out = split_problems(found, training, validation)
     return ProblemSet(source, learned, held_out)
@@ -66,8 +67,8 @@ def generate(set_name: str, count: int, rng: Random) -> list[Problem]:
     )
 
 
-def read_problems(source: str) -> list[Problem]:
-    path = Path(source)
+def read_problems(source: str, folder: Path = Path()) -> list[Problem]:
+    path = folder / source
     if not path.is_file():
         raise UsageError(
             f"evolution.problems is {source!r}: neither a built-in set ({', '.join(SETS)}) nor an "

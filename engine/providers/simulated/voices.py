@@ -16,6 +16,10 @@ Voice = Callable[[Call, int], Spoken]
 
 VOICES: dict[str, tuple[str, ...]] = {
     "filler": ("filler_voice",),
+    "solver": ("solver_voice",),
+    "solver-small": ("solver_voice",),
+    "solver-large": ("solver_voice",),
+    "flat-solver": ("solver_voice",),
     "persona": ("persona_voice",),
     "target": ("target_voice",),
     "rewriter": ("rewriter_voice", "query_rewriter_voice"),

@@ -1,0 +1,45 @@
+"""What a run leaves in the file: a row for each genome, a finding for each generation, and the result."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from engine.evolution.contender import Contender
+from engine.evolution.genome import Genome
+from engine.evolution.stopping import Generation
+from engine.tide import Tide
+
+GENERATION = "generation/"
+RESULT = "result"
+
+
+class Chronicle:
+    def __init__(self, tide: Tide) -> None:
+        self._tide = tide
+
+    def tell_genome(self, genome: Genome, judged: Contender) -> None:
+        """`judged` is the contender with the same prompt: a prompt that came about twice is asked once."""
+        self._tide.ledger.put_genome(
+            generation=genome.generation,
+            genome_id=genome.id,
+            parents=json.dumps(genome.parents),
+            operator=genome.operator,
+            prompt=genome.prompt,
+            fitness=judged.total,
+            accuracy=judged.fitness.accuracy if judged.fitness else None,
+            missing=judged.missing,
+            details=json.dumps(judged.details(), ensure_ascii=False),
+        )
+
+    def tell_generation(self, told: Generation, leader: Contender, missing: float, *, new: bool) -> None:
+        content = {**asdict(told), "leader": leader.genome.id, "missing": missing}
+        self._tide.ledger.put_finding(f"{GENERATION}{told.generation:06}", content)
+        if new:
+            self._tide.log(
+                "info",
+                f"Generation {told.generation}: best {told.best:.3f}, mean {told.mean:.3f}, "
+                f"diversity {told.diversity:.2f}, {told.calls:,} calls.",
+            )
+
+    def tell_result(self, result: dict[str, Any]) -> None:
+        self._tide.ledger.put_finding(RESULT, result)

@@ -1,0 +1,39 @@
+"""The first generation: prompts written by people, and mutants of them where there are too few."""
+
+from dataclasses import replace
+
+from engine.evolution.arena import Arena
+from engine.evolution.config import EvolutionSettings
+from engine.evolution.genome import Genome, genome_from
+from engine.evolution.mutation import Material, mutated
+from engine.evolution.seeds import seed_genomes, segment_pool
+
+SEED = "seed"
+_TRIES = 20
+
+
+def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
+    """The user's prompts, or those that come with Tidepool; each once."""
+    own = (genome_from(prompt) for prompt in settings.seed_prompts)
+    found = {genome.prompt: genome for genome in (own if settings.seed_prompts else seed_genomes())}
+    return tuple(found.values())[: settings.population_size]
+
+
+def material_of(settings: EvolutionSettings) -> Material:
+    """What mutation inserts: sentences of all seed prompts."""
+    own = (segment for prompt in settings.seed_prompts for segment in genome_from(prompt).segments)
+    return Material(tuple(dict.fromkeys((*own, *segment_pool()))))
+
+
+def founders(arena: Arena, material: Material) -> list[Genome]:
+    found = {genome.prompt: genome for genome in seeds_of(arena.settings)}
+    seeds = list(found.values())
+    rng = arena.stream("founders")
+    for place in range(_TRIES * arena.settings.population_size):
+        if len(found) >= arena.settings.population_size:
+            break
+        mother = seeds[place % len(seeds)]
+        segments, name = mutated(mother.segments, rng, material)
+        mutant = replace(mother.child(segments, name, 0))
+        found.setdefault(mutant.prompt, mutant)
+    return list(found.values())
