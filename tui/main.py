@@ -9,7 +9,7 @@ from pathlib import Path
 
 COMMANDS = {
     "list": ("read", "the batches of the file"),
-    "show": ("read", "one batch: its summary, or a transcript with --conversation N"),
+    "show": ("read", "one batch: its summary, a transcript (--conversation N) or a family tree (--genealogy)"),
     "stats": ("read", "the statistics of one batch"),
     "log": ("read", "what happened while a batch ran"),
     "stop": ("steer", "stops a running batch; it can be resumed"),

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.errors import NotFound
-from engine.summary import summarise
+from engine.summary import statistics_of, summarise
 from storage.batches import find_batch
 from storage.file import reading
 from storage.queries import Transcript, list_batches, log_lines, transcript
@@ -22,6 +22,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("batch", metavar="BATCH")
     if name == "show":
         parser.add_argument("--conversation", type=int, metavar="N", help="the transcript of one conversation")
+        parser.add_argument("--genealogy", action="store_true", help="the family tree of an evolution")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -60,6 +61,9 @@ def _show(options: argparse.Namespace) -> None:
     if options.conversation is not None:
         _show_conversation(options)
         return
+    if options.genealogy:
+        _show_genealogy(options)
+        return
     summary = summarise(options.db, options.batch)
     if options.json:
         print(json.dumps(summary, ensure_ascii=False))
@@ -77,6 +81,21 @@ def _show_conversation(options: argparse.Namespace) -> None:
         print(json.dumps(asdict(found), ensure_ascii=False))
     else:
         _print_transcript(found, simulated=bool(batch["simulated"]))
+
+
+def _show_genealogy(options: argparse.Namespace) -> None:
+    from engine.evolution.genealogy import read_family
+    from tui.genealogy import print_family
+
+    with reading(options.db) as connection:
+        batch = find_batch(connection, options.batch)
+        if batch["kind"] != "evolution":
+            raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has a family tree.")
+        family = read_family(connection, batch["number"], statistics_of(connection, batch))
+    if options.json:
+        print(json.dumps({"batch_id": batch["id"], **family.as_json()}, ensure_ascii=False))
+    else:
+        print_family(console(), family)
 
 
 def _print_transcript(talk: Transcript, *, simulated: bool) -> None:

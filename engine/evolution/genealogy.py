@@ -1,0 +1,74 @@
+"""Who descends from whom: the genomes of a batch as a family, read from the file."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    genome_id: str
+    generation: int
+    parents: tuple[str, ...]
+    """the mother first: she gave the prompt that was changed"""
+    operator: str
+    prompt: str
+    fitness: float | None
+    accuracy: float | None
+    missing: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    members: Mapping[str, Member]
+    champion: str | None
+    """of an unfinished run: its leader so far"""
+    baseline: str | None
+
+    def mothers(self, genome_id: str) -> Iterator[Member]:
+        """The line from a genome back to a founder."""
+        seen: set[str] = set()
+        while genome_id in self.members and genome_id not in seen:
+            seen.add(genome_id)
+            member = self.members[genome_id]
+            yield member
+            genome_id = member.parents[0] if member.parents else ""
+
+    def ancestors(self, genome_id: str) -> list[Member]:
+        """All of them, itself included, the youngest first."""
+        found: dict[str, Member] = {}
+        waiting = [genome_id]
+        while waiting:
+            name = waiting.pop()
+            if name in self.members and name not in found:
+                found[name] = self.members[name]
+                waiting += found[name].parents
+        return sorted(found.values(), key=lambda member: (-member.generation, member.genome_id))
+
+    def as_json(self) -> dict[str, Any]:
+        children: Counter[str] = Counter(parent for member in self.members.values() for parent in member.parents)
+        lineage = self.ancestors(self.champion) if self.champion else []
+        return {
+            "champion": self.champion,
+            "baseline": self.baseline,
+            "lineage": [member.genome_id for member in lineage],
+            "operators": dict(Counter(member.operator for member in self.members.values()).most_common()),
+            "genomes": [
+                {**asdict(member), "parents": list(member.parents), "children": children[member.genome_id]}
+                for member in self.members.values()
+            ],
+        }
+
+
+def read_family(connection: sqlite3.Connection, batch_number: int, statistics: Mapping[str, Any]) -> Family:
+    rows = connection.execute(
+        "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
+        "WHERE batch_number = ? ORDER BY generation, rowid",
+        (batch_number,),
+    )
+    members = {row[0]: Member(row[0], row[1], tuple(json.loads(row[2])), *row[3:]) for row in rows}
+    named = [(statistics.get(name) or {}).get("genome_id") for name in ("champion", "baseline")]
+    return Family(members, *named)

@@ -1,0 +1,137 @@
+"""Did it get better, and can one believe it: champion against best seed prompt, and the way there."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tui.charts import lines
+from tui.report import number, printable
+
+ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search": "random search"}
+
+
+def print_statistics(out: Console, statistics: dict[str, Any]) -> None:
+    if not statistics["generations"]:
+        out.print(Text("no generation is judged yet"))
+        return
+    _print_finalists(out, statistics)
+    _print_models(out, statistics)
+    _print_search(out, statistics)
+    _print_prompts(out, statistics)
+    _print_plots(out, statistics["generations"])
+
+
+def _print_finalists(out: Console, statistics: dict[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("prompt")
+    for name in ("fitness", "accuracy", "held out", "95 %", "missing"):
+        table.add_column(name, justify="right")
+    for role, title in ROLES.items():
+        if row := statistics[role]:
+            table.add_row(
+                title,
+                number(row["fitness"], 3),
+                _percent(row["accuracy"]),
+                _percent(row["validation_accuracy"]),
+                _interval(row["validation_ci95"]),
+                _percent(row["missing"]),
+            )
+    out.print(table)
+    out.print(Text(verdict(statistics)))
+    if rival := statistics["random_search"]:
+        out.print(Text(f"against random search of {rival['calls']:,} calls: {_difference(rival)}"))
+
+
+def verdict(statistics: dict[str, Any]) -> str:
+    """What the held-out problems allow to say, and no more."""
+    if statistics["p_value"] is None:
+        return "not validated yet: the training figures above flatter whoever leads"
+    champion, baseline = statistics["champion"], statistics["baseline"]
+    if champion["genome_id"] == baseline["genome_id"]:
+        return "no prompt was found that does better than the best seed prompt"
+    return f"on {statistics['pairs']:,} held-out problems: {_difference(statistics)}"
+
+
+def _difference(compared: dict[str, Any]) -> str:
+    points = f"{100 * compared['difference']:+.1f} points, p = {compared['p_value']:.2g}"
+    if compared["better"] is None:
+        return f"{points}: chance alone explains this"
+    return f"{points}: the champion is {'better' if compared['better'] == 'champion' else 'worse'}"
+
+
+def _print_models(out: Console, statistics: dict[str, Any]) -> None:
+    models = statistics["champion"]["models"] or {}
+    if len(models) < 2:
+        return
+    out.print()
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model")
+    for name in ("fitness", "held out", "95 %", "best seed"):
+        table.add_column(name, justify="right")
+    for model, row in models.items():
+        seed = statistics["baseline"]["models"][model]
+        table.add_row(
+            Text(printable(model)),
+            number(row["fitness"], 3),
+            _percent(row["validation_accuracy"]),
+            _interval(row["validation_ci95"]),
+            _percent(seed["validation_accuracy"]),
+        )
+    out.print(table)
+
+
+def _print_search(out: Console, statistics: dict[str, Any]) -> None:
+    performance, genomes = statistics["performance"], statistics["genomes"]
+    saved = statistics["calls_saved_by_racing"]
+    out.print()
+    out.print(
+        Text(
+            f"search   {len(statistics['generations']):,} generations, {genomes['total']:,} genomes, "
+            f"{statistics['search_calls']:,} calls; stopped by {statistics['stopped_by'] or 'nothing yet'}"
+        )
+    )
+    if saved:
+        out.print(
+            Text(f"racing   {saved:,} calls saved ({number(performance['calls_saved_percentage'], 0, ' %')} of them)")
+        )
+    out.print(
+        Text(
+            f"speed    {number(performance['problems_per_second'])} problems/s, {performance['cache_hits']:,} cache hits, "
+            f"{number(performance['speedup_over_sequential'], 1, '×')} over one at a time"
+        )
+    )
+
+
+def _print_prompts(out: Console, statistics: dict[str, Any]) -> None:
+    for role in ("champion", "baseline"):
+        row = statistics[role]
+        born = f"generation {row['generation']}, {printable(row['operator'])}"
+        out.print()
+        out.print(Text(f"{ROLES[role]} ({born})", style="bold"))
+        out.print(Text(printable(row["prompt"])))
+
+
+def _print_plots(out: Console, generations: list[dict[str, Any]]) -> None:
+    if len(generations) < 2:
+        return
+    numbers = [told["generation"] for told in generations]
+    width = min(out.width, 90)
+    plots = (
+        ("fitness by generation", {"best": "best", "mean": "mean"}, 14),
+        ("diversity by generation", {"mean distance": "diversity"}, 10),
+        ("calls by generation", {"calls": "calls"}, 10),
+    )
+    for title, series, height in plots:
+        values = {label: [told[key] for told in generations] for label, key in series.items()}
+        out.print()
+        out.print(Text.from_ansi(lines(title, numbers, values, width=width, height=height, xlabel="generation")))
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def _interval(interval: list[float] | None) -> str:
+    return "–" if interval is None else f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}"
