@@ -71,7 +71,7 @@ def _performance(progress: sqlite3.Row) -> dict[str, Any]:
     return {
         "calls_per_second": calls / seconds if seconds else None,
         "cache_hit_rate": progress["cached"] / calls if calls else 0.0,
-        "mean_latency": progress["call_seconds"] / bought if bought else None,
+        "mean_latency": progress["call_seconds"] / bought if bought and progress["call_seconds"] else None,
         "peak_concurrency": progress["peak_concurrency"],
-        "speedup_over_sequential": progress["call_seconds"] / seconds if seconds else None,
+        "speedup_over_sequential": progress["call_seconds"] / seconds if seconds and progress["call_seconds"] else None,
     }
