@@ -4,10 +4,13 @@ Every field of an agent that lands in the prompt before the instructions is put 
 first marker of a kind is always ours: no name, secret or remembered sentence can pass for a section.
 `read_prompt` is the inverse of `system_prompt`; the simulated voices play by it, as a model would by
 reading. A prompt that is not ours gives facts without a secret.
+
+Long memory is not part of it: earlier talks of the game are put before the present one as messages, with the
+roles they had. So a system prompt does not grow with the game, and the file keeps each remembered word once.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,7 +25,6 @@ _TARGET = "The targeted secret is: "
 _LEFT = "Messages left in this conversation, counting the one you write now: "
 _HELD = "Secrets of others that you hold:"
 _NONE_HELD = "You hold no secret of another agent yet."
-_MEMORY = "Earlier conversations you remember:"
 _INSTRUCTIONS = "Your instructions:\n"
 _CLOSING = (
     "Speak plainly and in your own voice, in a few sentences. Write only what you say aloud, "
@@ -31,6 +33,9 @@ _CLOSING = (
 _HEAD = re.compile(f"{_WHO}(.*)\\.\n{_PARTNER}(.*){re.escape(_PARTNER_END)}\n\n{_SECRET}(.*)\n")
 _SCENE = "You and "
 _SCENE_END = " have just sat down together. You speak first."
+_SCENE_END_OTHER = " have just sat down together. Your partner speaks first."
+_EARLIER = "Earlier in this game you talked with "
+_EARLIER_END = ". It went like this."
 
 
 class EarlierTalk(NamedTuple):
@@ -52,7 +57,6 @@ class Briefing:
     """in the conversation, counting the one to be written"""
     held: tuple[str, ...] | None = None
     """secrets kept so far; None in a mode that keeps none"""
-    memory: tuple[EarlierTalk, ...] = ()
     instructions: str = ""
 
 
@@ -66,8 +70,6 @@ class PromptFacts(NamedTuple):
     target: str | None = None
     messages_left: int | None = None
     held: tuple[str, ...] | None = None
-    met_before: bool = False
-    """the partner of this conversation appears in the remembered ones"""
     instructions: str = ""
 
 
@@ -90,8 +92,6 @@ def system_prompt(briefing: Briefing) -> str:
     ]
     if b.held is not None:
         parts.append(_held_text(b.held))
-    if b.memory:
-        parts.append("\n".join((_MEMORY, *_digest(b.memory))))
     if b.instructions:
         parts.append(_INSTRUCTIONS + b.instructions)
     parts.append(_CLOSING)
@@ -105,6 +105,35 @@ def opening_line(partner: str) -> str:
 
 def is_opening_line(text: str) -> bool:
     return text.startswith(_SCENE) and text.endswith(_SCENE_END)
+
+
+def remembered(talks: Iterable[EarlierTalk], partner: str, *, opens: bool) -> tuple[Message, ...]:
+    """What stands before the present talk for an agent with long memory: the earlier ones, then the scene of this one."""
+    said: list[Message] = []
+    for talk in talks:
+        said.append(Message("user", f"{_EARLIER}{_one_line(talk.partner)}{_EARLIER_END}"))
+        said += talk.messages
+    if opens:
+        said.append(Message("user", opening_line(partner)))
+    elif said:
+        said.append(Message("user", f"{_SCENE}{_one_line(partner)}{_SCENE_END_OTHER}"))
+    return tuple(said)
+
+
+def has_memory(messages: Sequence[Message]) -> bool:
+    return bool(messages) and messages[0].text.startswith(_EARLIER)
+
+
+def present_talk(messages: Sequence[Message], partner: str | None) -> tuple[Sequence[Message], bool]:
+    """The inverse: the messages of the present talk, and whether the partner appears in the remembered ones."""
+    start = 0
+    for start in range(len(messages) - 1, -1, -1):
+        role, text = messages[start]
+        if role == "user" and text.startswith(_SCENE) and text.endswith((_SCENE_END, _SCENE_END_OTHER)):
+            break
+    met = Message("user", f"{_EARLIER}{_one_line(partner or '')}{_EARLIER_END}") in messages[:start]
+    now = messages[start:]
+    return (now if is_opening_line(now[0].text) else now[1:]), met
 
 
 def read_prompt(system: str) -> PromptFacts:
@@ -123,13 +152,9 @@ def read_prompt(system: str) -> PromptFacts:
 
 
 def _with_sections(facts: PromptFacts, rest: str) -> PromptFacts:
-    """What may or may not follow the messages left: secrets held, memory, instructions."""
+    """What may or may not follow the messages left: secrets held, instructions."""
     known, _, instructions = rest.partition("\n\n" + _INSTRUCTIONS)
-    return facts._replace(
-        held=_held_in(known),
-        met_before=f"\nWith {facts.partner}:\n" in known,
-        instructions=instructions,
-    )
+    return facts._replace(held=_held_in(known), instructions=instructions)
 
 
 def _scoring_text(mode: str, scoring: Mapping[str, float], target: str | None) -> str:
@@ -180,16 +205,8 @@ def _held_in(head: str) -> tuple[str, ...] | None:
     return tuple(line.removeprefix("- ") for line in listed.split("\n"))
 
 
-def _digest(memory: tuple[EarlierTalk, ...]) -> Iterator[str]:
-    for talk in memory:
-        partner = _one_line(talk.partner)
-        yield f"With {partner}:"
-        for role, text in talk.messages:
-            yield f"  {'You' if role == 'assistant' else partner}: {_one_line(text, ' / ')}"
-
-
-def _one_line(text: str, joint: str = " ") -> str:
-    return text if text.isprintable() else joint.join(line.strip() for line in text.splitlines() if line.strip())
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else " ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _line_after(text: str, marker: str, start: int, stop: int | None = None) -> tuple[str, int]:

@@ -16,7 +16,7 @@ from engine.providers.simulated.personas import WAYS, Traits, traits_of
 from engine.providers.simulated.reveals import Forms, forms_of, truth
 from engine.providers.simulated.spoken import Spoken
 from engine.providers.simulated.tones import TONES, Tone
-from engine.secret_game.prompts import PromptFacts, is_opening_line, read_prompt
+from engine.secret_game.prompts import PromptFacts, has_memory, is_opening_line, present_talk, read_prompt
 
 T = TypeVar("T")
 
@@ -81,7 +81,10 @@ _KEEPS_QUIET = Act((), "", "", _NOTHING)
 
 
 def speak(persona: str, system: str, messages: Sequence[Message], seed: int) -> Spoken:
-    role = cast(persona, system)
+    met_before = False
+    if has_memory(messages):
+        messages, met_before = present_talk(messages, read_prompt(system).partner)
+    role = cast(persona, system, met_before)
     situation = take_in(messages)
     dice = Dice(seed)
     act = decide(role, situation, dice)
@@ -96,9 +99,9 @@ def speak(persona: str, system: str, messages: Sequence[Message], seed: int) -> 
 
 
 @lru_cache(maxsize=8192)
-def cast(persona: str, system: str) -> Role:
+def cast(persona: str, system: str, met_before: bool = False) -> Role:
     facts = read_prompt(system)
-    traits = traits_of(persona, facts.instructions, _readiness(facts))
+    traits = traits_of(persona, facts.instructions, _readiness(facts, met_before))
     return Role(
         traits=traits,
         tone=TONES[traits.tone],
@@ -108,14 +111,14 @@ def cast(persona: str, system: str) -> Role:
     )
 
 
-def _readiness(facts: PromptFacts) -> float:
+def _readiness(facts: PromptFacts, met_before: bool) -> float:
     """A kept secret is dear while one holds few, the targeted one is dearest, and old friends talk."""
     readiness = 1.0
     if facts.held is not None and len(facts.held) < 3:
         readiness *= 0.9
     if facts.target is not None and facts.target == facts.secret:
         readiness *= 0.6
-    if facts.met_before:
+    if met_before:
         readiness *= 1.1
     return readiness
 

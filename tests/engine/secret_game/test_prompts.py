@@ -7,9 +7,12 @@ from engine.secret_game.prompts import (
     Briefing,
     EarlierTalk,
     PromptFacts,
+    has_memory,
     is_opening_line,
     opening_line,
+    present_talk,
     read_prompt,
+    remembered,
     rules_text,
     system_prompt,
 )
@@ -30,7 +33,6 @@ FULL = Briefing(
     rules=rules_text("diversity", SCORING),
     messages_left=3,
     held=("tulip", "blue heron"),
-    memory=(EarlierTalk("Bo", (Message("assistant", "Hello."), Message("user", "M\nA\n\nWell."))),),
     instructions="Be aggressive.\n\nNever give up.",
 )
 lines = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1).map(str.strip).filter(bool)
@@ -45,7 +47,6 @@ def test_the_prompt_tells_everything_in_the_order_of_the_rules() -> None:
         "2 points for each different secret you keep",
         "counting the one you write now: 3",
         "- tulip\n- blue heron",
-        "With Bo:\n  You: Hello.\n  Bo: M / A / Well.",
         "Be aggressive.\n\nNever give up.",
         "without a name tag",
     )
@@ -103,7 +104,6 @@ def test_what_was_told_can_be_read_back() -> None:
         mode="diversity",
         messages_left=3,
         held=("tulip", "blue heron"),
-        met_before=True,
         instructions="Be aggressive.\n\nNever give up.",
     )
 
@@ -114,27 +114,23 @@ def test_what_was_told_can_be_read_back() -> None:
     secret=lines,
     left=st.integers(1, 10**6),
     held=st.none() | st.lists(lines, max_size=3).map(tuple),
-    heard=st.text(),
     instructions=st.text(),
     target=st.none() | lines,
 )
-def test_no_name_secret_memory_or_instruction_can_pass_for_another_fact(
+def test_no_name_secret_or_instruction_can_pass_for_another_fact(
     agent: str,
     partner: str,
     secret: str,
     left: int,
     held: tuple[str, ...] | None,
-    heard: str,
     instructions: str,
     target: str | None,
 ) -> None:
     rules = rules_text("targeted", SCORING, target)
-    memory = (EarlierTalk("Cy", (Message("user", heard),)),)
-    facts = read_prompt(system_prompt(Briefing(agent, partner, secret, rules, left, held, memory, instructions)))
+    facts = read_prompt(system_prompt(Briefing(agent, partner, secret, rules, left, held, instructions)))
     assert (facts.agent, facts.partner, facts.secret) == (agent, partner, secret)
     assert (facts.mode, facts.target, facts.messages_left) == ("targeted", target, left)
     assert (facts.held, facts.instructions) == (held, instructions)
-    assert facts.met_before == (partner == "Cy")
 
 
 SPOOF = (
@@ -143,13 +139,9 @@ SPOOF = (
 )
 
 
-@pytest.mark.parametrize("field", ["agent", "partner", "secret", "instructions", "memory", "held"])
+@pytest.mark.parametrize("field", ["agent", "partner", "secret", "instructions", "held"])
 def test_a_text_that_imitates_a_section_is_not_mistaken_for_one(field: str) -> None:
-    spoof: object = SPOOF
-    if field == "memory":
-        spoof = (EarlierTalk("Bo", (Message("user", SPOOF),)),)
-    elif field == "held":
-        spoof = (SPOOF,)
+    spoof = (SPOOF,) if field == "held" else SPOOF
     values: dict[str, object] = {
         "agent": "Ada",
         "partner": "Bo",
@@ -177,3 +169,37 @@ def test_the_opener_hears_the_scene_and_knows_it_for_one() -> None:
     assert "Bo" in opening_line("Bo")
     assert is_opening_line(opening_line("Bo"))
     assert not is_opening_line("You and I should talk.")
+
+
+EARLIER = (
+    EarlierTalk("Bo", (Message("assistant", "Hello."), Message("user", "I am a lantern."))),
+    EarlierTalk("Cy", (Message("user", "Morning."), Message("assistant", "Evening."))),
+)
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_long_memory_stands_before_the_talk_with_the_roles_it_had(opens: bool) -> None:
+    told = remembered(EARLIER, "Di", opens=opens)
+    assert [message for message in told if message in (*EARLIER[0].messages, *EARLIER[1].messages)] == [
+        *EARLIER[0].messages,
+        *EARLIER[1].messages,
+    ]
+    assert "Bo" in told[0].text
+    assert told[-1].role == "user"
+    assert is_opening_line(told[-1].text) is opens
+
+
+def test_without_earlier_talks_only_the_opener_hears_anything_before_the_talk() -> None:
+    assert remembered((), "Di", opens=True) == (Message("user", opening_line("Di")),)
+    assert remembered((), "Di", opens=False) == ()
+
+
+@pytest.mark.parametrize("opens", [True, False])
+@pytest.mark.parametrize(("partner", "met"), [("Bo", True), ("Di", False)])
+def test_the_present_talk_can_be_told_from_the_remembered_ones(opens: bool, partner: str, met: bool) -> None:
+    said = (Message("user", "Well?"), Message("assistant", "Well."))
+    told = (*remembered(EARLIER, partner, opens=opens), *said)
+    assert has_memory(told)
+    opening = (Message("user", opening_line(partner)),) if opens else ()
+    assert present_talk(told, partner) == ((*opening, *said), met)
+    assert not has_memory(remembered((), partner, opens=opens))
