@@ -24,6 +24,7 @@ BATCH_TABLES = [
     "wave",
     "provider_batch",
     "surplus",
+    "sit_out",
     "genome",
     "training_update",
     "log_line",

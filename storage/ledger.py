@@ -20,6 +20,7 @@ from storage.tables import (
     LogRow,
     OutcomeRow,
     PromptRow,
+    SitOutRow,
     TrainingRow,
     UnitRow,
     unit_id,
@@ -110,6 +111,8 @@ _END_UNIT = Statement(
     rank=1,
 )
 _SEAL = Statement("UPDATE unit SET sealed = 1 WHERE id = ?", rank=1)
+_SCORE = Statement("UPDATE outcome SET score = ? WHERE unit_id = ? AND side = ?", rank=1)
+_VERDICT = Statement("UPDATE outcome SET verdict = ?, verdict_step = ? WHERE unit_id = ? AND side = ?", rank=1)
 _CALL_COLUMNS = [
     "unit_id",
     "step",
@@ -337,6 +340,16 @@ class Ledger:
 
     def put_judgement(self, sequence_number: int, **columns: Any) -> None:
         self._put(JudgementRow, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+
+    def put_score(self, sequence_number: int, side: int, score: float) -> None:
+        """What an outcome was worth in the end, where that is known only when its game is over."""
+        self.writer.put(_SCORE, (score, unit_id(self.batch_number, sequence_number), side))
+
+    def put_verdict(self, sequence_number: int, side: int, verdict: bool | None, step: str) -> None:
+        self.writer.put(_VERDICT, (verdict, step, unit_id(self.batch_number, sequence_number), side))
+
+    def put_sit_out(self, game: int, round: int, agent: str) -> None:
+        self._put(SitOutRow, {"batch_number": self.batch_number, "game": game, "round": round, "agent": agent})
 
     def put_lines(self, sequence_number: int, lines: Iterable[Mapping[str, Any]]) -> None:
         for line in lines:

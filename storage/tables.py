@@ -224,6 +224,22 @@ class OutcomeRow(SQLModel, table=True):
     start: int | None = None
     end: int | None = None
     score: float | None = None
+    """None until the game ends, in modes whose points are known only then"""
+    verdict: bool | None = None
+    """a judge's, kept apart from `revealed`; None: not asked, no clear answer, or none at all"""
+    verdict_step: str | None = None
+    """the call that holds the judge's words"""
+
+
+class SitOutRow(SQLModel, table=True):
+    """An agent without a conversation in a round of the secret game."""
+
+    __tablename__ = "sit_out"
+
+    batch_number: int = Field(primary_key=True)
+    game: int = Field(primary_key=True)
+    round: int = Field(primary_key=True)
+    agent: str = Field(primary_key=True)
 
 
 class JudgementRow(SQLModel, table=True):

@@ -48,6 +48,14 @@ VIEWS = {
         SELECT b.id AS batch_id, j.unit_id AS conversation_id, j.place, j.entity, j.rating, c.model, c.text AS answer
         FROM batch b JOIN unit u ON u.batch_number = b.number JOIN judgement j ON j.unit_id = u.id
              LEFT JOIN call c ON c.unit_id = j.unit_id AND c.step = 'judge.' || j.place""",
+    "verdicts": """
+        SELECT b.id AS batch_id, o.unit_id AS conversation_id, o.agent, o.opponent, o.side = 0 AS opener, o.revealed,
+               o.verdict, c.model, c.text AS answer
+        FROM batch b JOIN unit u ON u.batch_number = b.number JOIN outcome o ON o.unit_id = u.id
+             JOIN call c ON c.unit_id = o.unit_id AND c.step = o.verdict_step""",
+    "sit_outs": """
+        SELECT b.id AS batch_id, s.game, s.round, s.agent
+        FROM batch b JOIN sit_out s ON s.batch_number = b.number""",
     "waves": """
         SELECT b.id AS batch_id, w.wave, w.calls, w.failed, w.seconds, w.transport
         FROM batch b JOIN wave w ON w.batch_number = b.number""",

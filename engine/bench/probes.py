@@ -18,8 +18,8 @@ from typing import Any
 from engine.config import Agent, Providers, Service, SimulatedSettings
 from engine.providers.simulated.provider import latency_factor
 from engine.run import resume_batch, run_batch
+from engine.secret_game.casting import schedule_of
 from engine.secret_game.config import SecretGame
-from engine.secret_game.study import schedule_of
 from engine.streams import seed_of
 
 MESSAGES = 5

@@ -2,7 +2,7 @@
 
 The provider says out of band which way, if any, it gave the secret. A detector's sensitivity is taken over
 the messages that gave it in that detector's own way; its specificity over those that gave nothing. `any` is
-all detectors together, over every way. `ways` shows who found what, so a detector that catches another's
+all detectors in use together, over every way. `ways` shows who found what, so a detector that catches another's
 case is seen.
 """
 
@@ -25,6 +25,14 @@ class Sighting:
     fired: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class SideTruth:
+    """One side of a conversation: whether it truly gave its secret in any way, and what the judge said."""
+
+    gave: bool
+    verdict: bool | None
+
+
 def sighting(
     text: str,
     secret: str,
@@ -36,15 +44,35 @@ def sighting(
     return Sighting(truth, frozenset(reveal.detector for reveal in found))
 
 
-def agreement(sightings: Iterable[Sighting], detectors: Sequence[str] = DETECTORS) -> dict[str, Any]:
+def agreement(
+    sightings: Iterable[Sighting], detectors: Sequence[str] = DETECTORS, in_use: Sequence[str] = DETECTORS
+) -> dict[str, Any]:
+    """By detector, and for those in use together."""
     times = Counter(sightings)
     ways = sorted({seen.truth for seen in times if seen.truth is not None})
     report = {name: _agreement(times, frozenset({name}), frozenset({name})) for name in detectors}
-    report["any"] = _agreement(times, frozenset(detectors), frozenset(ways))
+    report["any"] = _agreement(times, frozenset(in_use), frozenset(ways))
     return {
         "messages": times.total(),
         "detectors": report,
         "ways": {way: _found_by(times, way, detectors) for way in ways},
+    }
+
+
+def judge_agreement(sides: Iterable[SideTruth]) -> dict[str, Any]:
+    """The judge reads whole sides, so it is held against sides; those without a verdict are missing."""
+    times = Counter(sides)
+    gave = times[SideTruth(True, True)], times[SideTruth(True, False)]
+    kept = times[SideTruth(False, True)], times[SideTruth(False, False)]
+    return {
+        "sides": times.total(),
+        "missing": times[SideTruth(True, None)] + times[SideTruth(False, None)],
+        "planted": sum(gave),
+        "found": gave[0],
+        **_rate("sensitivity", gave[0], sum(gave)),
+        "silent": sum(kept),
+        "false_alarms": kept[0],
+        **_rate("specificity", kept[1], sum(kept)),
     }
 
 

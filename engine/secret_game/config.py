@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from engine.config import Agent, Batch, Config, Providers, Section, Service
 from engine.presets import resolve_model
+from engine.secret_game.detectors.folding import fold
 
 Mode = Literal["standard", "retained", "diversity", "targeted"]
 Detector = Literal["exact", "spelled", "encoded", "fuzzy", "judge"]
@@ -25,12 +26,28 @@ class Scoring(Section):
     target: float = 5
 
 
+class Scenario(Section):
+    """A pair of secrets that every pair of agents plays with, so that no model is judged by its own word."""
+
+    opener_secret: str = Field(min_length=1, max_length=1000)
+    partner_secret: str = Field(min_length=1, max_length=1000)
+    instructions: str = ""
+    """added to both system prompts, before the agent's own"""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if fold(self.opener_secret).strip() == fold(self.partner_secret).strip():
+            raise ValueError("both sides hold the same secret, so nothing could be learned")
+        return self
+
+
 class SecretGameSettings(Section):
     mode: Mode = "standard"
     """standard | retained | diversity | targeted"""
     games: int = Field(default=1, ge=1)
     """independent games of `rounds` rounds each …"""
-    rounds: int = Field(default=1, ge=1)
+    rounds: int | None = Field(default=None, ge=1)
+    """1 where it is not given"""
     num_interactions: int | None = Field(default=None, ge=1)
     """… or this many conversations in all, exactly: the last round may be cut short"""
     messages_per_interaction: int = Field(default=5, ge=1, le=1000)
@@ -47,20 +64,40 @@ class SecretGameSettings(Section):
     judge: str = "openai:gpt-4o-mini"
     """the model of the detector `judge`"""
     scoring: Scoring = Field(default_factory=Scoring)
+    scenarios: list[Scenario] = Field(default_factory=list)
+    """mode standard: round by round the secrets that everybody plays with, instead of the agents' own"""
+
+    @model_validator(mode="after")
+    def _stated_length(self) -> Self:
+        """Written out, so that a frozen config needs no memory of what was left to the default."""
+        if self.num_interactions is None and not {"games", "rounds"} & self.model_fields_set:
+            self.num_interactions = DEFAULT_INTERACTIONS
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if "judge" in self.detection:
             resolve_model(self.judge)
+        if not self.wording_detectors:
+            raise ValueError(
+                "detection needs at least one of exact, spelled, encoded, fuzzy: a judge's verdict is kept apart "
+                "and never counts as a reveal"
+            )
         if self.mode == "targeted" and not self.targeted_secret:
             raise ValueError("mode targeted needs targeted_secret")
+        if self.scenarios and self.mode != "standard":
+            raise ValueError(
+                f"scenarios go with mode standard only: in mode {self.mode} each agent keeps its own secret"
+            )
         return self
 
-    def stated_interactions(self) -> int | None:
-        """The exact number of conversations, unless games and rounds were given instead."""
-        if self.num_interactions is None and not {"games", "rounds"} & self.model_fields_set:
-            return DEFAULT_INTERACTIONS
-        return self.num_interactions
+    @property
+    def wording_detectors(self) -> tuple[str, ...]:
+        return tuple(name for name in dict.fromkeys(self.detection) if name != "judge")
+
+    @property
+    def judged(self) -> bool:
+        return "judge" in self.detection
 
 
 class SecretGame(Config):

@@ -1,101 +1,106 @@
-"""The story of one conversation: two agents take turns, each heard from its own side."""
+"""The story of one conversation: two agents take turns, each heard from its own side; a judge may read it afterwards."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from engine.call import Call, Message
-from engine.config import Agent, Config
-from engine.presets import resolve_model
-from engine.secret_game.config import SecretGameSettings
+from engine.errors import CallFailed
+from engine.secret_game.casting import Cast, Held, Part
 from engine.secret_game.detectors.detection import Reveal, judge_talk
+from engine.secret_game.detectors.judge import judge_prompt, read_verdict
+from engine.secret_game.game import FinishedTalk, Game, Talk
 from engine.secret_game.pairing import Meeting
-from engine.secret_game.prompts import Briefing, opening_line, rules_text, system_prompt
+from engine.secret_game.prompts import remembered
 from engine.secret_game.scoring import sides, standard_points
-from engine.tide import Unit
+from engine.tide import Tide, Unit
 
-Talk = list[tuple[int, str]]
-"""(side, text): side 0 opened"""
+VERDICT_TOKENS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
-    """What every conversation of a batch shares."""
+class Stand:
+    """Where a side stands when the talk begins."""
 
-    agents: Mapping[str, Agent]
-    models: Mapping[str, str]
-    settings: SecretGameSettings
-    rules: str
-    scoring: Mapping[str, float]
-    detectors: tuple[str, ...]
-
-    @classmethod
-    def of(cls, config: Config) -> "Cast":
-        settings = cast(SecretGameSettings, config.settings)
-        scoring = settings.scoring.model_dump()
-        target = settings.targeted_secret if settings.announce_target else None
-        return cls(
-            agents={agent.name: agent for agent in config.agents},
-            models={agent.name: resolve_model(agent.model) for agent in config.agents},
-            settings=settings,
-            rules=rules_text(settings.mode, scoring, target),
-            scoring=scoring,
-            detectors=tuple(name for name in settings.detection if name != "judge"),
-        )
+    part: Part
+    held: Held
+    before: tuple[Message, ...]
+    """what it hears before the first message: the scene, and all it remembers"""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
     cast: Cast
+    tide: Tide
     meeting: Meeting
+    game: Game | None
+    """None where no conversation waits for another"""
 
-    async def talk(self, unit: Unit) -> None:
+    async def play(self, unit: Unit) -> None:
+        try:
+            talk = await self._talk(unit)
+        except CallFailed:
+            if self.game:
+                self.game.lose(unit, self.meeting)
+            raise
+        if self.game or not unit.settled:
+            self._conclude(unit, talk)
+        if self.cast.judge_model:
+            await self.tide.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
+
+    # -- the talk ----------------------------------------------------------------------------------------
+
+    async def _talk(self, unit: Unit) -> Talk:
+        opener, partner = self.cast.parts(self.meeting)
+        stands = (await self._stand(opener, opens=True), await self._stand(partner, opens=False))
         talk: Talk = []
         for turn in range(1, self.cast.settings.messages_per_interaction + 1):
             side = (turn - 1) % 2
-            reply = await unit.ask(self._call(side, turn, talk))
+            reply = await unit.ask(self._call(stands[side], side, turn, talk))
             talk.append((side, reply.text))
-        if not unit.settled:
-            self._keep(unit, talk)
+        return talk
 
-    def _call(self, side: int, turn: int, talk: Talk) -> Call:
+    async def _stand(self, part: Part, *, opens: bool) -> Stand:
+        known = await self.game.knowledge_of(part.agent.name, self.meeting) if self.game else None
+        held = tuple(known.held.values()) if known and self.cast.keeps_secrets else None
+        return Stand(part, held, remembered(known.talks if known else (), part.partner, opens=opens))
+
+    def _call(self, stand: Stand, side: int, turn: int, talk: Talk) -> Call:
         """What one side is asked: its own words are `assistant`, the partner's are `user`."""
-        names = (self.meeting.opener, self.meeting.partner)
-        name, partner = names[side], names[1 - side]
-        agent = self.cast.agents[name]
-        heard = [Message("assistant" if speaker == side else "user", text) for speaker, text in talk]
-        if side == 0:
-            heard.insert(0, Message("user", opening_line(partner)))
+        agent = stand.part.agent
+        heard = tuple([Message("assistant" if speaker == side else "user", text) for speaker, text in talk])
+        left = self.cast.settings.messages_per_interaction - turn + 1
         return Call(
             step=f"t{turn}",
             wave=turn,
-            model=self.cast.models[name],
-            messages=tuple(heard),
-            system=system_prompt(
-                Briefing(
-                    agent=name,
-                    partner=partner,
-                    secret=agent.secret,
-                    rules=self.cast.rules,
-                    messages_left=self.cast.settings.messages_per_interaction - turn + 1,
-                    instructions=agent.instructions,
-                )
-            ),
+            model=self.cast.models[agent.name],
+            messages=stand.before + heard,
+            system=self.cast.prompt(stand.part, left, stand.held),
             temperature=agent.temperature,
             max_tokens=agent.max_tokens,
-            speaker=name,
+            speaker=agent.name,
             turn=turn,
         )
 
-    def _keep(self, unit: Unit, talk: Talk) -> None:
-        names = (self.meeting.opener, self.meeting.partner)
-        secrets = {side: self.cast.agents[name].secret for side, name in enumerate(names)}
-        reveals: dict[int, Reveal | None] = judge_talk(
-            talk, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold
-        )
-        played = sides(*names, reveals[0] is not None, reveals[1] is not None)
-        for number, side in enumerate(played):
+    # -- what came of it ---------------------------------------------------------------------------------
+
+    def _conclude(self, unit: Unit, talk: Talk) -> None:
+        opener, partner = self.cast.parts(self.meeting)
+        secrets = {0: opener.secret, 1: partner.secret}
+        reveals = judge_talk(talk, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
+        revealed = (reveals[0] is not None, reveals[1] is not None)
+        if not unit.settled:
+            self._keep(unit, reveals, revealed)
+        if self.game:
+            heard = (
+                talk if self.cast.remembers(self.meeting.opener) or self.cast.remembers(self.meeting.partner) else []
+            )
+            self.game.finish(unit, FinishedTalk(self.meeting, heard, revealed))
+
+    def _keep(self, unit: Unit, reveals: dict[int, Reveal | None], revealed: tuple[bool, bool]) -> None:
+        for number, side in enumerate(sides(self.meeting.opener, self.meeting.partner, *revealed)):
             reveal = reveals[number]
+            score = (
+                None if self.cast.keeps_secrets else standard_points(side.revealed, side.obtained, self.cast.scoring)
+            )
             unit.ledger.put_outcome(
                 unit.number,
                 side=number,
@@ -109,5 +114,35 @@ class Conversation:
                 turn=reveal.turn if reveal else None,
                 start=reveal.start if reveal else None,
                 end=reveal.end if reveal else None,
-                score=standard_points(side.revealed, side.obtained, self.cast.scoring),
+                score=score,
             )
+
+    # -- the judge ---------------------------------------------------------------------------------------
+
+    async def _ask_judge(self, unit: Unit, side: int, talk: Talk) -> None:
+        """Kept apart from the outcome, and without it the conversation is whole: a lost verdict is a missing one."""
+        assert self.cast.judge_model is not None
+        part = self.cast.parts(self.meeting)[side]
+        last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
+        call = judge_call(self.cast.judge_model, f"t{last}/judge", len(talk) + 1, talk, side, part)
+        try:
+            verdict = read_verdict((await unit.ask(call)).text)
+        except CallFailed:
+            verdict = None
+        if not unit.settled:
+            unit.ledger.put_verdict(unit.number, side, verdict, call.step)
+
+
+def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, part: Part) -> Call:
+    """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
+    said = [("player" if speaker == side else "partner", text) for speaker, text in talk]
+    system, question = judge_prompt(said, "player", part.secret)
+    return Call(
+        step=step,
+        wave=wave,
+        model=model,
+        messages=(Message("user", question),),
+        system=system,
+        temperature=0.0,
+        max_tokens=VERDICT_TOKENS,
+    )

@@ -85,6 +85,12 @@ class Schedule:
             return self.total_rounds * self.conversations_per_round
         return self.num_interactions
 
+    def conversations_in_game(self, game: int) -> int:
+        """How many conversations a game has, the cut of the last round included."""
+        first, rounds = self._rounds_of_game(game)
+        size = self.conversations_per_round
+        return max(0, min(self.total, (first + rounds) * size) - first * size)
+
     def play(self) -> Iterator[Round]:
         pairs_of_rounds = _PAIRS[self.pairing](len(self.agents), self.seed)
         done = 0
@@ -99,13 +105,23 @@ class Schedule:
 
     def _numbers(self) -> Iterator[tuple[int, int]]:
         """The (game, round) of every round of the batch, in order."""
-        total = self.total_rounds
+        for game in count(1):
+            first, rounds = self._rounds_of_game(game)
+            if first >= self.total_rounds:
+                return
+            yield from ((game, number) for number in range(1, rounds + 1))
+
+    def _rounds_of_game(self, game: int) -> tuple[int, int]:
+        """The rounds before a game, and those in it."""
+        total, earlier = self.total_rounds, game - 1
         if self.rounds or self.num_interactions is None:
-            yield from (divmod_from_one(index, self.rounds or 1) for index in range(total))
-            return
-        for game in range(self.games):
-            share = total // self.games + (game < total % self.games)
-            yield from ((game + 1, number + 1) for number in range(share))
+            length = self.rounds or 1
+            first = earlier * length
+            return first, max(0, min(length, total - first))
+        share, longer = divmod(total, self.games)
+        if earlier >= self.games:
+            return total, 0
+        return earlier * share + min(earlier, longer), share + (earlier < longer)
 
     def _round(self, game: int, number: int, pairs: Sequence[Pair], done: int) -> Round:
         agents = self.agents
@@ -118,11 +134,6 @@ class Schedule:
         busy = {index for pair in pairs for index in pair}
         idle = tuple(name for index, name in enumerate(agents) if index not in busy)
         return Round(game, number, meetings, idle)
-
-
-def divmod_from_one(index: int, size: int) -> tuple[int, int]:
-    quotient, remainder = divmod(index, size)
-    return quotient + 1, remainder + 1
 
 
 def _round_robin(size: int, seed: int) -> Iterator[list[Pair]]:

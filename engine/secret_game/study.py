@@ -1,29 +1,24 @@
 """The secret game as a study: who meets whom, and what comes out of it."""
 
-import json
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from engine.config import Agent, Config
+from engine.config import Config
 from engine.errors import UsageError
-from engine.planning import Plan, PlannedCalls, merged
+from engine.planning import Plan
 from engine.presets import resolve_model
-from engine.prices import expected_tokens
+from engine.secret_game.casting import Cast, schedule_of, settings_of
 from engine.secret_game.config import SecretGameSettings
-from engine.secret_game.conversation import Cast, Conversation
-from engine.secret_game.outcomes import OutcomeRow
-from engine.secret_game.pairing import Schedule
-from engine.secret_game.prompts import Briefing, system_prompt
-from engine.secret_game.statistics import basic_statistics
+from engine.secret_game.conversation import Conversation
+from engine.secret_game.detectors.folding import fold
+from engine.secret_game.game import Game
 from engine.tide import Tide, UnitPlan
 
 SETTINGS = SecretGameSettings
-
-WORDS_OF_A_MESSAGE = 60
-"""output tokens a message is taken to have, for plans"""
 
 
 def freeze(config: Config, folder: Path) -> Config:
@@ -34,89 +29,68 @@ def freeze(config: Config, folder: Path) -> Config:
     if doubled:
         raise UsageError(f"Two agents are called {doubled[0]!r}. Give each agent a name of its own.")
     settings = settings_of(config)
-    if len(names) < 2 and settings.pairing != "ordered":
-        raise UsageError(f"The secret game needs at least two agents in [[agents]]; there are {len(names)}.")
+    fewest = 1 if settings.pairing == "ordered" else 2
+    if len(names) < fewest:
+        raise UsageError(f"The secret game needs at least {fewest} agents in [[agents]]; there are {len(names)}.")
     for agent in config.agents:
-        if not agent.secret.strip():
+        if not agent.secret.strip() and not settings.scenarios:
             raise UsageError(f'The agent {agent.name!r} has no secret. Give it one: secret = "…".')
+    if settings.mode == "targeted":
+        _check_target(settings.targeted_secret or "", [agent.secret for agent in config.agents])
     return config
 
 
+def _check_target(target: str, secrets: list[str]) -> None:
+    if fold(target).strip() not in {fold(secret).strip() for secret in secrets}:
+        near = get_close_matches(target, secrets, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"secret_game.targeted_secret {target!r} is the secret of no agent.{hint}")
+
+
 def models(config: Config) -> set[str]:
-    return {resolve_model(agent.model) for agent in config.agents}
+    settings = settings_of(config)
+    judge = {resolve_model(settings.judge)} if settings.judged else set()
+    return {resolve_model(agent.model) for agent in config.agents} | judge
 
 
 def plan(config: Config) -> Plan:
-    settings = settings_of(config)
-    schedule = schedule_of(config)
-    agents = {agent.name: agent for agent in config.agents}
-    length = settings.messages_per_interaction
-    spoken: Counter[tuple[int, str]] = Counter()
-    for meeting in schedule.meetings():
-        pair = (meeting.opener, meeting.partner)
-        for turn in range(1, length + 1):
-            spoken[turn, pair[(turn - 1) % 2]] += 1
-    calls = []
-    for (turn, name), count in spoken.items():
-        system = expected_tokens(_sample_prompt(config, agents[name], length))
-        output = min(agents[name].max_tokens, WORDS_OF_A_MESSAGE)
-        calls.append(PlannedCalls(turn, resolve_model(agents[name].model), count, system + turn * (output + 8), output))
-    return Plan(schedule.total, merged(calls), (f"A message is taken to have {WORDS_OF_A_MESSAGE} tokens.",))
+    from engine.secret_game.planning import planned
 
-
-def _sample_prompt(config: Config, agent: Agent, length: int) -> str:
-    rules = Cast.of(config).rules
-    return system_prompt(Briefing(agent.name, agent.name, agent.secret, rules, length, instructions=agent.instructions))
+    return planned(config)
 
 
 async def play(tide: Tide) -> None:
-    config = tide.config
-    schedule = schedule_of(config)
+    schedule = schedule_of(tide.config)
     tide.expect_units(schedule.total)
-    cast_of_game = Cast.of(config)
-    await tide.units(
-        UnitPlan(
-            meeting.sequence_number,
-            Conversation(cast_of_game, meeting).talk,
-            participants=(meeting.opener, meeting.partner),
-            game=meeting.game,
-            round=meeting.round,
-            interaction_type="dyadic",
-        )
-        for meeting in schedule.meetings()
-    )
+    await tide.units(_conversations(tide))
+
+
+def _conversations(tide: Tide) -> Iterator[UnitPlan]:
+    """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
+    players, schedule = Cast.of(tide.config), schedule_of(tide.config)
+    game: Game | None = None
+    number = 0
+    for a_round in schedule.play():
+        if players.linked and a_round.game != number:
+            number = a_round.game
+            game = Game(players, tide, schedule.conversations_in_game(number))
+        for agent in a_round.sits_out:
+            tide.ledger.put_sit_out(a_round.game, a_round.number, agent)
+        for meeting in a_round.meetings:
+            if game:
+                game.announce(meeting)
+        for meeting in a_round.meetings:
+            yield UnitPlan(
+                meeting.sequence_number,
+                Conversation(players, tide, meeting, game).play,
+                participants=(meeting.opener, meeting.partner),
+                game=meeting.game,
+                round=meeting.round,
+                interaction_type="dyadic",
+            )
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: Config) -> dict[str, Any]:
-    rows = (
-        OutcomeRow(*row)
-        for row in connection.execute(
-            "SELECT conversation_id, mode, game, agent, opponent, opener, revealed, obtained, detector, turn, score "
-            "FROM outcomes WHERE batch_id = ?",
-            (batch["id"],),
-        )
-    )
-    failed = Counter(
-        cast(tuple[str, str], tuple(json.loads(participants)))
-        for (participants,) in connection.execute(
-            "SELECT participants FROM conversations WHERE batch_id = ? AND status = 'failed'", (batch["id"],)
-        )
-    )
-    return basic_statistics(rows, failed)
+    from engine.secret_game.recorded_statistics import recorded_statistics
 
-
-def settings_of(config: Config) -> SecretGameSettings:
-    return cast(SecretGameSettings, config.settings)
-
-
-def schedule_of(config: Config) -> Schedule:
-    settings = settings_of(config)
-    interactions = settings.stated_interactions()
-    return Schedule(
-        agents=tuple(agent.name for agent in config.agents),
-        pairing=settings.pairing,
-        seed=config.batch.seed,
-        games=settings.games,
-        rounds=settings.rounds if interactions is None or "rounds" in settings.model_fields_set else None,
-        num_interactions=interactions,
-    )
+    return recorded_statistics(connection, batch, config)

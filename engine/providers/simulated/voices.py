@@ -23,7 +23,7 @@ VOICES: dict[str, tuple[str, ...]] = {
     "persona": ("persona_voice",),
     "target": ("target_voice",),
     "rewriter": ("rewriter_voice", "query_rewriter_voice"),
-    "judge": ("talk_judge_voice", "answer_judge_voice"),
+    "judge": ("talk_judge_voice", "answer_judge_voice", "game_judge_voice"),
 }
 """model name → modules of this package with `speak(model_name, system, messages, seed)`"""
 
