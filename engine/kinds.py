@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from engine.config import Config, Section
+from engine.errors import UsageError
 from engine.planning import Plan
 from engine.tide import Tide
 
@@ -38,4 +39,6 @@ class Kind(Protocol):
 
 
 def load_kind(name: str) -> Kind:
+    if name not in KINDS:  # it may come from a stranger's file
+        raise UsageError(f"{name!r} is no kind of study; known are {', '.join(KINDS)}.")
     return cast(Kind, import_module(f"engine.{name}.study"))

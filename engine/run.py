@@ -49,7 +49,7 @@ async def run_batch(
             name=config.batch.name,
             description=config.batch.description,
             seed=config.batch.seed,
-            config=_frozen(config),
+            config=frozen(config),
             version=program_version(),
         )
         accounts.name_batch(batch_id)
@@ -90,7 +90,7 @@ def program_version() -> str:
         return "unknown"
 
 
-def _frozen(config: Config) -> str:
+def frozen(config: Config) -> str:
     return json.dumps(config.as_written(), ensure_ascii=False)
 
 

@@ -4,6 +4,7 @@ Short synchronous transactions; what happens thousands of times a second is the 
 """
 
 import json
+import re
 import secrets
 import sqlite3
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from storage import locks
-from storage.errors import BatchLocked, NotFound
+from storage.errors import BatchLocked, FileError, NotFound
 from storage.file import reading, settle, writing
 from storage.tables import unit_id
 from storage.views import STALE_SECONDS
@@ -32,6 +33,8 @@ BATCH_TABLES = [
     "control",
 ]
 """tables with a batch_number"""
+BATCH_ID = re.compile(r"[0-9A-Za-z_-]{1,64}\Z")
+"""ids become names of files"""
 UNIT_TABLES = ["call", "line", "outcome", "judgement"]
 """tables with a unit_id"""
 
@@ -71,6 +74,8 @@ def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
         ids = ", ".join(row["id"] for row in rows)
         raise NotFound(f"{reference!r} fits several batches ({ids}): give more of the id.")
     found: sqlite3.Row = rows[0]
+    if not BATCH_ID.match(found["id"]):
+        raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
     return found
 
 
@@ -191,11 +196,17 @@ def shown_status(path: Path, batch: sqlite3.Row) -> str:
     return "in_progress" if running else "interrupted"
 
 
-def delete_batch(path: Path, reference: str) -> str:
+def refuse_running(path: Path, reference: str) -> sqlite3.Row:
+    """The batch, which no process runs; raises BatchLocked where one does."""
     with reading(path) as connection:
         batch = find_batch(connection, reference)
         if is_running(path, batch, progress_of(connection, batch["number"])):
             raise BatchLocked(f"Batch {batch['id']} is running. Stop it first: `tidepool stop {batch['id']}`.")
+    return batch
+
+
+def delete_batch(path: Path, reference: str) -> str:
+    batch = refuse_running(path, reference)
     number = batch["number"]
     with writing(path) as connection:
         bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)

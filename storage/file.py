@@ -26,19 +26,16 @@ def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.S
         _create(path, migrations.newest(steps))
         return
     with _explained(path), closing(connect(path)) as connection:
-        _refuse_strangers(path, connection, migrations.newest(steps))
+        refuse_strangers(path, connection, migrations.newest(steps))
         if migrations.version_of(connection) < migrations.newest(steps):
             _upgrade(path, connection, steps)
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """A plain connection in autocommit, so that no forgotten snapshot holds the WAL back."""
-    if read_only:
-        connection = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None
-        )
-    else:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    # As a URI, so that files attached later may be named by one, too.
+    address = path.resolve().as_uri() + ("?mode=ro" if read_only else "")
+    connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -89,7 +86,9 @@ def _create(path: Path, version: int) -> None:
         connection.execute("COMMIT")
 
 
-def _refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int) -> None:
+def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | None = None) -> None:
+    """Raises where the file is not ours, or newer than this program."""
+    newest = migrations.newest(migrations.STEPS) if newest is None else newest
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise FileError(f"{path} is a SQLite file, but not Tidepool's. It was left as it is; name another with --db.")
     if (version := migrations.version_of(connection)) > newest:

@@ -19,6 +19,7 @@ COMMANDS = {
     "export": ("export", "one batch out: json, csv, sqlite, html, parquet, policy"),
     "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),
     "agents": ("agents", "the library's agents: list, show, add, generate, remove"),
+    "import": ("import_file", "batches, entities and agents of another Tidepool file in, each once"),
     "delete": ("delete", "removes a batch, after a question or with --yes"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
 }

@@ -1,0 +1,61 @@
+"""`tidepool import`: another study file's batches, entities, types and agents in, each once.
+
+A batch that came along is read and resumed like any other, but never serves as cache. Its config is checked like
+every config, and loses the addresses of servers: keys of this machine go to no address out of a stranger's file.
+"""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from engine.errors import FileError, UsageError
+from engine.library import agent_of, entity_of
+from engine.reading import thaw
+from engine.simulation.type_files import entity_type_from
+from storage import library
+from storage.file import connect
+from storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
+
+ADDRESSES = ("base_url", "hosts")
+
+
+def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
+    with opened_other(other) as path:
+        configs = {batch.id: _kept_config(other, batch) for batch in other_batches(path)}
+        _check_library(other, path)
+        return merge(database, path, configs, replace=replace)
+
+
+def _kept_config(other: Path, batch: OtherBatch) -> str:
+    try:
+        config = thaw(batch.config)
+    except UsageError as error:
+        raise FileError(f"{other}: the config of batch {batch.id} cannot be used. {error}") from None
+    if config.batch.kind != batch.kind:
+        raise FileError(f"{other}: batch {batch.id} is of another kind than its config. It is not imported.")
+    return json.dumps(without_addresses(json.loads(batch.config)), ensure_ascii=False)
+
+
+def without_addresses(config: dict[str, Any]) -> dict[str, Any]:
+    providers = config.get("providers", {})
+    kept = {
+        name: {key: value for key, value in settings.items() if key not in ADDRESSES}
+        for name, settings in providers.items()
+    }
+    return {**config, "providers": kept}
+
+
+def _check_library(other: Path, path: Path) -> None:
+    """What would break a screen or a study later is refused now."""
+    try:
+        with closing(connect(path, read_only=True)) as connection:
+            for entity in library.list_entities(connection):
+                entity_of(entity)
+            for agent in library.list_agents(connection):
+                agent_of(agent)
+            for kind in library.list_types(connection):
+                if entity_type_from(kind.definition, f"type {kind.name}").name != kind.name:
+                    raise UsageError(f"type {kind.name}: its definition has another name.")
+    except (UsageError, ValueError, TypeError, RecursionError) as error:
+        raise FileError(f"{other}: its library cannot be used. {error}") from None

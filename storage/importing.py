@@ -1,0 +1,214 @@
+"""Batches and library of another study file into this one, each once.
+
+The other file may be a stranger's. It is opened read-only and never upgraded in place; before anything is copied its
+tables must be tables like ours, its ids must be ids, and every value of the kind its column holds.
+"""
+
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage import migrations
+from storage.batches import BATCH_ID, BATCH_TABLES, UNIT_TABLES, delete_batch, refuse_running
+from storage.copying import attached, copy_batch
+from storage.errors import FileError
+from storage.file import connect, explain, prepare, refuse_strangers, settle
+from storage.tables import UNIT_BITS
+
+LIBRARY_TABLES = ("library_entity", "library_type", "library_agent")
+SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "library_agent"}
+
+_HOLDS = {"INTEGER": ("integer",), "BOOLEAN": ("integer",), "FLOAT": ("real", "integer"), "BLOB": ("blob",)}
+"""declared type → what SQLite calls the values that fit; anything else is text"""
+_JSON = {
+    "unit": ("participants", "details"),
+    "genome": ("parents", "details"),
+    "training_update": ("details",),
+    "finding": ("content",),
+    "provider_batch": ("calls",),
+    "progress": ("in_flight", "limits"),
+    "library_entity": ("attributes",),
+    "library_type": ("definition",),
+    "library_agent": ("definition",),
+}
+"""columns that hold JSON"""
+_STATES = ("pending", "in_progress", "completed", "partial", "failed", "interrupted")
+SET_ASIDE = "-replaced"
+"""behind the id of a batch while its place is taken by an imported copy"""
+_LIBRARY_ID = re.compile(r"[\w. -]{1,200}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class OtherBatch:
+    """A batch of the file that is to be imported."""
+
+    id: str
+    kind: str
+    name: str
+    config: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    batches: list[str]
+    known: list[str]
+    """batches that were here already, and left as they are"""
+    entities: int
+    types: int
+    agents: int
+
+
+@contextmanager
+def opened_other(other: Path) -> Iterator[Path]:
+    """The other file, or an upgraded copy of it where it is older; checked."""
+    if not other.is_file() or not other.stat().st_size:
+        raise FileError(f"There is no study file {other}. Check the path.")
+    try:
+        with closing(connect(other, read_only=True)) as connection:
+            refuse_strangers(other, connection)
+            older = migrations.version_of(connection) < migrations.newest(migrations.STEPS)
+        with tempfile.TemporaryDirectory(prefix="tidepool-import-") as folder:
+            path = _upgraded_copy(other, Path(folder)) if older else other
+            with closing(connect(path, read_only=True)) as connection:
+                _refuse_what_is_not_ours(other, connection)
+            yield path
+    except sqlite3.Error as error:
+        raise FileError(explain(other, error)) from error
+
+
+def other_batches(path: Path) -> list[OtherBatch]:
+    with closing(connect(path, read_only=True)) as connection:
+        rows = connection.execute("SELECT id, kind, name, config FROM batch ORDER BY number").fetchall()
+    return [OtherBatch(*row) for row in rows]
+
+
+def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool = False) -> Imported:
+    """Copies what is not here yet. `configs` holds each batch's config as it is to be kept here."""
+    prepare(path)
+    if path.resolve() == other.resolve():
+        raise FileError(f"{other} is the file that is open: there is nothing to import.")
+    with closing(connect(path)) as connection:
+        here = {row[0] for row in connection.execute("SELECT id FROM batch")}
+    known = [batch_id for batch_id in configs if batch_id in here and not replace]
+    replaced = [batch_id for batch_id in configs if batch_id in here and replace]
+    for batch_id in replaced:
+        refuse_running(path, batch_id)
+    new = {batch_id: config for batch_id, config in configs.items() if batch_id not in known}
+    added = _copied(path, other, new, replaced)
+    for batch_id in replaced:
+        delete_batch(path, batch_id + SET_ASIDE)
+    settle(path)
+    return Imported(list(new), known, **added)
+
+
+def _copied(path: Path, other: Path, configs: Mapping[str, str], replaced: Sequence[str]) -> dict[str, int]:
+    """A transaction for each batch: whoever runs one here waits for no more than that."""
+    with closing(connect(path)) as connection, attached(connection, other) as origin:
+        numbers = {row[0]: row[1] for row in connection.execute(f"SELECT id, number FROM {origin}.batch")}
+        for batch_id, config in configs.items():
+            with _transaction(connection):
+                if batch_id in replaced:
+                    connection.execute("UPDATE main.batch SET id = id || ? WHERE id = ?", (SET_ASIDE, batch_id))
+                copy = copy_batch(connection, origin, numbers[batch_id])
+                connection.execute(
+                    "UPDATE main.batch SET imported = 1, host = NULL, config = ? WHERE number = ?", (config, copy)
+                )
+        with _transaction(connection):
+            return {shelf: _copy_shelf(connection, origin, table) for shelf, table in SHELVES.items()}
+
+
+def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
+    """What goes by the same id or name here stays as it is here."""
+    before = connection.total_changes
+    columns = ", ".join(row["name"] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+    connection.execute(
+        f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {origin}.{table} ORDER BY rowid"
+    )
+    return connection.total_changes - before
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _upgraded_copy(other: Path, folder: Path) -> Path:
+    copy = folder / "copy.db"
+    with closing(connect(other, read_only=True)) as connection:
+        connection.execute("VACUUM INTO ?", (str(copy),))
+    prepare(copy)
+    return copy
+
+
+# -- what a stranger's file must be --------------------------------------------------------------------------
+
+
+def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None:
+    ours = _our_tables()
+    for table in ("batch", "unit", "prompt", *BATCH_TABLES, *UNIT_TABLES, *LIBRARY_TABLES):
+        _refuse_other_table(path, connection, table, ours[table])
+    _refuse_other_ids(path, connection)
+
+
+def _our_tables() -> dict[str, dict[str, tuple[str, bool]]]:
+    """Every table with the declared type of its columns, and whether they may be empty."""
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.row_factory = sqlite3.Row
+        migrations.create(model, migrations.newest(migrations.STEPS))
+        names = [row["name"] for row in model.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {
+            name: {
+                row["name"]: (row["type"], not row["notnull"]) for row in model.execute(f"PRAGMA table_info({name})")
+            }
+            for name in names
+        }
+
+
+def _refuse_other_table(
+    path: Path, connection: sqlite3.Connection, table: str, columns: Mapping[str, tuple[str, bool]]
+) -> None:
+    row = connection.execute("SELECT type, sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    if row is None or row["type"] != "table" or "VIRTUAL" in (row["sql"] or "").upper().split("(")[0]:
+        raise FileError(f"{path}: {table} is not the table it should be. The file was changed; it is not imported.")
+    names = {column["name"] for column in connection.execute(f"PRAGMA table_info({table})")}
+    if names != set(columns):
+        raise FileError(f"{path}: the table {table} has other columns than it should. It is not imported.")
+    conditions = [_unfit(name, declared, may_be_empty) for name, (declared, may_be_empty) in columns.items()]
+    conditions += [f"({name} IS NOT NULL AND NOT json_valid({name}))" for name in _JSON.get(table, ())]
+    wrong = " OR ".join(conditions)
+    if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone():
+        raise FileError(f"{path}: the table {table} holds a value that does not fit its column. It is not imported.")
+
+
+def _unfit(column: str, declared: str, may_be_empty: bool) -> str:
+    kinds = _HOLDS.get(declared.partition("(")[0], ("text",))
+    allowed = ", ".join(f"'{kind}'" for kind in (*kinds, *(("null",) if may_be_empty else ())))
+    return f'typeof("{column}") NOT IN ({allowed})'
+
+
+def _refuse_other_ids(path: Path, connection: sqlite3.Connection) -> None:
+    for batch_id, number, status in connection.execute("SELECT id, number, status FROM batch"):
+        if not BATCH_ID.match(batch_id) or not 0 < number < 1 << 30 or status not in _STATES:
+            raise FileError(f"{path}: {batch_id[:80]!r} is no batch of ours. The file was changed; it is not imported.")
+    stray = connection.execute(
+        f"SELECT 1 FROM unit WHERE id <> (batch_number << {UNIT_BITS} | sequence_number) OR sequence_number < 0 "
+        f"OR sequence_number >= 1 << {UNIT_BITS} OR batch_number NOT IN (SELECT number FROM batch) "
+        "OR json_type(participants) <> 'array' OR json_type(coalesce(details, '{}')) <> 'object' "
+        "OR EXISTS (SELECT 1 FROM json_each(participants) WHERE type <> 'text') LIMIT 1"
+    ).fetchone()
+    if stray:
+        raise FileError(f"{path}: a unit does not belong to its batch. The file was changed; it is not imported.")
+    for table in ("library_entity", "library_agent"):
+        for (one,) in connection.execute(f"SELECT id FROM {table}"):
+            if not _LIBRARY_ID.match(one):
+                raise FileError(f"{path}: {one[:80]!r} is no id of the library. It is not imported.")

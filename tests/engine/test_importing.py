@@ -1,0 +1,223 @@
+"""Merging study files: each batch once, resumable after a move, and a stranger's file is data."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import resume_batch, run_batch
+from engine.errors import FileError
+from engine.importing import import_file
+from engine.summary import summarise
+from storage import library, migrations
+from storage.batches import create_batch
+from storage.file import prepare
+from storage.library import StoredAgent, StoredEntity, StoredType
+from tests.engine.simulation.panels import panel, rows
+from tests.support.state import end_state, query
+
+JUDGE = {"question": "Does the speaker agree, 1 to 5?"}
+TALKS = {"num_simulations": 6, "n_turns": 2, "thoughts": True, "judge": JUDGE}
+
+
+def changed(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def fingerprint(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+async def other(tmp_path: Path) -> Path:
+    """Another study file, of another number of batches, so that every id must be shifted."""
+    path = tmp_path / "other.db"
+    await run_batch(panel(num_simulations=1), path)
+    await run_batch(panel(**TALKS, seed=5), path)
+    return path
+
+
+async def test_a_batch_comes_over_whole_and_only_once(database: Path, other: Path) -> None:
+    await run_batch(panel(num_simulations=2, seed=9), database)
+    before = fingerprint(other)
+    first, again = import_file(database, other), import_file(database, other)
+    assert len(first.batches) == 2 and not first.known
+    assert again.known == first.batches and not again.batches
+    assert fingerprint(other) == before
+    batch_id = first.batches[1]
+    assert end_state(database, batch_id) == end_state(other, batch_id)
+    ours, theirs = summarise(database, batch_id), summarise(other, batch_id)
+    assert ours == theirs
+    assert query(database, "PRAGMA integrity_check") == [("ok",)]
+
+
+async def test_a_batch_that_stopped_is_resumed_where_it_was_moved_to(database: Path, tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole.db", tmp_path / "broken.db"
+    await run_batch(panel(**TALKS), whole)
+    stopped = await run_batch(panel(**TALKS, simulated={"fatal_rate": 0.2}), broken)
+    assert stopped["status"] == "partial"
+    changed(broken, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
+    imported = import_file(database, broken).batches[0]
+    assert summarise(database, imported)["status"] == "interrupted"
+    summary = await resume_batch(imported, database, overrides=["providers.simulated.fatal_rate=0"])
+    assert summary["status"] == "completed"
+    assert summary["calls"]["bought"] == summary["calls"]["total"] - summary["statistics"]["judgements"]["missing"]
+    assert end_state(database)["messages"] == end_state(whole)["messages"]
+
+
+async def test_imported_answers_never_serve_as_cache(database: Path, other: Path) -> None:
+    import_file(database, other)
+    summary = await run_batch(panel(**TALKS, seed=5), database)
+    assert summary["calls"]["cached"] == 0
+    assert (await run_batch(panel(**TALKS, seed=5), database))["calls"]["cached"] == summary["calls"]["total"]
+
+
+async def test_a_copy_resumed_elsewhere_can_take_the_place_of_ours(database: Path, tmp_path: Path) -> None:
+    await run_batch(panel(**TALKS, simulated={"fatal_rate": 0.3}), database)
+    away = tmp_path / "away.db"
+    shutil.copy(database, away)
+    done = await resume_batch("last", away, overrides=["providers.simulated.fatal_rate=0"])
+    assert import_file(database, away).known == [done["batch_id"]]
+    assert summarise(database, "last")["status"] == "partial"
+    assert import_file(database, away, replace=True).batches == [done["batch_id"]]
+    assert summarise(database, "last")["status"] == "completed"
+    assert len(query(database, "SELECT id FROM batch")) == 1
+    assert query(database, "SELECT count(*) FROM call") == query(away, "SELECT count(*) FROM call")
+
+
+def test_the_library_is_merged_each_once(database: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    ada, bob = StoredEntity("ada-1", "Ada", "human", "", {"age": 61}), StoredEntity("bob-1", "Bob", None, "", {})
+    kind = {"name": "villager", "dimensions": [{"name": "tall", "kind": "boolean"}]}
+    for path, entities in ((database, [ada]), (other, [ada, bob])):
+        prepare(path)
+        library.add_entities(path, entities)
+    library.add_agents(other, [StoredAgent("eve-1", "Eve", {"name": "Eve", "model": "gpt4o_mini"})])
+    library.put_types(other, [StoredType("villager", kind)])
+    first = import_file(database, other)
+    assert (first.entities, first.types, first.agents) == (1, 1, 1)
+    again = import_file(database, other)
+    assert (again.entities, again.types, again.agents) == (0, 0, 0)
+    assert [row["id"] for row in rows(database, "SELECT id FROM library_entity")] == ["ada-1", "bob-1"]
+
+
+async def test_an_older_file_is_upgraded_in_a_copy_of_its_own(
+    database: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = fingerprint(other)
+    monkeypatch.setitem(migrations.STEPS, 2, lambda connection: None)
+    assert len(import_file(database, other).batches) == 2
+    assert fingerprint(other) == before
+    assert not list(other.parent.glob("other.db.v*"))
+
+
+async def test_addresses_of_servers_stay_behind(database: Path, other: Path) -> None:
+    ((frozen,), *_) = query(other, "SELECT config FROM batch")
+    config: dict[str, Any] = json.loads(frozen)
+    config["providers"]["openai"] = {"base_url": "https://evil.example", "timeout": 9.0}
+    config["providers"]["ollama"] = {"hosts": ["http://evil.example"]}
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("UPDATE batch SET config = ? WHERE number = 1", (json.dumps(config),))
+        connection.commit()
+    import_file(database, other)
+    kept = json.loads(query(database, "SELECT config FROM batch")[0][0])
+    assert kept["providers"]["openai"] == {"timeout": 9.0}
+    assert "evil" not in json.dumps(kept)
+
+
+STRANGE = {
+    "an id that is a path": "UPDATE batch SET id = '../../x' WHERE number = 1",
+    "an id that is a flag": "UPDATE batch SET id = '' WHERE number = 1",
+    "a batch with a number beyond all": "UPDATE batch SET number = 1 << 40 WHERE number = 1",
+    "a state there is not": "UPDATE batch SET status = 'hacked'",
+    "text where a number belongs": "UPDATE call SET wave = 'one'",
+    "a blob where text belongs": "UPDATE call SET text = x'00ff'",
+    "a unit in another batch's range": "UPDATE unit SET id = id + (7 << 32) WHERE sequence_number = 1",
+    "a unit of no batch": "UPDATE unit SET batch_number = 77, id = (77 << 32) | sequence_number WHERE batch_number = 1",
+    "participants that are no list": "UPDATE unit SET participants = '{}'",
+    "participants that are no names": "UPDATE unit SET participants = '[1, 2]'",
+    "participants that are no JSON": "UPDATE unit SET participants = '['",
+    "details that are no table": "UPDATE unit SET details = '[]'",
+    "a config that is none": "UPDATE batch SET config = '[]'",
+    "a config of another kind": "UPDATE batch SET kind = 'mutation'",
+    "a kind there is not": "UPDATE batch SET kind = 'os', config = replace(config, '\"simulation\"', '\"os\"')",
+    "a config that names a local file": "UPDATE batch SET config = replace(config, '\"context_file\": null', "
+    '\'"context_file": "/etc/hostname"\')',
+    "a column too many": "ALTER TABLE outcome ADD COLUMN spell TEXT",
+    "a library entity without a readable name": "INSERT INTO library_entity VALUES ('x', 'a' || char(10) || 'b', NULL, '', '{}', 0)",
+    "a library agent that is none": "INSERT INTO library_agent VALUES ('x', 'x', '{\"model\": 3}', 0)",
+    "a library type that is none": "INSERT INTO library_type VALUES ('x', '[]', 0)",
+    "a library id that is a path": "INSERT INTO library_entity VALUES ('../x', 'X', NULL, '', '{}', 0)",
+    "attributes that are no table": "INSERT INTO library_entity VALUES ('x', 'X', NULL, '', '[1]', 0)",
+}
+
+
+@pytest.mark.parametrize("change", STRANGE.values(), ids=STRANGE.keys())
+async def test_a_file_that_was_tampered_with_is_refused_as_a_whole(database: Path, other: Path, change: str) -> None:
+    prepare(database)
+    before = fingerprint(database)
+    changed(other, change)
+    with pytest.raises(FileError):
+        import_file(database, other)
+    assert fingerprint(database) == before
+
+
+async def test_tables_that_are_views_or_virtual_are_refused(database: Path, other: Path) -> None:
+    changed(other, "ALTER TABLE call RENAME TO real_call", "CREATE VIEW call AS SELECT * FROM real_call")
+    with pytest.raises(FileError, match="call is not the table"):
+        import_file(database, other)
+    changed(other, "DROP VIEW call", "CREATE VIRTUAL TABLE call USING fts5(x)")
+    with pytest.raises(FileError, match="call is not the table"):
+        import_file(database, other)
+
+
+async def test_triggers_of_a_stranger_never_run(database: Path, other: Path) -> None:
+    changed(other, "CREATE TRIGGER bad AFTER INSERT ON batch BEGIN DELETE FROM call; END")
+    import_file(database, other)
+    assert query(database, "SELECT count(*) FROM call") == query(other, "SELECT count(*) FROM call")
+    assert query(database, "SELECT name FROM sqlite_master WHERE type = 'trigger'") == []
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all", b"SQLite format 3\0" + b"\0" * 200])
+def test_what_is_no_study_file_is_refused(database: Path, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.db"
+    path.write_bytes(content)
+    with pytest.raises(FileError):
+        import_file(database, path)
+    assert path.read_bytes() == content
+
+
+def test_a_missing_file_and_the_open_file_itself_are_refused(database: Path, tmp_path: Path) -> None:
+    prepare(database)
+    with pytest.raises(FileError, match="no study file"):
+        import_file(database, tmp_path / "none.db")
+    with pytest.raises(FileError, match="is the file that is open"):
+        import_file(database, database)
+
+
+async def test_a_newer_file_is_refused_and_left(database: Path, other: Path) -> None:
+    changed(other, "PRAGMA user_version = 99")
+    before = fingerprint(other)
+    with pytest.raises(FileError, match="newer Tidepool"):
+        import_file(database, other)
+    assert fingerprint(other) == before
+
+
+def test_a_pending_batch_comes_over_as_interrupted(database: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    prepare(other)
+    from engine.run import frozen
+    from engine.simulation import study
+
+    config = frozen(study.freeze(panel(num_simulations=1), tmp_path))
+    create_batch(other, kind="simulation", name="x", description="", seed=42, config=config, version="1")
+    (batch_id,) = import_file(database, other).batches
+    assert summarise(database, batch_id)["status"] == "interrupted"
