@@ -123,10 +123,6 @@ class Unit:
         else:
             self._asked = {*asked, step}
 
-    def remembers(self, step: str) -> bool:
-        """Whether the ledger has this step, so that asking it is a replay."""
-        return step in self._remembered
-
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)
 
@@ -218,10 +214,10 @@ class Tide:
             self.ledger.start_unit(number, **about)
         return Unit(self, number, remembered)
 
-    def close_unit(self, unit: Unit, error: str | None = None, details: str | None = None) -> None:
+    def close_unit(self, unit: Unit, error: str | None = None) -> None:
         """The end of such a unit. The study has read it, so a failure is final: a resume will not reopen it."""
         if not unit.settled:
-            self.ledger.end_unit(unit.number, error, details)
+            self.ledger.end_unit(unit.number, error)
             if error is not None:
                 self.ledger.seal(unit.number)
         self.emit(UnitEnded(unit.number, error))

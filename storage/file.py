@@ -119,7 +119,7 @@ def _explained(path: Path) -> Iterator[None]:
         raise FileError(explain(path, error)) from error
 
 
-def explain(path: Path, error: sqlite3.Error) -> str:
+def explain(path: Path, error: Exception) -> str:
     """What SQLite's words mean for the person who opened `path`."""
     words = str(error)
     if "not a database" in words:

@@ -3,7 +3,6 @@
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from storage.batches import is_running
 from storage.tables import unit_id
@@ -72,8 +71,6 @@ class Transcript:
     messages: list[Spoken]
     outcomes: list[dict[str, object]]
     judgements: list[dict[str, object]]
-    details: dict[str, Any]
-    """what the study kept of it"""
 
 
 def transcript(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
@@ -93,7 +90,6 @@ def transcript(connection: sqlite3.Connection, batch_number: int, sequence_numbe
         unit.messages,
         [dict(outcome) for outcome in outcomes],
         [{"entity": entity, "rating": rating} for entity, rating in unit.ratings],
-        unit.details,
     )
 
 

@@ -5,7 +5,6 @@ everything put so far is on disk. Inserts are compiled once from the SQLModel ta
 """
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -65,6 +64,7 @@ class Writer:
         self._wake = asyncio.Event()
         self._failure: FileError | None = None
         self._since_checkpoint = 0
+        self._closing = False
 
     async def open(self) -> None:
         self._connection = await aiosqlite.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -82,6 +82,7 @@ class Writer:
         try:
             await self.committed()
         finally:
+            self._closing = True
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             await self._connection.close()
@@ -104,14 +105,19 @@ class Writer:
 
     async def _drain(self) -> None:
         while True:
-            await self._wake.wait()
-            self._wake.clear()
-            for put_counters in self.before_commit:
-                put_counters()
-            group, self._group = self._group, _Group()
+            group = self._group
             try:
+                await self._wake.wait()
+                self._wake.clear()
+                for put_counters in self.before_commit:
+                    put_counters()
+                group, self._group = self._group, _Group()
                 await self._write(group)
-            except sqlite3.Error as error:
+            except asyncio.CancelledError:
+                if not self._closing:
+                    self._fail(FileError(f"Writing to {self.path} was cancelled. Everything committed is safe."), group)
+                raise
+            except Exception as error:
                 self._fail(FileError(explain(self.path, error)), group)
                 return
             for waiter in group.waiters:
@@ -135,7 +141,7 @@ class Writer:
             for statement in sorted(group.rows, key=lambda statement: statement.rank):
                 await self._connection.executemany(statement.sql, group.rows[statement])
             await run("COMMIT")
-        except sqlite3.Error:
+        except Exception:
             if self._connection.in_transaction:
                 await run("ROLLBACK")
             raise
