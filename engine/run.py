@@ -177,9 +177,10 @@ async def _run(
             session = _Session(path, batch_id, config, accounts, writer, reader, steering, on_event)
             stop = await session.play(resumed)
         finally:
-            with suppress(TidepoolError):
-                await writer.close()
+            lost = await _closed(writer)
             reader.close()
+        if lost is not None and stop is None:
+            stop = Stop("fault", fault=lost)
         status, reason = _verdict(path, batch_id, stop, session.tide.reason)
         batches.end(path, batch_id, status=status, reason=reason)
         if on_event:
@@ -190,6 +191,15 @@ async def _run(
     if stop is not None and stop.reason == "cancelled":
         raise asyncio.CancelledError
     return summarise(path, batch_id)
+
+
+async def _closed(writer: Writer) -> FileError | None:
+    """Writes what is queued and lets go of the file; what could not be written is told."""
+    try:
+        await writer.close()
+    except FileError as error:
+        return error
+    return None
 
 
 class _Session:
@@ -237,6 +247,7 @@ class _Session:
             tide.take_up()
             tide.desk.take_up()
         watch = asyncio.create_task(self.steering.watch(tide, self._earlier_seconds))
+        watch.add_done_callback(self._watch_ended)
         main = tide.strands.spawn(load_kind(self.config.batch.kind).play(tide), self._ended)
         stopped = asyncio.ensure_future(self.steering.stopped())
         try:
@@ -255,6 +266,11 @@ class _Session:
     def _ended(self, main: "asyncio.Task[None]") -> None:
         self.tide.finished = True
 
+    def _watch_ended(self, watch: "asyncio.Task[None]") -> None:
+        """A run that nobody can steer, and that shows no heartbeat, must not go on."""
+        if not watch.cancelled() and (error := watch.exception()):
+            self.tide.fail(error)
+
     async def _close(self, main: "asyncio.Task[None]", stopped: "asyncio.Future[Stop]") -> Stop | None:
         if self.tide.fault.done():
             fault = self.tide.fault.result()
@@ -266,6 +282,7 @@ class _Session:
             if error := main.exception():
                 fault = error if isinstance(error, TidepoolError) else RunError(f"{type(error).__name__}: {error}")
                 fault.__cause__ = error if fault is not error else fault.__cause__
+                await self._drain()
                 await self._halt(cancel_orders=False)
                 return Stop("fault", fault=fault)
             await self.tide.desk.finish()

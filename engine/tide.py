@@ -40,6 +40,7 @@ from engine.services import SERVICES, Admission, units_at_once
 from engine.strands import Latch, Strands, for_ever
 from engine.streams import seed_of, stream
 from storage.ledger import Entry, Ledger, Remembered
+from storage.text import storable
 
 T = TypeVar("T")
 
@@ -227,6 +228,7 @@ class Tide:
         return self._batched and self.accounts[provider].provider.batches is not None
 
     def log(self, level: str, message: str) -> None:
+        message = storable(message)
         self.ledger.log(level, message)
         self.emit(Logged(level, message))
 
@@ -259,7 +261,11 @@ class Tide:
 
     async def _lane(self, shared: Iterator[tuple[UnitPlan, Remembered | None]]) -> None:
         for plan, remembered in shared:
-            await self._run_unit(plan, remembered)
+            try:
+                await self._run_unit(plan, remembered)
+            except Exception as error:
+                self.fail(error)
+                raise
 
     def _remembered(self, plans: Iterable[UnitPlan]) -> Iterator[tuple[UnitPlan, Remembered | None]]:
         plans = iter(plans)
@@ -372,7 +378,7 @@ class Tide:
         source: str = "live",
         order_id: str | None = None,
     ) -> Reply:
-        call, text = pending.call, answer.text.replace("\x00", "")
+        call, text = pending.call, storable(answer.text)
         entry = Entry(
             pending.unit.number,
             call.step,
@@ -408,7 +414,7 @@ class Tide:
         self, pending: Pending, error: str, attempts: int, order_id: str | None = None
     ) -> CallFailed:
         """A final failure is a row of the ledger, and replays as one."""
-        call = pending.call
+        call, error = pending.call, storable(error)
         entry = Entry(
             sequence_number=pending.unit.number,
             step=call.step,
@@ -420,6 +426,7 @@ class Tide:
             system=call.system,
             prompt=prompt_hash(call.system),
             status="failed",
+            source="batch" if order_id else "live",
             attempts=attempts,
             error=error,
             order_id=order_id,
@@ -435,10 +442,10 @@ class Tide:
                 f"Unit {unit.number} now asks something else at {call.step!r} than what was bought there. The batch was "
                 "made by another version of Tidepool or its file was changed; run it anew instead of resuming."
             )
-        self.ledger.replayed()
         if row["status"] == "failed":
             self.emit(CallLost(unit.number, call.step, call.wave, row["error"]))
             raise CallFailed(row["error"])
+        self.ledger.replayed()
         self.emit(CallAnswered(unit.number, call.step, call.wave, "replay", 0.0))
         return Reply(
             row["text"],

@@ -17,6 +17,11 @@ def query(database: Path, sql: str, *values: object) -> Rows:
         return connection.execute(sql, values).fetchall()
 
 
+def change(database: Path, sql: str, *values: object) -> None:
+    with closing(sqlite3.connect(database, timeout=30)) as connection, connection:
+        connection.execute(sql, values)
+
+
 def end_state(database: Path, batch_id: str | None = None) -> dict[str, Rows]:
     """Everything of a batch that must not depend on how it was run: who said what, and what came of it."""
     batch = batch_id or query(database, "SELECT id FROM batches ORDER BY created_at DESC")[0][0]
