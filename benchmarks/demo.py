@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-STUDIES = ("secret_game.toml", "simulation.toml", "evolution.toml")
+STUDIES = ("secret_game.toml", "simulation.toml", "evolution.toml", "mutation.toml")
 
 
 def main() -> int:

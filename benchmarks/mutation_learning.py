@@ -16,7 +16,8 @@ from engine.mutation.evaluation import Comparison, Estimate, compare, contenders
 from engine.mutation.learner import Training, make_learner
 from engine.mutation.operators import OPERATOR_NAMES
 from engine.mutation.queries import builtin_queries, split_queries
-from engine.mutation.training import TrainingRecord, train
+from engine.mutation.record import TrainingRecord
+from engine.mutation.training import Player, train
 from engine.mutation.transport import finished
 from engine.providers.simulated.rehearsal import Losing, Rehearsal
 
@@ -30,7 +31,8 @@ def trial(
     environments = Environments(16, endless(split.training, seed), Rehearsal(seed, losing), rules)
     size = finished(environments.reset()).shape[1]
     student = make_learner(training, rules, size, len(OPERATOR_NAMES))
-    record = finished(train(environments, student, steps, 16 * training.num_steps))
+    record = TrainingRecord(update_size=16 * training.num_steps)
+    finished(train(environments, [Player(learner, student, steps, 0, 16, record)]))
     scores = finished(play(contenders(student.policy(), seed), split.heldout, Rehearsal(seed + 1), rules))
     return record, compare(scores, seed)
 
@@ -80,7 +82,7 @@ def show_loss(learner: str, seeds: Sequence[int], steps: int) -> None:
         trials = [trial(learner, seed, steps, rules, losing) for seed in seeds]
         heldout = sum(result.policy.mean for _, result in trials) / len(trials)
         share = sum(record.operators["ask_for_steps"].uses / record.env_steps for record, _ in trials) / len(trials)
-        masked = sum(record.masked_steps / (record.masked_steps + record.env_steps) for record, _ in trials)
+        masked = sum(r.losses.masked_steps / (r.losses.masked_steps + r.env_steps) for r, _ in trials)
         curve = [
             sum(record.updates[place].mean_reward for record, _ in trials) / len(trials)
             for place in range(0, len(trials[0][0].updates), 3)

@@ -3,14 +3,16 @@
 Values arrive strictly typed: a config that means something else than it says is an error before anything runs.
 """
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
-from engine.presets import resolve_model
+from engine.presets import known_model
 
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
 KindName = Literal["secret_game", "simulation", "evolution", "mutation"]
+ModelName = Annotated[str, AfterValidator(known_model)]
+"""PROVIDER:MODEL or a preset"""
 
 
 class Section(BaseModel):
@@ -109,7 +111,7 @@ class Providers(Section):
 
 class Agent(Section):
     name: str = Field(min_length=1, max_length=200)
-    model: str
+    model: ModelName
     """PROVIDER:MODEL, or a preset such as gpt4o_mini or claude_sonnet"""
     secret: str = Field(default="", max_length=1000)
     memory: Literal["short", "long"] = "short"
@@ -118,11 +120,6 @@ class Agent(Section):
     max_tokens: int = Field(default=300, ge=1)
     instructions: str = ""
     """added to the system prompt"""
-
-    @model_validator(mode="after")
-    def _known_model(self) -> Self:
-        resolve_model(self.model)
-        return self
 
 
 class Config(Section):

@@ -15,6 +15,15 @@ PRESETS = {
 }
 
 
+def known_model(name: str) -> str:
+    """The name as it is, for sections of a config: pydantic tells a ValueError with its key."""
+    try:
+        resolve_model(name)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    return name
+
+
 def resolve_model(name: str) -> str:
     """PROVIDER:MODEL for a preset or a full name; anything else is an error that names what is near."""
     if name in PRESETS:

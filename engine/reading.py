@@ -7,13 +7,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from engine.config import Config
 from engine.errors import UsageError
+from engine.faults import Fault, faults_of, not_a_section
 from engine.kinds import KINDS, load_kind
 
 MOST_BYTES = 64 * 2**20
+MOST_FAULTS = 5
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = (), database: str | Path | None = None) -> Config:
@@ -87,15 +89,11 @@ def read_value(text: str) -> Any:
 def config_from(data: Mapping[str, Any], *, source: str = "the config", folder: Path | None = None) -> Config:
     """Checks a config given as nested dictionaries; `folder` is where relative paths start."""
     sections = dict(data)
-    kind_name = _kind_of(sections, source)
-    settings_data = sections.pop(kind_name, None)
-    if settings_data is None:
-        raise UsageError(f"{source}: the section [{kind_name}] is missing. Batches of this kind need it.")
-    other = [name for name in KINDS if name in sections]
-    if other:
-        raise UsageError(f"{source}: [{other[0]}] does not belong to a batch of kind {kind_name!r}. Remove it.")
+    for fault in outline_faults(sections):
+        raise UsageError(f"{source}: {fault.sentence}")
+    kind_name = str(sections["batch"]["kind"])
     kind = load_kind(kind_name)
-    settings = validated(kind.SETTINGS, settings_data, source, f"{kind_name}.")
+    settings = validated(kind.SETTINGS, sections.pop(kind_name), source, f"{kind_name}.")
     config = validated(Config, {**sections, "settings": settings}, source, "")
     if not config.batch.name:
         config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": kind_name})})
@@ -110,79 +108,35 @@ def thaw(frozen: str) -> Config:
         data = None
     if not isinstance(data, dict):
         raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
-    section = data.get(_kind_of(data, "the batch's own config"), {})
-    if named := [key for key in section if key.endswith("_file") and section[key]]:
+    sections = [data[name] for name in KINDS if isinstance(data.get(name), dict)]
+    if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
         raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
     return config_from(data, source="the batch's own config")
 
 
-def _kind_of(sections: Mapping[str, Any], source: str) -> str:
+def outline_faults(sections: Mapping[str, Any]) -> list[Fault]:
+    """What is wrong with the sections as such: the kind must be known, and its own section there, and no other's."""
     batch = sections.get("batch")
     kind = batch.get("kind") if isinstance(batch, Mapping) else None
     if kind is None:
-        raise UsageError(f'{source}: [batch] needs kind = "…", one of {", ".join(KINDS)}.')
+        return [Fault(("batch", "kind"), f'[batch] needs kind = "…", one of {", ".join(KINDS)}.')]
     if kind not in KINDS:
         near = get_close_matches(str(kind), KINDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"{source}: batch.kind {kind!r} is none of {', '.join(KINDS)}.{hint}")
-    return str(kind)
+        return [Fault(("batch", "kind"), f"batch.kind {kind!r} is none of {', '.join(KINDS)}.{hint}")]
+    if sections.get(kind) is None:
+        return [Fault((kind,), f"the section [{kind}] is missing. Batches of this kind need it.")]
+    strange = [name for name in KINDS if name in sections and name != kind]
+    return [Fault((name,), f"[{name}] does not belong to a batch of kind {kind!r}. Remove it.") for name in strange]
 
 
 def validated(model: type[Any], data: Any, source: str, prefix: str) -> Any:
     """The data as a section; what does not fit is told by key."""
+    where = tuple(prefix.rstrip(".").split(".")) if prefix else ()
     if not isinstance(data, Mapping):
-        raise UsageError(f"{source}: {prefix.rstrip('.')} must be a section, not {type(data).__name__}.")
+        raise UsageError(f"{source}: {not_a_section(where, data)}")
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
-        raise UsageError(f"{source}: {_explained(error, model, prefix)}") from None
-
-
-def _explained(error: ValidationError, model: type[BaseModel], prefix: str) -> str:
-    """The first few faults as sentences; an unknown key names the nearest known one."""
-    faults = []
-    for fault in error.errors(include_url=False)[:5]:
-        where = prefix + _path(fault["loc"])
-        if fault["type"] == "extra_forbidden":
-            faults.append(f"unknown key {where}.{_nearest(model, fault['loc'])}")
-        elif fault["type"] == "missing":
-            faults.append(f"{where} is missing.")
-        else:
-            message = fault["msg"].removeprefix("Value error, ")
-            faults.append(f"{where} = {_short(fault['input'])}: {message[0].lower()}{message[1:].rstrip('.')}.")
-    return " ".join(faults)
-
-
-def _path(location: tuple[int | str, ...]) -> str:
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text or "the section"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
-
-
-def _nearest(model: type[BaseModel], location: tuple[int | str, ...]) -> str:
-    key = str(location[-1])
-    if "key" in key.lower() and "api" in key.lower():
-        return " Keys are read from the environment only and never written into a config."
-    known = _fields_at(model, location[:-1])
-    if near := get_close_matches(key, known, n=1, cutoff=0.5):
-        return f" Did you mean {near[0]!r}?"
-    return f" Known here: {', '.join(sorted(known))}." if known else ""
-
-
-def _fields_at(model: Any, location: tuple[int | str, ...]) -> list[str]:
-    for part in location:
-        if isinstance(part, int):
-            continue
-        annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        inner = [a for a in (annotation, *getattr(annotation, "__args__", ())) if isinstance(a, type)]
-        models = [a for a in inner if issubclass(a, BaseModel)]
-        if not models:
-            return []
-        model = models[0]
-    return list(model.model_fields)
+        faults = faults_of(error, model, where)
+        raise UsageError(f"{source}: {' '.join(fault.sentence for fault in faults[:MOST_FAULTS])}") from None

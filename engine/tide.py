@@ -124,6 +124,10 @@ class Unit:
         else:
             self._asked = {*asked, step}
 
+    def remembers(self, step: str) -> bool:
+        """Whether the ledger has this step, so that asking it is a replay."""
+        return step in self._remembered
+
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)
 
@@ -215,10 +219,10 @@ class Tide:
             self.ledger.start_unit(number, **about)
         return Unit(self, number, remembered)
 
-    def close_unit(self, unit: Unit, error: str | None = None) -> None:
+    def close_unit(self, unit: Unit, error: str | None = None, details: str | None = None) -> None:
         """The end of such a unit. The study has read it, so a failure is final: a resume will not reopen it."""
         if not unit.settled:
-            self.ledger.end_unit(unit.number, error)
+            self.ledger.end_unit(unit.number, error, details)
             if error is not None:
                 self.ledger.seal(unit.number)
         self.emit(UnitEnded(unit.number, error))

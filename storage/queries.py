@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from storage.batches import is_running
 from storage.tables import unit_id
@@ -71,6 +72,8 @@ class Transcript:
     messages: list[Spoken]
     outcomes: list[dict[str, object]]
     judgements: list[dict[str, object]]
+    details: dict[str, Any]
+    """what the study kept of it"""
 
 
 def transcript(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
@@ -90,6 +93,7 @@ def transcript(connection: sqlite3.Connection, batch_number: int, sequence_numbe
         unit.messages,
         [dict(outcome) for outcome in outcomes],
         [{"entity": entity, "rating": rating} for entity, rating in unit.ratings],
+        unit.details,
     )
 
 

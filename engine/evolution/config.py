@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from engine.config import Batch, Config, Providers, Section, Service
+from engine.config import Batch, Config, ModelName, Providers, Section, Service
 from engine.evolution.fitness import Weights, weights_from
 from engine.presets import resolve_model
 
@@ -33,11 +33,11 @@ class FrozenProblems(Section):
 class EvolutionSettings(Section):
     strategy: Literal["genetic", "reflective", "gepa", "random"] = "genetic"
     """genetic | reflective | gepa (extra) | random"""
-    model: str = "simulated:solver"
+    model: ModelName = "simulated:solver"
     """who solves the problems …"""
-    models: list[str] = Field(default_factory=list)
+    models: list[ModelName] = Field(default_factory=list)
     """… or several: fitness by model and overall"""
-    mutator: str = "simulated:rewriter"
+    mutator: ModelName = "simulated:rewriter"
     """who rewrites prompts"""
     preset: Literal["balanced", "conservative", "aggressive"] = "balanced"
     """the sizes below; keys written out win over it"""
@@ -94,8 +94,6 @@ class EvolutionSettings(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for name in (*self.models, self.model, self.mutator):
-            resolve_model(name)
         if self.models and "model" in self.model_fields_set and self.model not in self.models:
             raise ValueError("both model and models are given, and they differ: write only one of them")
         if len(set(self.solvers())) < len(self.models):

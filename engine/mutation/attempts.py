@@ -22,24 +22,24 @@ class Attempt:
 
     @property
     def place(self) -> Place:
-        return Place(self.episode.environment, self.episode.number, self.episode.steps)
+        return Place(self.episode.environment, self.episode.number, self.episode.steps, self.episode.serial)
 
 
-async def ask_rewrites(transport: Transport, group: Sequence[Attempt]) -> None:
+async def ask_rewrites(transport: Transport, moment: int, group: Sequence[Attempt]) -> None:
     asked = [attempt for attempt in group if attempt.operator != NOOP]
     prompts = [rewrite_prompt(BY_NAME[attempt.operator], attempt.episode.text) for attempt in asked]
     replies = dict(
-        zip((attempt.place for attempt in asked), await _wave(transport, REWRITE, asked, prompts), strict=True)
+        zip((attempt.place for attempt in asked), await _wave(transport, REWRITE, moment, asked, prompts), strict=True)
     )
     for attempt in group:
         operator = BY_NAME[attempt.operator]
         attempt.rewrite = rewritten(operator, attempt.episode.text, replies.get(attempt.place))
 
 
-async def ask_answers(transport: Transport, group: Sequence[Attempt], rules: Rules) -> None:
+async def ask_answers(transport: Transport, moment: int, group: Sequence[Attempt], rules: Rules) -> None:
     """Graded at once where the words alone decide."""
     prompts = [Prompt(TARGET_SYSTEM, (Message("user", attempt.rewrite.text),)) for attempt in group]
-    for attempt, answer in zip(group, await _wave(transport, ANSWER, group, prompts), strict=True):
+    for attempt, answer in zip(group, await _wave(transport, ANSWER, moment, group, prompts), strict=True):
         attempt.answer = answer
         if answer is None:
             attempt.reward = reward_of_lost_answer(rules)
@@ -47,7 +47,7 @@ async def ask_answers(transport: Transport, group: Sequence[Attempt], rules: Rul
             attempt.reward = rewards.keyword(answer)
 
 
-async def ask_judgements(transport: Transport, group: Sequence[Attempt]) -> None:
+async def ask_judgements(transport: Transport, moment: int, group: Sequence[Attempt]) -> None:
     """A judgement that is lost or cannot be read leaves the step without a reward: masked, not punished."""
     answered = [(attempt, attempt.answer) for attempt in group if attempt.answer is not None]
     prompts = [
@@ -55,15 +55,15 @@ async def ask_judgements(transport: Transport, group: Sequence[Attempt]) -> None
         for attempt, answer in answered
     ]
     asked = [attempt for attempt, _ in answered]
-    for attempt, reply in zip(asked, await _wave(transport, JUDGE, asked, prompts), strict=True):
+    for attempt, reply in zip(asked, await _wave(transport, JUDGE, moment, asked, prompts), strict=True):
         attempt.reward = None if reply is None else rewards.read_judgement(reply)
 
 
 async def _wave(
-    transport: Transport, stage: str, asked: Sequence[Attempt], prompts: Sequence[Prompt]
+    transport: Transport, stage: str, moment: int, asked: Sequence[Attempt], prompts: Sequence[Prompt]
 ) -> Sequence[str | None]:
     if not asked:
         return []
     return await transport.ask(
-        stage, [Request(attempt.place, prompt) for attempt, prompt in zip(asked, prompts, strict=True)]
+        stage, moment, [Request(attempt.place, prompt) for attempt, prompt in zip(asked, prompts, strict=True)]
     )

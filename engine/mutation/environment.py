@@ -8,7 +8,7 @@ after another.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from engine.mutation.queries import Query
 from engine.mutation.rewards import similarity
 from engine.mutation.transport import Transport
 from engine.streams import stream
+
+_NO_QUERY = Query("")
 
 Schedule = Callable[[int, int], Query | None]
 """(environment, episode number) → its query; None: the environment has nothing more to do"""
@@ -53,6 +55,10 @@ class Step:
     """None: masked"""
     terminated: bool
     truncated: bool
+    serial: int = 0
+    """of the episode, among all"""
+    query: Query = _NO_QUERY
+    """as the episode began with it"""
 
     @property
     def masked(self) -> bool:
@@ -74,11 +80,30 @@ class Outcome:
     scores: dict[int, float] = field(default_factory=dict)
     """the mean reward of the episodes that ended, where any step was answered"""
 
+    def part(self, first: int, count: int) -> "Outcome":
+        """What came of some of the environments, as if there were no others."""
+        places = range(first, first + count)
+        return Outcome(
+            self.steps[first : first + count],
+            self.observations[first : first + count],
+            {place - first: self.finals[place] for place in places if place in self.finals},
+            {place - first: self.scores[place] for place in places if place in self.scores},
+        )
+
 
 class Environments:
     def __init__(
-        self, count: int, schedule: Schedule, transport: Transport, rules: Rules, *, batching: bool = True
+        self,
+        count: int,
+        schedule: Schedule,
+        transport: Transport,
+        rules: Rules,
+        *,
+        batching: bool = True,
+        steps: int = 0,
+        episodes: int = 0,
     ) -> None:
+        """`steps` and `episodes` are those of the run before these environments: counting goes on from there."""
         self.count = count
         self.rules = rules
         self._schedule = schedule
@@ -87,7 +112,8 @@ class Environments:
         self._upcoming = [0] * count
         self._episodes: list[Episode | None] = [None] * count
         self._known: dict[str, Vectors] = {}
-        self._waves = 0
+        self.steps = steps
+        self.episodes = episodes
         self.observations: Vectors = np.zeros((count, 1), dtype=np.float32)
 
     @property
@@ -96,7 +122,7 @@ class Environments:
 
     async def reset(self) -> Vectors:
         """Begins each environment's next episode, dropping any under way."""
-        await self._know(self._openings(range(self.count)), f"w{self._waves}/reset")
+        await self._know(self._openings(range(self.count)), f"w{self.steps}/reset")
         size = len(next(iter(self._known.values()), ()))
         self.observations = np.zeros((self.count, size + 1), dtype=np.float32)
         for environment in range(self.count):
@@ -105,9 +131,9 @@ class Environments:
 
     async def step(self, actions: Sequence[int | None]) -> Outcome:
         """One step of every environment that has an action; None leaves it as it is."""
-        self._waves += 1
+        self.steps += 1
         attempts = [
-            Attempt(episode, OPERATOR_NAMES[action], Rewrite(episode.text))
+            Attempt(self._numbered(episode), OPERATOR_NAMES[action], Rewrite(episode.text))
             for episode, action in zip(self._episodes, actions, strict=True)
             if action is not None and episode is not None
         ]
@@ -123,18 +149,24 @@ class Environments:
                 self._move(moved, finals, scores)
         return Outcome(tuple(steps), self.observations.copy(), finals, scores)
 
+    def _numbered(self, episode: Episode) -> Episode:
+        if episode.serial:
+            return episode
+        self.episodes += 1
+        return replace(episode, serial=self.episodes)
+
     async def _grade(self, group: Sequence[Attempt]) -> None:
         """Gives each attempt its rewrite, its answer and its reward, and its environment what it now sees."""
-        await ask_rewrites(self._transport, group)
-        await ask_answers(self._transport, group, self.rules)
+        await ask_rewrites(self._transport, self.steps, group)
+        await ask_answers(self._transport, self.steps, group, self.rules)
         if self.rules.reward == "judge":
-            await ask_judgements(self._transport, group)
+            await ask_judgements(self._transport, self.steps, group)
         await self._embed(group)
 
     async def _embed(self, group: Sequence[Attempt]) -> None:
         """Answers to grade, queries as they now stand, and openings that may come next, in one request."""
         answers = [a.answer for a in group if a.answer is not None] if self.rules.reward == "similarity" else []
-        name = f"w{self._waves}" if self._batching else f"w{self._waves}.{group[0].episode.environment}"
+        name = f"w{self.steps}" if self._batching else f"w{self.steps}.{group[0].episode.environment}"
         rewrites = [attempt.rewrite.text for attempt in group]
         openings = self._openings([attempt.episode.environment for attempt in group])
         vectors = await self._request(name, [*answers, *rewrites, *openings])
@@ -184,7 +216,7 @@ class Environments:
     async def _know(self, texts: Sequence[str], name: str) -> None:
         if not texts:
             return
-        vectors = await self._request(name, texts)
+        vectors = await self._request(name, texts, needed=True)
         if vectors is None:
             raise RunError(
                 f"The encoder could not embed {len(texts)} texts, so no episode can begin. Check that the "
@@ -192,17 +224,24 @@ class Environments:
             )
         self._known.update(vectors)
 
-    async def _request(self, name: str, texts: Sequence[str]) -> dict[str, Vectors] | None:
-        distinct = list(dict.fromkeys(texts))
-        vectors = await self._transport.embed(name, distinct)
-        return None if vectors is None else dict(zip(distinct, vectors, strict=True))
+    async def _request(self, name: str, texts: Sequence[str], *, needed: bool = False) -> dict[str, Vectors] | None:
+        """The vectors of all these texts; only those not known yet are asked for."""
+        distinct = dict.fromkeys(texts)
+        known = {text: self._known[text] for text in distinct if text in self._known}
+        unknown = [text for text in distinct if text not in known]
+        if not unknown:
+            return known
+        vectors = await self._transport.embed(name, self.steps + 1, unknown, needed=needed)
+        return None if vectors is None else {**known, **dict(zip(unknown, vectors, strict=True))}
 
 
 def _step(attempt: Attempt, moved: Advance) -> Step:
     return Step(
         environment=attempt.episode.environment,
         episode=attempt.episode.number,
+        serial=attempt.episode.serial,
         index=attempt.episode.steps,
+        query=attempt.episode.query,
         operator=attempt.operator,
         before=attempt.episode.text,
         after=attempt.rewrite.text,

@@ -35,6 +35,8 @@ class Episode:
     query: Query
     text: str
     """the query as it stands after the rewritings so far"""
+    serial: int = 0
+    """its number among all episodes, given with its first step; 0 before"""
     rewards: tuple[float, ...] = ()
 
     @property

@@ -7,13 +7,13 @@ over. The best constant operator is picked on the held-out queries themselves, w
 has to beat the luckiest.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.mutation.environment import Environments, once_each
+from engine.mutation.environment import Environments, Outcome, once_each
 from engine.mutation.episodes import Rules
 from engine.mutation.operators import OPERATOR_NAMES
 from engine.mutation.policy import ConstantPolicy, Policy
@@ -48,13 +48,20 @@ class Comparison:
     queries: int
     missing: int
     """queries left out because a contender has no answered step on them"""
+    others: dict[str, Estimate] = field(default_factory=dict)
+    """every other contender: each operator played constantly, and learners that ran as baselines"""
 
 
-def contenders(policy: Policy, seed: int) -> dict[str, Policy]:
-    """The policy, the random one, and each operator as a constant policy, by name."""
-    named: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(OPERATOR_NAMES), seed)}
+def contenders(policy: Policy, seed: int, others: Mapping[str, Policy] | None = None) -> dict[str, Policy]:
+    """The policy, the random one, policies of other learners, and each operator as a constant policy, by name."""
+    named: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(OPERATOR_NAMES), seed), **(others or {})}
     named.update((operator, ConstantPolicy(action)) for action, operator in enumerate(OPERATOR_NAMES))
     return named
+
+
+def arena(named: Mapping[str, Policy], queries: Sequence[Query], repeats: int) -> list[str]:
+    """Which contender plays in each environment."""
+    return [name for name in named for _ in range(len(queries) * repeats)]
 
 
 async def play(
@@ -63,10 +70,23 @@ async def play(
     transport: Transport,
     rules: Rules,
     repeats: int = 2,
+    *,
+    batching: bool = True,
+    steps: int = 0,
+    episodes: int = 0,
+    on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> dict[str, Scores]:
     """Each contender's score on each query; NaN where every episode was lost at its first step."""
     per_policy = len(queries) * repeats
-    environments = Environments(per_policy * len(named), once_each(queries), transport, rules)
+    environments = Environments(
+        per_policy * len(named),
+        once_each(queries),
+        transport,
+        rules,
+        batching=batching,
+        steps=steps,
+        episodes=episodes,
+    )
     observations = await environments.reset()
     scores = np.full(environments.count, np.nan)
     while any(environments.playing):
@@ -80,6 +100,7 @@ async def play(
         outcome = await environments.step(moves)
         for environment, score in outcome.scores.items():
             scores[environment] = score
+        on_outcome(outcome)
         observations = outcome.observations
     table = scores.reshape(len(named), repeats, len(queries))
     return {name: _mean_of_answered(rows) for name, rows in zip(named, table, strict=True)}
@@ -107,6 +128,7 @@ def compare(scores: Mapping[str, Scores], seed: int) -> Comparison:
         over_best_constant=interval(policy - constant, seed),
         queries=int(whole.sum()),
         missing=int((~whole).sum()),
+        others={name: interval(kept[name], seed) for name in kept if name not in ("policy", "random")},
     )
 
 

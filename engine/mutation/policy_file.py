@@ -37,6 +37,8 @@ class PolicyCard:
     reward: str = "similarity"
     seed: int = 42
     env_steps: int = 0
+    trained_on: tuple[str, ...] = ()
+    """fingerprints of the queries it learnt from: it is never tested on them"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,14 @@ class SavedPolicy:
     policy: TrainedPolicy
 
 
-def write_policy(saved: SavedPolicy, path: Path) -> tuple[Path, Path]:
-    """PATH with the ending .safetensors, and its description as .json beside it."""
-    arrays = path.with_suffix(".safetensors")
-    description = path.with_suffix(".json")
-    arrays.write_bytes(policy_bytes(saved))
-    description.write_text(json.dumps(_described(saved.card), indent=2) + "\n", encoding="utf-8")
-    return arrays, description
+def policy_paths(path: Path) -> tuple[Path, Path]:
+    """PATH with the ending .safetensors, and with .json for its description beside it."""
+    stem = path.with_suffix("") if path.suffix in (".safetensors", ".json") else path
+    return stem.with_name(f"{stem.name}.safetensors"), stem.with_name(f"{stem.name}.json")
+
+
+def policy_description(card: PolicyCard) -> str:
+    return json.dumps(_described(card), indent=2) + "\n"
 
 
 def policy_bytes(saved: SavedPolicy) -> bytes:
@@ -70,7 +73,7 @@ def _described(card: PolicyCard) -> dict[str, Any]:
 
 def load_policy(path: Path) -> SavedPolicy:
     """From the .safetensors file, or from the .json beside it."""
-    arrays = path.with_suffix(".safetensors") if path.suffix == ".json" else path
+    arrays = policy_paths(path)[0] if path.suffix == ".json" else path
     try:
         if arrays.stat().st_size > _LARGEST_FILE:
             raise UsageError(f"{arrays}: larger than any policy Tidepool writes (64 MB); it is not read.")
@@ -133,6 +136,7 @@ _TYPES: dict[str, type] = {
     "reward": str,
     "seed": int,
     "env_steps": int,
+    "trained_on": list,
 }
 
 
@@ -143,7 +147,9 @@ def _card(described: dict[str, Any]) -> PolicyCard:
     values = {name: described[name] for name in _TYPES}
     if tuple(values["operators"]) != OPERATOR_NAMES:
         raise UsageError(f"its operators are not this Tidepool's ({', '.join(OPERATOR_NAMES)})")
-    return PolicyCard(**{**values, "operators": tuple(values["operators"])})
+    if not all(isinstance(fingerprint, str) for fingerprint in values["trained_on"]):
+        raise UsageError('its "trained_on" is not a list of texts')
+    return PolicyCard(**{**values, "operators": tuple(values["operators"]), "trained_on": tuple(values["trained_on"])})
 
 
 def _layers(arrays: dict[str, NDArray[np.float64]]) -> tuple[Layer, ...]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,11 @@ class Query:
     reference: str = ""
     """empty: only the keyword reward can grade it"""
     kind: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the query without telling it."""
+        return sha256(self.text.casefold().encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +60,16 @@ def builtin_queries() -> tuple[Query, ...]:
 
 def read_queries(text: str, source: str, *, references_needed: bool = True) -> tuple[Query, ...]:
     queries = tuple(_each_query(text, source, references_needed))
+    check_queries(queries, source)
+    return queries
+
+
+def check_queries(queries: Sequence[Query], source: str) -> None:
     if len(queries) < 2:
         raise UsageError(
             f"{source}: holds {len(queries)} queries; at least two are needed, one to learn and one to test."
         )
     _refuse_doubles(queries, source)
-    return queries
 
 
 def _each_query(text: str, source: str, references_needed: bool) -> Iterator[Query]:

@@ -23,7 +23,11 @@ class Place:
 
     environment: int
     episode: int
+    """of this environment, from 0"""
     step: int
+    """of this episode, from 0"""
+    serial: int
+    """of all episodes, in the order of their first steps, from 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,18 @@ class Request:
 
 
 class Transport(Protocol):
-    async def ask(self, stage: str, requests: Sequence[Request]) -> Sequence[str | None]:
+    """`moment` is the number of the environment step a request belongs to; what is embedded after one step
+    belongs to the next, which sees it.
+    """
+
+    async def ask(self, stage: str, moment: int, requests: Sequence[Request]) -> Sequence[str | None]:
         """One wave: the replies in order, None for one lost for good. Stages: rewrite, answer, judge."""
         ...
 
-    async def embed(self, name: str, texts: Sequence[str]) -> Vectors | None:
-        """One request: a unit vector a text, or None when lost for good. The name is unique in a run."""
+    async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:
+        """One request: a unit vector a text, or None when lost for good. The name is unique in a run. `needed`:
+        without it the run stops, so whoever takes the run up again asks it anew.
+        """
         ...
 
 

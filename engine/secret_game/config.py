@@ -4,8 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from engine.config import Agent, Batch, Config, Providers, Section, Service
-from engine.presets import resolve_model
+from engine.config import Agent, Batch, Config, ModelName, Providers, Section, Service
 from engine.secret_game.detectors.folding import fold
 
 Mode = Literal["standard", "retained", "diversity", "targeted"]
@@ -61,7 +60,7 @@ class SecretGameSettings(Section):
     detection: list[Detector] = ["exact", "spelled", "encoded", "fuzzy"]
     """exact, spelled, encoded, fuzzy; plus judge"""
     fuzzy_threshold: float = Field(default=90, ge=0, le=100)
-    judge: str = "openai:gpt-4o-mini"
+    judge: ModelName = "openai:gpt-4o-mini"
     """the model of the detector `judge`"""
     scoring: Scoring = Field(default_factory=Scoring)
     scenarios: list[Scenario] = Field(default_factory=list)
@@ -76,8 +75,6 @@ class SecretGameSettings(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if "judge" in self.detection:
-            resolve_model(self.judge)
         if not self.wording_detectors:
             raise ValueError(
                 "detection needs at least one of exact, spelled, encoded, fuzzy: a judge's verdict is kept apart "

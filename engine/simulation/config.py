@@ -5,8 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from engine.config import Batch, Config, Providers, Section, Service
-from engine.presets import resolve_model
+from engine.config import Batch, Config, ModelName, Providers, Section, Service
 from engine.simulation.entities import Entity
 
 Style = Literal["enacted", "narrated"]
@@ -15,16 +14,10 @@ Style = Literal["enacted", "narrated"]
 class Judge(Section):
     """A question about every speaker of every simulation, answered on a scale by a model that hears what is said."""
 
-    model: str = "simulated:judge"
+    model: ModelName = "simulated:judge"
     question: str = Field(min_length=1)
     scale: list[float] = Field(default=[1, 5], min_length=2, max_length=2)
     """lowest and highest rating"""
-
-    @field_validator("model")
-    @classmethod
-    def _known_model(cls, name: str) -> str:
-        resolve_model(name)
-        return name
 
     @field_validator("scale")
     @classmethod
@@ -46,7 +39,7 @@ class SimulationSettings(Section):
     """a turn is one message by each entity"""
     simulation_rounds: int = Field(default=1, ge=1, le=1000)
     """a round is `n_turns` turns; the next one goes on from the whole talk so far"""
-    model: str = "simulated:persona"
+    model: ModelName = "simulated:persona"
     style: Style = "enacted"
     """enacted: each entity speaks by its own call; narrated: one call writes a round for all"""
     thoughts: bool = False
@@ -62,12 +55,6 @@ class SimulationSettings(Section):
     entity_file: str | None = None
     """a JSON, TOML or CSV file of entities"""
     judge: Judge | None = None
-
-    @field_validator("model")
-    @classmethod
-    def _known_model(cls, name: str) -> str:
-        resolve_model(name)
-        return name
 
     @model_validator(mode="after")
     def _one_context(self) -> Self:

@@ -4,8 +4,10 @@ import argparse
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -80,7 +82,9 @@ def _show_conversation(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(asdict(found), ensure_ascii=False))
     else:
-        _print_transcript(found, simulated=bool(batch["simulated"]))
+        report = import_module(f"tui.reports.{batch['kind']}")
+        printer = getattr(report, "print_transcript", _print_transcript)
+        printer(console(), found, simulated=bool(batch["simulated"]))
 
 
 def _show_genealogy(options: argparse.Namespace) -> None:
@@ -98,8 +102,7 @@ def _show_genealogy(options: argparse.Namespace) -> None:
         print_family(console(), family)
 
 
-def _print_transcript(talk: Transcript, *, simulated: bool) -> None:
-    out = console()
+def _print_transcript(out: Console, talk: Transcript, *, simulated: bool) -> None:
     where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
     label = " (simulated)" if simulated else ""
     title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"

@@ -27,11 +27,11 @@ class Rehearsal:
         self.waves: list[tuple[str, int]] = []
         """what was asked, in order: the stage, or `embed`, and how many prompts or texts"""
 
-    async def ask(self, stage: str, requests: Sequence[Request]) -> Sequence[str | None]:
+    async def ask(self, stage: str, moment: int, requests: Sequence[Request]) -> Sequence[str | None]:
         self.waves.append((stage, len(requests)))
         return [self._reply(stage, request) for request in requests]
 
-    async def embed(self, name: str, texts: Sequence[str]) -> Vectors | None:
+    async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:
         self.waves.append(("embed", len(texts)))
         return self._encoder.encode(texts)
 

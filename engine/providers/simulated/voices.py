@@ -21,6 +21,7 @@ VOICES: dict[str, tuple[str, ...]] = {
     "solver-large": ("solver_voice",),
     "flat-solver": ("solver_voice",),
     "persona": ("persona_voice",),
+    "encoder": ("encoder_voice",),
     "target": ("target_voice",),
     "rewriter": ("rewriter_voice", "query_rewriter_voice"),
     "judge": ("talk_judge_voice", "answer_judge_voice", "game_judge_voice"),

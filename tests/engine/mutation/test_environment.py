@@ -26,7 +26,7 @@ class Scripted:
         self.lost_embeddings: set[str] = set()
         self.names: list[str] = []
 
-    async def ask(self, stage: str, requests: Sequence[Request]) -> Sequence[str | None]:
+    async def ask(self, stage: str, moment: int, requests: Sequence[Request]) -> Sequence[str | None]:
         return [self._reply(stage, request) for request in requests]
 
     def _reply(self, stage: str, request: Request) -> str | None:
@@ -37,7 +37,7 @@ class Scripted:
         scripted = self.answers.get(request.place.environment)
         return scripted.pop(0) if scripted else "something else entirely"
 
-    async def embed(self, name: str, texts: Sequence[str]) -> Vectors | None:
+    async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:
         self.names.append(name)
         return None if name in self.lost_embeddings else HashingEncoder().encode(texts)
 
@@ -160,9 +160,9 @@ def test_for_evaluation_each_query_is_played_once() -> None:
 
 async def test_a_transport_that_waits_runs_on_a_loop_and_not_without_one() -> None:
     class Waiting(Scripted):
-        async def ask(self, stage: str, requests: Sequence[Request]) -> Sequence[str | None]:
+        async def ask(self, stage: str, moment: int, requests: Sequence[Request]) -> Sequence[str | None]:
             await asyncio.sleep(0)
-            return await super().ask(stage, requests)
+            return await super().ask(stage, moment, requests)
 
     environments = _environments(1, Waiting())
     await environments.reset()
@@ -179,3 +179,26 @@ def test_the_same_seed_plays_the_same_episodes() -> None:
         runs.append([finished(environments.step([action] * 3)) for action in range(9)])
     assert all(one.steps == other.steps for one, other in zip(*runs, strict=True))
     assert all(np.array_equal(one.observations, other.observations) for one, other in zip(*runs, strict=True))
+
+
+def test_episodes_are_numbered_by_their_first_step_the_same_together_and_one_by_one() -> None:
+    def serials(batching: bool) -> list[list[int]]:
+        environments = _environments(3, Rehearsal(5), batching=batching)
+        finished(environments.reset())
+        moves = ([1, None, 2], [7, 8, 3], [5, 1, 1], [2, 2, 2], [8, 8, 8], [3, 3, 3])
+        return [[step.serial for step in finished(environments.step(move)).steps if step] for move in moves]
+
+    numbered = serials(batching=True)
+    assert numbered[:2] == [[1, 2], [1, 3, 2]]
+    assert {number for step in numbered for number in step} == set(range(1, max(map(max, numbered)) + 1))
+    assert serials(batching=False) == numbered
+
+
+def test_a_part_of_an_outcome_knows_only_its_own_environments() -> None:
+    environments = _environments(4, Scripted({1: [None], 3: [None]}))
+    finished(environments.reset())
+    whole = finished(environments.step([NOOP] * 4))
+    part = whole.part(2, 2)
+    assert part.steps == whole.steps[2:]
+    assert (part.observations == whole.observations[2:]).all()
+    assert set(whole.finals) == {1, 3} and set(part.finals) == {1}

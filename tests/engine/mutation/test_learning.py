@@ -7,7 +7,7 @@ from engine.mutation.episodes import Rules
 from engine.mutation.learner import Training
 
 
-@pytest.mark.parametrize(("learner", "steps"), [("bandit", 2500), ("ppo", 8000)])
+@pytest.mark.parametrize(("learner", "steps"), [("bandit", 2500), ("ppo", 10_000)])
 def test_a_learner_beats_random_and_the_best_constant_on_queries_it_never_saw(learner: str, steps: int) -> None:
     if learner == "ppo":
         pytest.importorskip("stable_baselines3", reason="the extra rl")

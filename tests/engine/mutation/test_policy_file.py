@@ -20,8 +20,9 @@ from engine.mutation.policy_file import (
     SavedPolicy,
     load_policy,
     policy_bytes,
+    policy_description,
+    policy_paths,
     read_policy,
-    write_policy,
 )
 
 SIZE, COUNT = 5, len(OPERATOR_NAMES)
@@ -42,7 +43,9 @@ def _saved(layers: tuple[int, ...] = (4,), card: PolicyCard | None = None) -> Sa
 @pytest.mark.parametrize("layers", [(), (4,), (64, 64)])
 def test_a_policy_survives_being_written_and_read(tmp_path: Path, layers: tuple[int, ...]) -> None:
     saved = _saved(layers)
-    arrays, description = write_policy(saved, tmp_path / "trained")
+    arrays, description = policy_paths(tmp_path / "trained")
+    arrays.write_bytes(policy_bytes(saved))
+    description.write_text(policy_description(saved.card))
     rows = np.random.default_rng(2).normal(size=(6, SIZE)).astype(np.float32)
     for path in (arrays, description):
         again = load_policy(path)
@@ -122,3 +125,12 @@ def test_damaged_files_are_refused_and_break_nothing(noise: bytes, place: int) -
 def test_the_same_policy_is_the_same_bytes() -> None:
     assert policy_bytes(_saved()) == policy_bytes(_saved())
     assert policy_bytes(_saved()) != policy_bytes(_saved(card=replace(_saved().card, seed=7)))
+
+
+@pytest.mark.parametrize("name", ["best", "best.safetensors", "best.json"])
+def test_the_two_files_of_a_policy_share_a_name(name: str) -> None:
+    assert policy_paths(Path("out") / name) == (Path("out/best.safetensors"), Path("out/best.json"))
+
+
+def test_a_dot_in_a_name_is_not_taken_for_an_ending() -> None:
+    assert policy_paths(Path("best.v2"))[0] == Path("best.v2.safetensors")

@@ -12,7 +12,8 @@ from engine.mutation.episodes import Rules
 from engine.mutation.learner import Training
 from engine.mutation.ppo import PPOLearner, Row, _algorithm, fill
 from engine.mutation.queries import builtin_queries
-from engine.mutation.training import train
+from engine.mutation.record import TrainingRecord
+from engine.mutation.training import Player, train
 from engine.mutation.transport import finished
 from engine.providers.simulated.rehearsal import Losing, Rehearsal
 
@@ -23,7 +24,8 @@ def _trained(training: Training = SMALL, losing: Losing | None = None) -> PPOLea
     environments = Environments(4, endless(builtin_queries(), 1), Rehearsal(1, losing), Rules())
     size = finished(environments.reset()).shape[1]
     learner = PPOLearner(training, Rules(), size, 9)
-    record = finished(train(environments, learner, training.num_env_steps, 32))
+    record = TrainingRecord(update_size=32)
+    finished(train(environments, [Player("ppo", learner, training.num_env_steps, 0, 4, record)]))
     assert record.env_steps == training.num_env_steps
     return learner
 

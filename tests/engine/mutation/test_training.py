@@ -2,6 +2,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,25 +14,38 @@ from engine.mutation.learner import Training, make_learner
 from engine.mutation.operators import OPERATOR_NAMES
 from engine.mutation.queries import builtin_queries
 from engine.mutation.random_policy import RandomLearner
-from engine.mutation.training import train
+from engine.mutation.record import TrainingRecord
+from engine.mutation.training import Player, Silence, train
 from engine.mutation.transport import finished
 from engine.providers.simulated.rehearsal import Rehearsal
 
 
 def _environments(losing: Callable[[str], float] | None = None) -> Environments:
-    return Environments(8, endless(builtin_queries(), 1), Rehearsal(1, losing), Rules())
+    environments = Environments(8, endless(builtin_queries(), 1), Rehearsal(1, losing), Rules())
+    finished(environments.reset())
+    return environments
+
+
+def _player(budget: int, first: int = 0, count: int = 8) -> Player:
+    return Player("random", RandomLearner(9, 1), budget, first, count, TrainingRecord(update_size=32))
+
+
+def _trained(budget: int, losing: Callable[[str], float] | None = None) -> TrainingRecord:
+    player = _player(budget)
+    finished(train(_environments(losing), [player]))
+    return player.record
 
 
 @pytest.mark.parametrize("budget", [1, 8, 100])
 @pytest.mark.parametrize("loss", [0.0, 0.5])
 def test_the_budget_is_used_exactly_and_counts_answered_steps_only(budget: int, loss: float) -> None:
-    record = finished(train(_environments(lambda text: loss), RandomLearner(9, 1), budget, update_size=32))
+    record = _trained(budget, lambda text: loss)
     assert record.env_steps == budget == sum(use.uses for use in record.operators.values())
-    assert bool(record.masked_steps) is (loss > 0 and budget > 1)
+    assert bool(record.losses.masked_steps) is (loss > 0 and budget > 1)
 
 
 def test_updates_cover_all_steps_and_say_how_it_went() -> None:
-    record = finished(train(_environments(), RandomLearner(9, 1), 100, update_size=32))
+    record = _trained(100)
     assert [(update.update, update.env_steps) for update in record.updates] == [
         (1, 32),
         (2, 64),
@@ -39,13 +53,46 @@ def test_updates_cover_all_steps_and_say_how_it_went() -> None:
         (4, 100),
     ]
     assert all(0 < update.mean_reward < 1 and 0 <= update.success_rate <= 1 for update in record.updates)
+    assert all(update.quartiles[0] <= update.mean_reward <= update.quartiles[1] for update in record.updates)
+    assert [sum(update.uses.values()) for update in record.updates] == [32, 32, 32, 4]
     total = sum(use.total_reward for use in record.operators.values())
     assert total == pytest.approx(sum(u.mean_reward * n for u, n in zip(record.updates, (32, 32, 32, 4), strict=True)))
 
 
 def test_a_target_that_never_answers_stops_the_run_with_advice() -> None:
     with pytest.raises(RunError, match="none was answered"):
-        finished(train(_environments(lambda text: 1.0), RandomLearner(9, 1), 100, update_size=32))
+        _trained(100, lambda text: 1.0)
+
+
+def test_replayed_losses_do_not_stop_a_run_that_is_taken_up_again() -> None:
+    lost = 0
+
+    def losing(text: str) -> float:
+        nonlocal lost
+        lost += 1
+        return 1.0 if lost <= 400 else 0.0
+
+    player = _player(100)
+    silence = Silence(heard=lambda: lost > 400)
+    finished(train(_environments(losing), [player], silence=silence))
+    assert (player.record.env_steps, player.record.losses.masked_steps) == (100, 400)
+
+
+def test_players_step_in_the_same_waves_and_each_uses_its_own_budget() -> None:
+    environments = _environments()
+    players = [_player(40, 0, 4), _player(100, 4, 4)]
+    finished(train(environments, players))
+    assert [player.record.env_steps for player in players] == [40, 100]
+    assert environments.steps == 25
+
+
+def test_a_player_plays_as_if_it_were_alone() -> None:
+    alone = Environments(4, endless(builtin_queries(), 1), Rehearsal(1), Rules())
+    finished(alone.reset())
+    single, beside = _player(60, 0, 4), _player(60, 0, 4)
+    finished(train(alone, [single]))
+    finished(train(_environments(), [beside, _player(90, 4, 4)]))
+    assert single.record.updates == beside.record.updates
 
 
 async def test_a_heavy_learner_is_given_a_thread_and_a_light_one_is_not() -> None:
@@ -59,7 +106,7 @@ async def test_a_heavy_learner_is_given_a_thread_and_a_light_one_is_not() -> Non
         learner = RandomLearner(9, 1)
         learner.heavy = heavy
         offloaded.clear()
-        await train(_environments(), learner, 16, 16, offload=offload)
+        await train(_environments(), [replace(_player(16), learner=learner)], offload=offload)
         assert offloaded == (["choose", "learn"] * 2 if heavy else [])
 
 

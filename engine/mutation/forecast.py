@@ -1,0 +1,102 @@
+"""What a mutation study will take: known for training, where the budget rules, and at most for the comparison."""
+
+import math
+from collections.abc import Iterator
+
+from engine.config import Config
+from engine.mutation.attempts import TARGET_SYSTEM
+from engine.mutation.config import HASHING, MutationSettings
+from engine.mutation.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
+from engine.mutation.material import heldout_for, queries_of, saved_policy
+from engine.mutation.operators import OPERATOR_NAMES, REWRITER_SYSTEM
+from engine.mutation.queries import split_queries
+from engine.mutation.rewards import JUDGE_SYSTEM
+from engine.mutation.transport import ANSWER, JUDGE, REWRITE
+from engine.planning import Plan, PlannedCalls
+from engine.presets import resolve_model
+from engine.prices import TOKENS_PER_MESSAGE, expected_tokens
+from engine.services import SERVICES
+
+QUERY_TOKENS, ANSWER_TOKENS = 30, 60
+"""a query and an answer are taken to have, for plans"""
+REWRITING_SHARE = 1 - 1 / len(OPERATOR_NAMES)
+"""of all steps: the operator noop asks nobody"""
+
+
+def forecast(config: Config, settings: MutationSettings) -> Plan:
+    calls = list(_calls(config, settings))
+    training, players = _training_steps(settings)
+    each = settings.episode_length
+    units = math.ceil(training * players * settings.num_processes / each) + _heldout_episodes(config, settings)
+    return Plan(units, tuple(calls), tuple(_notes(config, settings, players)))
+
+
+def _training_steps(settings: MutationSettings) -> tuple[int, int]:
+    """Environment steps of training, and how many players take part."""
+    if settings.policy_content:
+        return 0, 0
+    return math.ceil(settings.num_env_steps / settings.num_processes), 1 + len(settings.stated_baselines())
+
+
+def _heldout_episodes(config: Config, settings: MutationSettings) -> int:
+    saved, queries = saved_policy(settings), queries_of(settings)
+    if saved is not None:
+        heldout = heldout_for(saved.card, queries)
+    else:
+        heldout = split_queries(queries, settings.heldout, config.batch.seed).heldout
+    learnt = [name for name in settings.stated_baselines() if name != "random"]
+    return len(heldout) * settings.repeats * (2 + len(learnt) + len(OPERATOR_NAMES))
+
+
+def _calls(config: Config, settings: MutationSettings) -> Iterator[PlannedCalls]:
+    training, players = _training_steps(settings)
+    heldout = _heldout_episodes(config, settings)
+    for step in range(training + settings.episode_length):
+        environments = players * settings.num_processes if step < training else heldout
+        yield from _step(settings, step, environments)
+
+
+def _step(settings: MutationSettings, step: int, environments: int) -> Iterator[PlannedCalls]:
+    stages = stages_of(settings)
+    for place, stage in enumerate(stages):
+        wave = step * len(stages) + place + 1
+        yield PlannedCalls(wave, _model(settings, stage), *_size(settings, stage, environments))
+
+
+def _model(settings: MutationSettings, stage: str) -> str:
+    models = {REWRITE: settings.mutator, ANSWER: settings.target, JUDGE: settings.judge, EMBED: settings.encoder}
+    return resolve_model(models[stage])
+
+
+def _size(settings: MutationSettings, stage: str, environments: int) -> tuple[int, int, int]:
+    """Calls, and the tokens in and out of each."""
+    answer = min(settings.max_tokens, ANSWER_TOKENS)
+    match stage:
+        case "embed":
+            requests = 1 if settings.use_batching else environments
+            return requests, environments // requests * (QUERY_TOKENS + answer + 2 * TOKENS_PER_MESSAGE), 0
+        case "rewrite":
+            asked = expected_tokens(REWRITER_SYSTEM) + 2 * QUERY_TOKENS
+            return math.ceil(environments * REWRITING_SHARE), asked, min(settings.max_tokens, QUERY_TOKENS)
+        case "answer":
+            return environments, expected_tokens(TARGET_SYSTEM) + QUERY_TOKENS + TOKENS_PER_MESSAGE, answer
+        case _:
+            return environments, expected_tokens(JUDGE_SYSTEM) + QUERY_TOKENS + 2 * ANSWER_TOKENS, JUDGE_TOKENS
+
+
+def _notes(config: Config, settings: MutationSettings, players: int) -> Iterator[str]:
+    yield "Episodes end when they succeed, so the comparison on held-out queries may take fewer calls, and there may be more episodes."
+    if players > 1:
+        named = " and ".join(settings.stated_baselines())
+        yield f"The baseline {named} plays the same budget beside the learner: baselines = [] saves that."
+    limits = config.limits_for(resolve_model(settings.target).partition(":")[0])
+    together = max(players, 1) * settings.num_processes
+    if settings.use_batching and limits.max_concurrent < together:
+        yield (
+            f"A wave has up to {together} calls and service.max_concurrent is {limits.max_concurrent}: "
+            f"service.max_concurrent = {together} lets each wave go at once."
+        )
+    if SERVICES[config.service.name].batched and not resolve_model(settings.target).startswith(("simulated", "ollama")):
+        yield 'Each wave waits for the one before: through a batch API that takes long. service.name = "live" is quicker.'
+    if settings.encoder == HASHING:
+        yield "The encoder hashing is lexical: it sees which words are used, not what they mean."
