@@ -25,6 +25,7 @@ class Batch(Section):
     name: str = Field(default="", max_length=500)
     """how the batch is called in lists; the kind's name when empty"""
     description: str = ""
+    """what the study is about, for those who read the file"""
     seed: int = Field(default=42, ge=-(2**63), lt=2**63)
     """the same study with the same seed is the same study"""
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -111,13 +112,17 @@ class Providers(Section):
 
 class Agent(Section):
     name: str = Field(min_length=1, max_length=200)
+    """unique in a study; it is how statistics name the agent"""
     model: ModelName
     """PROVIDER:MODEL, or a preset such as gpt4o_mini or claude_sonnet"""
     secret: str = Field(default="", max_length=1000)
+    """the code word of the secret game"""
     memory: Literal["short", "long"] = "short"
     """short: this conversation; long: all earlier ones in the same game"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)
+    """how freely the model samples; a model that takes none is told once"""
     max_tokens: int = Field(default=300, ge=1)
+    """most tokens of a reply"""
     instructions: str = ""
     """added to the system prompt"""
 

@@ -58,6 +58,7 @@ class EvolutionSettings(Section):
     enable_async_evaluation: bool = True
     """false: one call at a time, as a baseline to measure against"""
     population_size: int = Field(default=50, ge=2, le=10_000)
+    """genomes of a generation"""
     max_generations: int = Field(default=100, ge=1)
     """the seed prompts are the first of them"""
     seed_prompts: list[str] = Field(default_factory=list)
@@ -71,14 +72,21 @@ class EvolutionSettings(Section):
     samples: int = Field(default=1, ge=1, le=1000)
     """replies per problem"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)
+    """how freely the model samples"""
     max_tokens: int = Field(default=500, ge=1)
     """of a solution"""
     selection: Literal["tournament", "roulette", "rank", "sus", "elitist"] = "tournament"
+    """how parents are chosen"""
     crossover: Literal["single_point", "two_point", "uniform", "blend"] = "single_point"
+    """how two parents are joined, at segment level"""
     crossover_rate: float = Field(default=0.8, ge=0, le=1)
+    """share of children with two parents"""
     mutation_rate: float = Field(default=0.2, ge=0, le=1)
+    """chance that a segment of a child is changed"""
     elite_size: int = Field(default=5, ge=0)
+    """the best genomes that go on unchanged"""
     weights: WeightSettings = Field(default_factory=WeightSettings)
+    """what fitness is made of"""
     target_fitness: float = 0.85
     """stop when the best prompt is this fit"""
     stagnation: int = Field(default=20, ge=0)

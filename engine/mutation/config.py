@@ -46,12 +46,19 @@ class MutationSettings(Section):
     num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000)
     """answered steps in all: the budget of learning"""
     ppo_epoch: int = Field(default=4, ge=1, le=1000)
+    """passes over each rollout (ppo)"""
     num_mini_batch: int = Field(default=4, ge=1)
+    """minibatches of a pass (ppo)"""
     learning_rate: float = Field(default=3e-4, gt=0, allow_inf_nan=False)
+    """step size (ppo)"""
     gamma: float = Field(default=0.99, ge=0, le=1)
+    """how much later rewards count"""
     gae_lambda: float = Field(default=0.95, ge=0, le=1)
+    """smoothing of the advantages (ppo)"""
     clip: float = Field(default=0.2, gt=0, allow_inf_nan=False)
+    """most a policy may move in an update (ppo)"""
     entropy: float = Field(default=0.01, ge=0, allow_inf_nan=False)
+    """reward for staying undecided (ppo)"""
     episode_length: int = Field(default=5, ge=1, le=1000)
     """rewritings of one query at most"""
     use_batching: bool = True
@@ -66,6 +73,7 @@ class MutationSettings(Section):
     temperature: float | None = Field(default=0.7, ge=0, le=2)
     """of the target and the mutator"""
     max_tokens: int = Field(default=300, ge=1)
+    """most tokens of an answer"""
     query_list: list[WrittenQuery] = Field(default_factory=list)
     """the queries themselves; taken in from `queries` when the batch starts"""
     policy_content: str = ""

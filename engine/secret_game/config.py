@@ -60,9 +60,11 @@ class SecretGameSettings(Section):
     detection: list[Detector] = ["exact", "spelled", "encoded", "fuzzy"]
     """exact, spelled, encoded, fuzzy; plus judge"""
     fuzzy_threshold: float = Field(default=90, ge=0, le=100)
+    """how alike, of 100, a misspelt secret must be"""
     judge: ModelName = "openai:gpt-4o-mini"
     """the model of the detector `judge`"""
     scoring: Scoring = Field(default_factory=Scoring)
+    """points; which of them count depends on the mode"""
     scenarios: list[Scenario] = Field(default_factory=list)
     """mode standard: round by round the secrets that everybody plays with, instead of the agents' own"""
 
