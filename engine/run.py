@@ -42,18 +42,28 @@ async def run_batch(
     kind = load_kind(study.batch.kind)
     config = kind.freeze(with_library(study, path), Path.cwd())
     async with _Accounts(kind, config) as accounts:
-        prepare(path)
-        batch_id = batches.create_batch(
-            path,
-            kind=config.batch.kind,
-            name=config.batch.name,
-            description=config.batch.description,
-            seed=config.batch.seed,
-            config=frozen(config),
-            version=program_version(),
-        )
+        batch_id = _written_down(path, config)
         accounts.name_batch(batch_id)
         return await _run(path, batch_id, config, accounts, on_event, steering or Steering(), resumed=False)
+
+
+def enlist(study: Config, database: str | Path) -> str:
+    """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
+    path = Path(database)
+    return _written_down(path, load_kind(study.batch.kind).freeze(with_library(study, path), Path.cwd()))
+
+
+def _written_down(path: Path, config: Config) -> str:
+    prepare(path)
+    return batches.create_batch(
+        path,
+        kind=config.batch.kind,
+        name=config.batch.name,
+        description=config.batch.description,
+        seed=config.batch.seed,
+        config=frozen(config),
+        version=program_version(),
+    )
 
 
 async def resume_batch(

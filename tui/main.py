@@ -21,6 +21,7 @@ COMMANDS = {
     "agents": ("agents", "the library's agents: list, show, add, generate, remove"),
     "import": ("import_file", "batches, entities and agents of another Tidepool file in, each once"),
     "delete": ("delete", "removes a batch, after a question or with --yes"),
+    "api": ("api", "the HTTP API, on loopback"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
 }
 """name → (module in tui.commands, help)"""

@@ -1,0 +1,209 @@
+"""The HTTP API: batches of simulations to create, look at, export and delete. Errors are answers, never pages."""
+
+import asyncio
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+from engine.api.answers import all_batches, batch_record, find
+from engine.api.bodies import BatchRecord, Created, EntityRecord, Failure, NewBatch, Success, Told
+from engine.api.guard import MOST_BYTES, Guard
+from engine.api.page import page
+from engine.api.runs import Launch, Runs
+from engine.errors import BatchLocked, FileError, NotFound, TidepoolError, UsageError
+from engine.exports.export import export_batch
+from engine.library import entity_of
+from engine.reading import config_from
+from engine.run import enlist, program_version
+from storage import library
+from storage.batches import delete_batch, is_running, progress_of, steer
+from storage.file import prepare, reading
+
+PATH = "/api/batch-simulations"
+CODES = {NotFound: 404, BatchLocked: 409, UsageError: 400, FileError: 503}
+
+_TOLD = {
+    400: "The batch cannot run as it is asked for.",
+    401: "The token is missing or wrong.",
+    403: "The API was called by a name that is not this machine's.",
+    404: "There is no such batch.",
+    409: "The batch is running, or is not.",
+    413: "The body is too large.",
+    422: "The request is not of this form.",
+    503: "The study file cannot be used.",
+}
+
+
+def _failures(*codes: int) -> dict[int | str, dict[str, Any]]:
+    every = {401, 403, 413, 422, 503, *codes}
+    return {code: {"model": Failure, "description": _TOLD[code]} for code in sorted(every)}
+
+
+def create_app(
+    database: Path, launch: Launch, *, token: str | None = None, at_once: int = 4, most_bytes: int = MOST_BYTES
+) -> FastAPI:
+    """The API on one study file. `launch` starts the process that runs a batch."""
+    prepare(database)
+    runs = Runs(database, launch, at_once)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        keeper = asyncio.create_task(runs.keep_going())
+        yield
+        keeper.cancel()
+        await asyncio.gather(keeper, return_exceptions=True)
+
+    app = FastAPI(
+        title="Tidepool",
+        version=program_version(),
+        summary="Batches of entity simulations.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.add_middleware(Guard, token=token, most_bytes=most_bytes)
+    _answer_errors(app)
+    _add_batches(app, database, runs)
+    _add_life(app, database, runs)
+    _add_entities(app, database)
+
+    @app.get("/", include_in_schema=False)
+    @app.get("/docs", include_in_schema=False)
+    def read_page() -> HTMLResponse:
+        return HTMLResponse(page(app.openapi()))
+
+    return app
+
+
+def _answer_errors(app: FastAPI) -> None:
+    @app.exception_handler(TidepoolError)
+    async def answer_known(request: Request, error: TidepoolError) -> JSONResponse:
+        code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 500)
+        return _failure(code, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def answer_wrong_form(request: Request, error: RequestValidationError) -> JSONResponse:
+        faults = [
+            f"{'.'.join(map(str, fault['loc'][1:])) or 'the body'}: {fault['msg']}" for fault in error.errors()[:5]
+        ]
+        return _failure(422, "; ".join(faults))
+
+    @app.exception_handler(AnyHTTPException)
+    async def answer_http(request: Request, error: AnyHTTPException) -> JSONResponse:
+        response = _failure(error.status_code, str(error.detail))
+        response.headers.update(error.headers or {})
+        return response
+
+    @app.exception_handler(sqlite3.Error)
+    async def answer_file(request: Request, error: sqlite3.Error) -> JSONResponse:
+        return _failure(503, f"The study file cannot be used: {error}.")
+
+
+def _failure(code: int, message: str) -> JSONResponse:
+    text = message.encode("utf-8", "replace").decode()
+    return JSONResponse({"status": "error", "message": text}, status_code=code)
+
+
+def _success(data: Any, code: int = 200) -> JSONResponse:
+    return JSONResponse({"status": "success", "data": data}, status_code=code)
+
+
+def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
+    @app.post(PATH, status_code=201, response_model=Success[Created], responses=_failures(400))
+    def create(body: NewBatch) -> JSONResponse:
+        """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
+        batch_id = enlist(config_from(body.as_config(), source="the body"), database)
+        runs.queue(batch_id)
+        message = f"{body.num_simulations} simulations are under way: GET {PATH}/{batch_id}"
+        return _success({"id": batch_id, "message": message}, 201)
+
+    @app.get(PATH, response_model=Success[list[BatchRecord]], responses=_failures())
+    def list_all(include_simulations: bool = False) -> JSONResponse:
+        """Every batch of simulations in the file, the oldest first."""
+        with reading(database) as connection:
+            return _success(all_batches(database, connection, with_simulations=include_simulations))
+
+    @app.get(f"{PATH}/{{id}}", response_model=Success[BatchRecord], responses=_failures(404))
+    def read_one(id: str, include_simulations: bool = True) -> JSONResponse:
+        """One batch with its simulations, as far as they have come."""
+        with reading(database) as connection:
+            batch = find(connection, id)
+            return _success(batch_record(database, connection, batch, with_simulations=include_simulations))
+
+    @app.get(
+        f"{PATH}/{{id}}/export",
+        response_class=FileResponse,
+        responses={
+            **_failures(404),
+            200: {"description": "The file.", "content": {"application/json": {}, "text/csv": {}}},
+        },
+    )
+    def export(id: str, format: Annotated[Literal["json", "csv"], Query()] = "json") -> FileResponse:
+        """The batch as a download: results.json as `tidepool export` writes it, or one CSV file."""
+        with reading(database) as connection:
+            find(connection, id)
+        folder = Path(tempfile.mkdtemp(prefix="tidepool-export-"))
+        try:
+            target = folder / "simulations.csv" if format == "csv" else folder
+            path = export_batch(database, id, format, target)[0]
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        kind = {"csv": "text/csv; charset=utf-8", "json": "application/json"}[format]
+        clean = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        return FileResponse(path, media_type=kind, filename=f"{id}.{format}", background=clean)
+
+
+def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
+    @app.delete(f"{PATH}/{{id}}", response_model=Success[Told], responses=_failures(404, 409))
+    def delete(id: str) -> JSONResponse:
+        """Removes a batch that is not running."""
+        with reading(database) as connection:
+            batch = find(connection, id)
+        if batch["status"] == "pending" and runs.lives(id):
+            raise HTTPException(409, f"Batch {id} is running. Stop it first: POST {PATH}/{id}/stop")
+        delete_batch(database, id)
+        return _success({"message": f"Batch {id} was deleted."})
+
+    @app.post(f"{PATH}/{{id}}/stop", status_code=202, response_model=Success[Told], responses=_failures(404, 409))
+    def stop(id: str) -> JSONResponse:
+        """Stops a running batch; it can be resumed."""
+        with reading(database) as connection:
+            find(connection, id)
+        try:
+            steer(database, id, "stop")
+        except NotFound as error:
+            raise HTTPException(409, str(error)) from None
+        return _success({"message": f"Batch {id} was told to stop."}, 202)
+
+    @app.post(f"{PATH}/{{id}}/resume", status_code=202, response_model=Success[Told], responses=_failures(404, 409))
+    def resume(id: str) -> JSONResponse:
+        """Goes on with a batch that stopped, and retries its failed simulations."""
+        with reading(database) as connection:
+            batch = find(connection, id)
+            busy = is_running(database, batch, progress_of(connection, batch["number"]))
+        if busy or batch["status"] in ("completed", "pending"):
+            raise HTTPException(409, f"Batch {id} is {'running' if busy else batch['status']}: nothing to resume.")
+        runs.requeue(id)
+        return _success({"message": f"Batch {id} goes on."}, 202)
+
+
+def _add_entities(app: FastAPI, database: Path) -> None:
+    @app.get("/api/entities", response_model=Success[list[EntityRecord]], responses=_failures())
+    def list_entities() -> JSONResponse:
+        """The entities of the file's library, for `entity_ids`."""
+        with reading(database) as connection:
+            stored = library.list_entities(connection)
+        return _success(
+            [{"id": one.id, "type": one.type, **entity_of(one).as_record()} for one in stored],
+        )

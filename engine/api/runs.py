@@ -1,0 +1,114 @@
+"""Batches of the API run in processes of their own, so many at once; the others wait in the file.
+
+What waits is written there (pending, with the reason `queued`), so a restart of the API loses nothing: it goes on with
+what waits, and batches under way never knew that it was gone.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from storage.errors import FileError
+from storage.file import reading, writing
+
+LOOK_SECONDS = 0.2
+
+
+class Process(Protocol):
+    """A batch's own process, as the launcher knows it."""
+
+    @property
+    def ended(self) -> bool: ...
+
+    def complaint(self) -> str | None:
+        """What it died of before its end."""
+
+
+Launch = Callable[[Path, str], Process]
+"""starts the process that runs a batch of a file"""
+
+QUEUED = "queued"
+
+
+class Runs:
+    def __init__(self, database: Path, launch: Launch, at_once: int) -> None:
+        self._database = database
+        self._launch = launch
+        self._at_once = at_once
+        self._running: dict[str, Process] = {}
+        self._wake = asyncio.Event()
+        self._excused: set[str] = set()
+        """of whose processes nothing more is wanted"""
+        self._lock = threading.Lock()
+        """requests are answered in threads of their own"""
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def queue(self, batch_id: str) -> None:
+        with writing(self._database) as connection:
+            connection.execute("UPDATE batch SET reason = ? WHERE id = ? AND status = 'pending'", (QUEUED, batch_id))
+        self.wake()
+
+    def requeue(self, batch_id: str) -> None:
+        """A batch that stopped waits for its turn again, and for its old process to end."""
+        with self._lock:
+            if batch_id in self._running:
+                self._excused.add(batch_id)
+        with writing(self._database) as connection:
+            connection.execute("UPDATE batch SET status = 'pending', reason = ? WHERE id = ?", (QUEUED, batch_id))
+        self.wake()
+
+    def lives(self, batch_id: str) -> bool:
+        """Its process is there, whether or not it has begun with the batch, or is done with it."""
+        process = self._running.get(batch_id)
+        return process is not None and not process.ended
+
+    def wake(self) -> None:
+        """Something waits: look now. From any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    async def keep_going(self) -> None:
+        """Starts what waits and sees what ended, until cancelled."""
+        self._loop = asyncio.get_running_loop()
+        while True:
+            self._wake.clear()
+            with contextlib.suppress(FileError, sqlite3.Error, OSError):
+                await asyncio.to_thread(self.look)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), LOOK_SECONDS if self._running else None)
+
+    def look(self) -> None:
+        with self._lock:
+            self._look()
+
+    def _look(self) -> None:
+        for batch_id, process in list(self._running.items()):
+            if process.ended:
+                del self._running[batch_id]
+                if batch_id not in self._excused:
+                    self._note_failure(batch_id, process.complaint())
+                self._excused.discard(batch_id)
+        for batch_id in self._waiting()[: max(0, self._at_once - len(self._running))]:
+            self._running[batch_id] = self._launch(self._database, batch_id)
+
+    def _waiting(self) -> list[str]:
+        with reading(self._database) as connection:
+            rows = connection.execute(
+                "SELECT id FROM batch WHERE kind = 'simulation' AND status = 'pending' AND reason = ? ORDER BY number",
+                (QUEUED,),
+            ).fetchall()
+        return [row["id"] for row in rows if row["id"] not in self._running]
+
+    def _note_failure(self, batch_id: str, complaint: str | None) -> None:
+        """A process that ended before it began with its batch: the batch could not start, or not go on."""
+        with writing(self._database) as connection:
+            connection.execute(
+                "UPDATE batch SET reason = ?, status = CASE WHEN (SELECT units_completed FROM progress "
+                "WHERE batch_number = number) > 0 THEN 'interrupted' ELSE 'failed' END "
+                "WHERE id = ? AND status = 'pending' AND reason = ?",
+                (complaint or "its process ended before it began", batch_id, QUEUED),
+            )

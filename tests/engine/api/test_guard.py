@@ -1,0 +1,93 @@
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from engine.api.app import create_app
+from engine.api.server import is_loopback, serve
+from engine.errors import UsageError
+from tests.engine.api.conftest import Launcher
+
+PATH = "/api/batch-simulations"
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "localhost:8765", "127.0.0.1:1", "[::1]", "[::1]:8765"])
+def test_names_of_this_machine_are_served(client: TestClient, host: str) -> None:
+    assert client.get(PATH, headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "localhost.evil.example", "", "10.0.0.1"])
+def test_other_names_are_refused_without_a_token(client: TestClient, host: str) -> None:
+    response = client.get(PATH, headers={"host": host})
+    assert response.status_code == 403 and response.json()["status"] == "error"
+
+
+@pytest.fixture
+def locked(database: Path) -> Iterator[TestClient]:
+    app = create_app(database, Launcher(), token="correct horse")
+    with TestClient(app, base_url="http://lab.example") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "given", [None, "", "Bearer", "Bearer wrong", "correct horse", "Basic correct horse", "bearer é"]
+)
+@pytest.mark.parametrize("path", [PATH, "/docs", "/openapi.json", "/nowhere"])
+def test_with_a_token_nothing_is_served_without_it(locked: TestClient, given: str | None, path: str) -> None:
+    headers = {} if given is None else {"authorization": given.encode()}
+    response = locked.get(path, headers=headers)
+    assert response.status_code == 401 and response.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_token_opens_every_name(locked: TestClient) -> None:
+    assert locked.get(PATH, headers={"authorization": "Bearer correct horse"}).status_code == 200
+
+
+def test_a_body_is_read_to_its_limit_and_no_further(database: Path) -> None:
+    app = create_app(database, Launcher(), most_bytes=1000)
+    asked = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal asked
+        while asked < 100:
+            asked += 1
+            yield b" " * 500
+
+    with TestClient(app, base_url="http://localhost") as client:
+        kind = {"content-type": "application/json"}
+        assert client.post(PATH, content=b" " * 1001, headers=kind).status_code == 413
+        assert client.post(PATH, content=endless(), headers=kind).status_code == 413
+        assert client.post(PATH, content=b" " * 1000, headers=kind).status_code == 422
+        assert client.post(PATH, content=b"", headers={**kind, "content-length": "-1"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("127.1.2.3", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("example.org", False),
+        ("", False),
+    ],
+)
+def test_loopback_is_told_from_other_addresses(host: str, here: bool) -> None:
+    assert is_loopback(host) is here
+
+
+@pytest.mark.parametrize(("host", "token"), [("0.0.0.0", None), ("0.0.0.0", ""), ("127.0.0.1", "short")])
+def test_it_does_not_serve_others_without_a_good_token(database: Path, host: str, token: str | None) -> None:
+    with pytest.raises(UsageError, match="token"):
+        serve(database, Launcher(), host=host, port=0, token=token, at_once=1, on_ready=lambda port: None)
+    assert not database.exists()
+
+
+def test_a_port_in_use_is_told(database: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match="cannot serve"):
+        port = taken.getsockname()[1]
+        serve(database, Launcher(), host="127.0.0.1", port=port, token=None, at_once=1, on_ready=lambda port: None)

@@ -1,0 +1,95 @@
+"""The API held against its own OpenAPI document by schemathesis: whatever is sent, no server error."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from fastapi import FastAPI
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from engine import run_batch
+from engine.api.app import create_app
+from engine.library import stored_entity
+from storage.file import prepare
+from storage.library import add_entities
+from tests.engine.api.conftest import Launcher
+from tests.engine.simulation.panels import PEOPLE, panel
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+]
+BOUNDED = settings(
+    max_examples=10,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("openapi")
+
+
+@pytest.fixture(scope="module")
+def batch_id(folder: Path) -> str:
+    """A batch that was completed, in a file with a library."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
+        prepare(folder / "s.db")
+        add_entities(folder / "s.db", [stored_entity(entity) for entity in PEOPLE])
+        return str(asyncio.run(run_batch(panel(num_simulations=2), folder / "s.db"))["batch_id"])
+
+
+@pytest.fixture(scope="module")
+def app(folder: Path, batch_id: str) -> FastAPI:
+    return create_app(folder / "s.db", Launcher())
+
+
+@pytest.fixture(scope="module")
+def document(app: FastAPI) -> Any:
+    return schemathesis.openapi.from_asgi("/openapi.json", app, headers={"Host": "localhost"})
+
+
+schema = schemathesis.pytest.from_fixture("document")
+
+
+@schema.parametrize()
+@BOUNDED
+def test_any_request_gets_a_documented_answer(case: Any) -> None:
+    case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS)
+
+
+@schema.include(path_regex="{id}").exclude(method="DELETE").parametrize()
+@BOUNDED
+def test_so_does_any_request_about_a_batch_that_exists(case: Any, batch_id: str) -> None:
+    case.path_parameters["id"] = batch_id
+    case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS[:5])
+
+
+@schema.include(path="/api/batch-simulations", method="POST").parametrize()
+@BOUNDED
+def test_so_does_any_new_batch_of_entities_that_exist(case: Any) -> None:
+    if isinstance(case.body, dict):
+        case.body.update(entity_ids=["*"], interaction_size=2, model="simulated:persona")
+    response = case.call_and_validate(headers={"Host": "localhost"}, checks=CHECKS[:5])
+    assert response.status_code in (201, 400, 422) or case.method != "POST"

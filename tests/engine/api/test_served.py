@@ -1,0 +1,105 @@
+"""`tidepool api` as it is served: a process of its own, batches in others, and the documented commands."""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.command import ROOT, Tidepool
+from tests.support.state import query
+
+PATH = "/api/batch-simulations"
+SLOW = {"name": "live", "requests_per_minute": 120}
+
+
+@contextmanager
+def served(tidepool: Tidepool, ended_by: signal.Signals = signal.SIGKILL) -> Iterator[httpx.Client]:
+    """The API on a free port; ended as a machine would, or by a friendlier signal."""
+    with tidepool.start("api", "--port", "0") as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"serving (http://127\.0\.0\.1:\d+)/docs", line)
+        assert found, line + process.stderr.read()
+        try:
+            with httpx.Client(base_url=found[1], timeout=30) as client:
+                yield client
+        finally:
+            process.send_signal(ended_by)
+            assert process.wait(30) in (0, -ended_by)
+            assert "Traceback" not in process.stderr.read()
+
+
+def waited(condition: Callable[[], Any]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def body(**more: Any) -> dict[str, Any]:
+    return {"name": "x", "context": "A mill", "entity_ids": ["*"], "interaction_size": 2, "num_simulations": 3, **more}
+
+
+def status(client: httpx.Client, batch_id: str) -> str:
+    answer = client.get(f"{PATH}/{batch_id}", params={"include_simulations": False})
+    return str(answer.json()["data"]["status"])
+
+
+def test_a_batch_outlives_the_api_that_started_it(tidepool: Tidepool, database: Path) -> None:
+    tidepool("entities", "generate", "-n", "4")
+    with served(tidepool) as client:
+        batch_id = client.post(PATH, json=body(num_simulations=50, service=SLOW)).json()["data"]["id"]
+        other_id = client.post(PATH, json=body(model="ollama:nothing")).json()["data"]["id"]
+        waited(lambda: query(database, "SELECT count(*) FROM call")[0][0] > 1)
+    answered = query(database, "SELECT count(*) FROM call")[0][0]
+    with served(tidepool) as client:
+        assert status(client, batch_id) == "in_progress"
+        waited(lambda: query(database, "SELECT count(*) FROM call")[0][0] > answered)
+        assert client.delete(f"{PATH}/{batch_id}").status_code == 409
+        assert client.post(f"{PATH}/{batch_id}/stop").status_code == 202
+        waited(lambda: status(client, batch_id) == "interrupted")
+        assert client.delete(f"{PATH}/{batch_id}").status_code == 200
+        waited(lambda: status(client, other_id) == "failed")
+        assert client.get(f"{PATH}/{other_id}").json()["data"]["reason"], "it could not start, and says why"
+        assert client.delete(f"{PATH}/{other_id}").status_code == 200
+        assert client.get(PATH).json() == {"status": "success", "data": []}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the documented commands use curl")
+def test_the_documented_commands_run_as_they_stand(tidepool: Tidepool, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/api.md").read_text(), re.DOTALL | re.MULTILINE)
+    before, sequence = blocks
+    assert tidepool(*before.splitlines()[0].split()[1:]).returncode == 0
+    with served(tidepool, ended_by=signal.SIGTERM) as client:
+        script = sequence.replace("http://127.0.0.1:8765", str(client.base_url).rstrip("/"))
+        done = subprocess.run(
+            ["sh", "-eu", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count('"status":"success"') == 4
+        assert '"message":"Batch' in done.stdout
+        assert client.get(PATH).json()["data"] == []
+    assert (tmp_path / "results.json").read_text().startswith('{"batch"')
+    assert (tmp_path / "simulations.csv").read_text().startswith("Simulation ID,")
+
+
+def test_the_extra_is_named_where_it_is_missing(tidepool: Tidepool) -> None:
+    blocked = "import sys; sys.modules['uvicorn'] = None; from tui.main import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", blocked, "--db", str(tidepool.database), "api"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2 and "tidepool-lab[api]" in done.stderr
