@@ -15,7 +15,9 @@ class Account:
     def __init__(self, provider: Provider, settings: ProviderSettings) -> None:
         self.provider = provider
         self.settings = settings
-        self.limiter = Limiter(settings.max_concurrent, settings.requests_per_minute, settings.tokens_per_minute)
+        self.limiter = Limiter(
+            provider.concurrency(settings.max_concurrent), settings.requests_per_minute, settings.tokens_per_minute
+        )
         self.budget = Budget(0.0)
         """its own part of the batch's budget"""
         self.in_flight: dict[tuple[int, str], int] = {}
@@ -46,10 +48,12 @@ class Account:
 
     def change(self, name: str, value: Any) -> None:
         """One limit, changed while running."""
-        self.settings = self.settings.model_copy(update={name: value})
+        self.settings = self.provider.settings = self.settings.model_copy(update={name: value})
         if name == "budget_usd":
             self.budget.change(value)
-        if name in ("max_concurrent", "requests_per_minute", "tokens_per_minute"):
+        elif name == "max_concurrent":
+            self.limiter.change(max_concurrent=self.provider.concurrency(value))
+        elif name in ("requests_per_minute", "tokens_per_minute"):
             self.limiter.change(**{name: value})
 
     def learn(self, limits: RateLimits) -> None:

@@ -1,22 +1,30 @@
-"""Dealing with a provider about one order: it is created once, found again in doubt, waited for, and fetched.
+"""The provider's side of an order: created exactly once, followed until it ends, its results collected.
 
-Creation is never repeated blindly. It is the only thing here that costs money, so its row is committed before, its
-remote id right after, and a run that stops waits for both.
+    intended ─► creating ─► created ─► results        each step committed before the next is taken
+
+Creating is the only step that costs money, and it is never repeated blindly. After a crash, a timeout or a server
+error the provider's list is searched, several times over a while; where the provider lets us, what was uploaded is
+taken back first, so that a creation still on its way cannot succeed behind our back. Only then is it created anew.
+Looking costs nothing and is repeated as long as its faults can heal.
 """
 
 import asyncio
-from collections import defaultdict
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.accounts import Account
 from engine.errors import RunError
-from engine.order import Order, custom_id
+from engine.events import OrderChanged
+from engine.order import KEPT_SECONDS, Order, belongs, custom_id, parts_of
 from engine.providers.provider import (
     BatchApi,
+    BatchRefused,
     CreationUnclear,
     Fault,
     Ordered,
+    OrderGone,
     OrderResult,
     OrderState,
     ProviderError,
@@ -29,120 +37,300 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LOOKS_FOR_ORPHAN = 3
-"""how often a provider's list is searched before an order counts as never created"""
-LONGEST_LOOK = 5.0
-"""seconds between those looks, at most"""
+LOOKS = 4
+"""how often a list is searched, a poll interval apart, before an order counts as never created"""
+SOON = 3600.0
+"""seconds after which a creation that was cut off is no longer on its way: one look more is enough"""
+GONE_LOOKS = 12
+"""how often in a row a provider may not know an order before it counts as gone"""
+FIRST_WAIT = 1.0
+TICK = 5.0
+"""seconds between words about how long an order has been waited for"""
+LAST_LOOK_SECONDS = 10.0
+"""how long a finished study waits for an order that nobody needs any more"""
+CANCEL_SECONDS = 600.0
+"""the longest that an order cancelled for taking too long may take to end"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an order ended: with results, turned down as a whole, or lost."""
+
+    label: str
+    results: dict[str, OrderResult] | None = None
+    refusal: BatchRefused | None = None
+    lost: str | None = None
 
 
 class Clerk:
-    def __init__(self, tide: "Tide", book: OrderBook) -> None:
+    """Deals with one account's batch API."""
+
+    def __init__(self, tide: "Tide", account: Account, api: BatchApi, book: OrderBook) -> None:
+        self.account = account
+        self.api = api
         self._tide = tide
         self._book = book
-        self._one_at_a_time: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._one_at_a_time = asyncio.Lock()
         """one creation in flight per account"""
-        self._submissions: set[asyncio.Future[None]] = set()
+        self._creations: set[asyncio.Task[str]] = set()
+        self._strangers: set[str] = set()
+        """provider batches that looked like ours and were not"""
 
-    async def create(self, order: Order, account: Account, api: BatchApi) -> None:
-        """Buys the order. Raises BatchRefused."""
-        async with self._one_at_a_time[account.name]:
+    # -- creating ----------------------------------------------------------------------------------------
+
+    async def place(self, order: Order) -> None:
+        """From intent to creation. Raises BatchRefused."""
+        async with self._one_at_a_time:
             await self._wait_where_closing()
-            self._book.intend(
-                StoredOrder(
-                    order.slip.order_id,
-                    order.provider,
-                    None,
-                    "intended",
-                    list(order.addresses.items()),
-                    order.wave,
-                    order.slip.content_hash,
-                    order.reserved,
-                    order.slip.created_at,
-                )
-            )
-            await self._tide.ledger.writer.committed(durable=True)
-            for _ in range(account.settings.retries + 1):
-                if await self._submitted(order, account, api):
+            await self._intend(order)
+            calls = [
+                Ordered(custom_id(order.id, order.addresses[address]), pending.call, pending.seed)
+                for address, pending in order.waiting.items()
+            ]
+            tries = self.account.settings.retries + 1
+            for _ in range(tries):
+                await self._upload(order, calls)
+                if await self._created(order, calls):
                     return
         raise RunError(
-            f"{order.provider} did not say whether it took a provider batch, {account.settings.retries + 1} times over. "
-            "Nothing was lost: resume the batch later, or with --set service.name=live."
+            f"{order.provider} did not say whether it took a provider batch, {tries} times over. Nothing was lost: resume "
+            "the batch later, or with --set service.name=live."
         )
 
-    async def _submitted(self, order: Order, account: Account, api: BatchApi) -> bool:
-        """One try; where its answer is lost, the provider's list says whether it worked."""
+    async def _intend(self, order: Order) -> None:
+        order.slip = replace(order.slip, created_at=time.time())
+        reserved = sum(pending.reserved for pending in order.waiting.values())
+        slip = order.slip
+        self._book.intend(
+            StoredOrder(
+                slip.order_id,
+                order.provider,
+                order.lot,
+                list(order.addresses.items()),
+                slip.wave,
+                slip.content_hash,
+                reserved,
+                slip.created_at,
+            )
+        )
+        await self._tide.ledger.writer.committed(durable=True)
+
+    async def _upload(self, order: Order, calls: list[Ordered]) -> None:
+        if self.api.uploads:
+            order.upload_id = await self._taken(lambda: self.api.upload(order.slip, calls))
+            order.withdrawn = False
+        self._book.creating(order.id, order.upload_id)
+        await self._tide.ledger.writer.committed(durable=True)
+
+    async def _created(self, order: Order, calls: list[Ordered]) -> bool:
+        """False: it is as good as certain that nothing was created."""
         await self._wait_where_closing()
-        submission = asyncio.ensure_future(self._submit(order, api))
-        self._submissions.add(submission)
-        submission.add_done_callback(self._submissions.discard)
+        creation = asyncio.ensure_future(self._create(order, calls))
+        self._creations.add(creation)
+        creation.add_done_callback(self._creations.discard)
         try:
-            await asyncio.shield(submission)
+            order.remote_id = await asyncio.shield(creation)
         except CreationUnclear as unclear:
             self._tide.log(
                 "warning",
-                f"Creating a provider batch at {order.provider} was cut off ({unclear}); searching its list.",
+                f"Creating a provider batch at {order.provider} was cut off ({unclear}): it may exist, so its list is searched.",
             )
-            if await self.find(order, account, api):
-                return True
-            self._tide.log("info", f"{order.provider} has no such batch: it is created now.")
-            return False
+            if not await self._found(order):
+                self._tide.log("info", f"{order.provider} has no such batch.")
+                return False
+        self._tide.log("info", f"Ordered {len(calls):,} calls at {order.provider}: {order.remote_id}.")
+        self._changed(order, "created")
         return True
 
-    async def _submit(self, order: Order, api: BatchApi) -> None:
-        calls = [Ordered(custom_id(p.key), p.call, p.seed) for p in order.waiting.values()]
-        await self._keep(order, await api.create(order.slip, calls))
+    async def _create(self, order: Order, calls: list[Ordered]) -> str:
+        """What a stop waits for: the request, and the row that remembers its answer."""
+        remote_id = await self._taken(lambda: self.api.create(order.slip, calls, order.upload_id))
+        self._book.created(order.id, remote_id, False)
+        await self._tide.ledger.writer.committed(durable=True)
+        return remote_id
 
-    async def find(self, order: Order, account: Account, api: BatchApi) -> bool:
-        """Searches the provider's list for an order; in doubt it waits and looks again before giving up."""
-        for look in range(LOOKS_FOR_ORPHAN):
+    async def _taken(self, request: Callable[[], Awaitable[T]]) -> T:
+        """Repeats what was certainly not taken, as often as a call would be."""
+        attempt = 0
+        while True:
+            try:
+                return await request()
+            except ProviderError as error:
+                if error.fault is Fault.SYSTEMIC:
+                    raise RunError(str(error)) from error
+                if attempt >= self.account.settings.retries:
+                    raise BatchRefused(str(error)) from None
+                pause = error.retry_after or self.account.provider.backoff * 2**attempt
+            attempt += 1
+            await asyncio.sleep(pause)
+
+    # -- after a crash or a cut --------------------------------------------------------------------------
+
+    async def recover(self, order: Order) -> bool:
+        """After a restart: finds the batch whose creation may have been asked for. False: it was never created."""
+        async with self._one_at_a_time:
+            return await self._found(order)
+
+    async def _found(self, order: Order) -> bool:
+        """In doubt: look, make sure that nothing more can come, wait, and look again."""
+        interval = self.account.settings.poll_interval
+        looks, pause = (LOOKS, interval) if order.age < SOON else (2, min(interval, FIRST_WAIT))
+        for look in range(looks):
             if look:
-                await asyncio.sleep(min(account.settings.poll_interval, LONGEST_LOOK))
-            if (remote_id := await self._patiently(account, lambda: api.find(order.slip))) is not None:
-                await self._keep(order, remote_id)
+                await asyncio.sleep(pause)
+            others = (self._book.remote_ids() | self._strangers) - {order.remote_id or ""}
+            remote_id = await self._patiently(lambda known=others: self.api.find(order.slip, known))  # type: ignore[misc]
+            if remote_id is not None:
+                await self._adopt(order, remote_id)
                 return True
+            if order.upload_id and not order.withdrawn:
+                await self._patiently(lambda: self.api.withdraw(order.upload_id))
+                order.withdrawn = True
         return False
 
-    async def _keep(self, order: Order, remote_id: str) -> None:
+    async def _adopt(self, order: Order, remote_id: str) -> None:
         order.remote_id = remote_id
-        self._book.created(order.slip.order_id, remote_id)
+        order.unsure = True
+        self._book.created(order.id, remote_id, True)
         await self._tide.ledger.writer.committed(durable=True)
+        self._tide.log("info", f"Found the provider batch {remote_id} at {order.provider} again.")
 
-    async def follow(
-        self, order: Order, account: Account, api: BatchApi, meanwhile: Callable[[str], None]
-    ) -> OrderState:
-        """Polls until the provider is done, and fetches the results; `meanwhile` is told each state."""
+    # -- following ---------------------------------------------------------------------------------------
+
+    async def follow(self, order: Order, overdue: Callable[[Order], None]) -> Ending:
+        """Until the provider is done; `overdue` is called once where it takes too long and cannot be cancelled."""
+        while True:
+            try:
+                state = await self._until_ended(order, overdue)
+                if state.failed_reason is not None:
+                    refusal = BatchRefused(state.failed_reason, too_large=state.too_large)
+                    return Ending(state.label, refusal=refusal)
+                results = await self._patiently(lambda: self.collected(order))
+            except OrderGone as gone:
+                return self._gone(order, str(gone))
+            if not order.unsure or not results or belongs(order.slip, results):
+                return Ending(state.label, results)
+            self._strangers.add(order.remote_id or "")
+            self._tide.log("info", f"The provider batch {order.remote_id} is somebody else's: the search goes on.")
+            if not await self.recover(order):
+                return Ending("lost", lost="it was never created")
+
+    async def _until_ended(self, order: Order, overdue: Callable[[Order], None]) -> OrderState:
         assert order.remote_id is not None
-        remote_id = order.remote_id
-        wait = min(account.settings.poll_interval, 1.0)
-        while not (state := await self._patiently(account, lambda: api.poll(remote_id))).ended:
-            self._book.polled(order.slip.order_id, state.label)
-            meanwhile(state.label)
-            await asyncio.sleep(wait)
-            wait = min(wait * 1.5, account.settings.poll_interval)
-        if state.failed_reason is None:
-            order.results = await self._patiently(account, lambda: self.fetch(order, api))
-        return state
+        remote_id, wait = order.remote_id, FIRST_WAIT
+        while True:
+            state = await self._patiently(lambda: self.api.poll(remote_id))
+            self._changed(order, state.label)
+            if state.ended:
+                return state
+            self._book.polled(order.id, state.label)
+            await self._hurry(order, overdue)
+            interval = self.account.settings.poll_interval
+            await self._wait(order, state.label, min(wait, interval))
+            wait = min(wait * 1.5, interval)
 
-    async def fetch(self, order: Order, api: BatchApi) -> dict[str, OrderResult]:
+    async def _wait(self, order: Order, label: str, seconds: float) -> None:
+        while seconds > 0:
+            await asyncio.sleep(min(seconds, TICK))
+            seconds -= TICK
+            if seconds > 0:
+                self._changed(order, label)
+
+    async def collected(self, order: Order) -> dict[str, OrderResult]:
+        """The results by key, in whichever order they come."""
         assert order.remote_id is not None
-        return {result.custom_id: result async for result in api.results(order.remote_id, order.slip.count)}
+        results = {}
+        async for result in self.api.results(order.remote_id):
+            name, key = parts_of(result.custom_id)
+            results[key if name == order.id else result.custom_id] = result
+        return results
 
-    async def finish_submissions(self) -> None:
-        """A creation in flight comes to its end, so that what was bought is written down."""
-        await asyncio.gather(*self._submissions, return_exceptions=True)
+    async def _hurry(self, order: Order, overdue: Callable[[Order], None]) -> None:
+        """Longer than `rescue_after`: it is cancelled, so that what it did not finish can go live and is not paid
+        twice. Where even that takes too long, its calls go live all the same."""
+        after = self.account.settings.rescue_after
+        if not after or order.age < after:
+            return
+        if order.cancelled_at is None:
+            order.cancelled_at = time.time()
+            self._tide.log(
+                "warning",
+                f"A provider batch at {order.provider} takes longer than {after:g} s: it is cancelled, and what it did "
+                "not finish goes live.",
+            )
+            if not await self.cancel(order):
+                order.cancelled_at = 0.0
+        if time.time() - order.cancelled_at > min(CANCEL_SECONDS, max(after, 10.0)):
+            overdue(order)
+
+    async def cancel(self, order: Order) -> bool:
+        if order.remote_id is None:
+            return False
+        try:
+            await self.api.cancel(order.remote_id)
+        except ProviderError as error:
+            self._tide.log("warning", f"The provider batch {order.remote_id} could not be cancelled: {error}")
+            return False
+        self._tide.log("info", f"Cancelled the provider batch {order.remote_id}; what it finished is kept.")
+        return True
+
+    async def last_look(self, order: Order) -> dict[str, OrderResult] | None:
+        """Nobody needs it any more: it is cancelled where it still runs, and what it finished is fetched."""
+        if order.remote_id is None:
+            return None
+        try:
+            async with asyncio.timeout(LAST_LOOK_SECONDS):
+                if not (await self.api.poll(order.remote_id)).ended:
+                    await self.cancel(order)
+                if (await self.api.poll(order.remote_id)).ended:
+                    return await self.collected(order)
+        except (TimeoutError, ProviderError, OrderGone) as error:
+            words = f"What the provider batch {order.remote_id} had finished is not known: {error}"
+            self._tide.log("warning", words)
+        return None
+
+    def _gone(self, order: Order, reason: str) -> Ending:
+        """Results are kept for about a month. Before that an unknown order means another account, not a loss."""
+        if order.age > KEPT_SECONDS:
+            return Ending("gone", lost=f"{order.provider} keeps it no longer ({reason})")
+        raise RunError(
+            f"{order.provider} does not know the provider batch {order.remote_id} of this study ({reason}). Its calls are "
+            "paid for, so they are not ordered again. Set the key of the account that ordered them, then resume."
+        )
+
+    # -- looking -----------------------------------------------------------------------------------------
+
+    async def _patiently(self, look: Callable[[], Awaitable[T]]) -> T:
+        wait, unseen, troubled = self.account.provider.backoff, 0, 0
+        while True:
+            try:
+                return await look()
+            except OrderGone:
+                unseen += 1
+                if unseen >= GONE_LOOKS:
+                    raise
+                pause = wait
+            except ProviderError as error:
+                if error.fault not in (Fault.HEALS, Fault.REFUSED):
+                    raise RunError(str(error)) from error
+                troubled += 1
+                if troubled == GONE_LOOKS:
+                    self._tide.log("warning", f"Looking after provider batches does not work ({error}); trying on.")
+                pause = error.retry_after or wait
+            await asyncio.sleep(pause)
+            wait = min(wait * 2, max(self.account.settings.poll_interval, self.account.provider.backoff))
+
+    async def finish_creations(self, seconds: float) -> None:
+        """A creation in flight is finished, and its answer remembered, before a stop."""
+        if self._creations:
+            done, late = await asyncio.wait(self._creations, timeout=seconds)
+            for creation in late:
+                creation.cancel()
+            await asyncio.gather(*done, *late, return_exceptions=True)
 
     async def _wait_where_closing(self) -> None:
         if self._tide.closing:
             await for_ever()
 
-    async def _patiently(self, account: Account, look: Callable[[], Awaitable[T]]) -> T:
-        """Looking costs nothing, so looks are repeated as long as their faults can heal."""
-        wait = account.provider.backoff
-        while True:
-            try:
-                return await look()
-            except ProviderError as error:
-                if error.fault not in (Fault.HEALS, Fault.REFUSED):
-                    raise RunError(str(error)) from error
-                await asyncio.sleep(error.retry_after or wait)
-                wait = min(wait * 2, account.settings.poll_interval)
+    def _changed(self, order: Order, state: str) -> None:
+        self._tide.emit(OrderChanged(order.id, order.provider, state, order.slip.count, order.age))

@@ -1,11 +1,14 @@
 """An order for a provider batch, and the decisions about it that need no provider: how to cut, what to do with rests."""
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from engine.call import Call
 from engine.prices import expected_input
 from engine.providers.provider import OrderBounds, OrderResult, OrderSlip
 
@@ -14,6 +17,10 @@ if TYPE_CHECKING:
 
 SMALL_REMAINDER = 10
 SMALL_SHARE = 0.02
+WRAPPING = 400
+"""bytes around the texts of a call in an order"""
+KEPT_SECONDS = 28 * 86400.0
+"""after this the providers no longer keep results"""
 
 Address = tuple[int, str]
 
@@ -22,47 +29,84 @@ Address = tuple[int, str]
 class Order:
     slip: OrderSlip
     provider: str
+    lot: str
     addresses: dict[Address, str]
-    """the calls that are still open, each with its custom id"""
-    wave: int
-    surplus: dict[Address, str] = field(default_factory=dict)
-    """calls that were answered another way: what comes for them is paid for, recorded, and not used"""
-    attempt: int = 1
+    """the calls that are still open, each with the key of what is asked"""
+    tokens: int = 0
+    """input tokens it is expected to hold at the provider"""
+    upload_id: str = ""
     remote_id: str | None = None
-    reserved: float = 0.0
-    """what it may cost in all, as its row says"""
+    unsure: bool = False
+    """it was recognised by its looks: its results must prove that it is ours"""
+    withdrawn: bool = False
+    """its upload was taken back while its creation was unclear"""
+    queued: int = 0
+    """the part of them that counts in the provider's queue"""
     held: float = 0.0
-    """reserved before a restart: given back when the order closes, since no story holds it"""
+    """reserved for calls that no story holds: before a restart, or given up waiting for"""
+    held_each: float = 0.0
     waiting: "dict[Address, Pending]" = field(default_factory=dict)
     """the parked stories by what they wait for; after a restart they come one by one"""
     results: dict[str, OrderResult] | None = None
-    """set when the provider is done: by custom id"""
-    started: float = field(default_factory=time.monotonic)
+    """set when the provider is done: by key"""
+    abandoned: dict[Address, str] = field(default_factory=dict)
+    """calls that were answered another way since: a late answer is surplus"""
+    cancelled_at: float | None = None
+    """when it was cancelled because it took too long"""
 
     @property
     def can_settle(self) -> bool:
         """The provider is done, and whoever waits for it has come."""
         return self.results is not None and len(self.waiting) == len(self.addresses)
 
+    @property
+    def id(self) -> str:
+        return self.slip.order_id
 
-def custom_id(key: bytes) -> str:
-    return key.hex()
+    @property
+    def age(self) -> float:
+        return time.time() - self.slip.created_at
+
+
+class Fate(Enum):
+    """What a provider batch did for one call."""
+
+    ANSWERED = "answered"
+    FAILED = "failed for good"
+    OPEN = "missing, expired, or failed in a way that asking again may heal"
+
+
+def fate_of(result: OrderResult | None) -> Fate:
+    if result is None or (result.answer is None and result.heals):
+        return Fate.OPEN
+    return Fate.FAILED if result.answer is None else Fate.ANSWERED
+
+
+def custom_id(order_id: str, key: str) -> str:
+    """A call's id at the provider: any single one of them tells which order it belongs to."""
+    return f"{order_id}_{key}"
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """(order id, key) in the id of a result."""
+    order, _, key = name.rpartition("_")
+    return order, key
 
 
 def address_of(pending: "Pending") -> Address:
     return pending.unit.number, pending.call.step
 
 
-def content_hash(pendings: "Sequence[Pending]") -> str:
+def content_hash(keys: Iterable[str]) -> str:
     digest = blake2b(digest_size=16)
-    for pending in pendings:
-        digest.update(pending.key)
+    for key in keys:
+        digest.update(bytes.fromhex(key))
     return digest.hexdigest()
 
 
-def order_id(batch_id: str, content: str, attempt: int) -> str:
-    """The same order of the same batch has the same id, whoever makes it and however often."""
-    return blake2b(f"{batch_id}/{content}/{attempt}".encode(), digest_size=12).hexdigest()
+def order_id(batch_id: str, content: str, repetition: int) -> str:
+    """The same order of the same batch has the same id, whoever makes it."""
+    return blake2b(f"{batch_id}/{content}/{repetition}".encode(), digest_size=12).hexdigest()
 
 
 def is_small(remainder: int, ordered: int) -> bool:
@@ -70,21 +114,52 @@ def is_small(remainder: int, ordered: int) -> bool:
     return remainder <= max(SMALL_REMAINDER, int(ordered * SMALL_SHARE))
 
 
-def split(pendings: "Sequence[Pending]", batch_size: int, bounds: OrderBounds) -> "list[list[Pending]]":
-    """Cuts a wave into orders within the provider's bounds, in the order in which the calls were asked."""
+def belongs(slip: OrderSlip, results: Iterable[str]) -> bool:
+    """Whether results, by key, are those of the order: a stranger's have no key of ours."""
+    return any(custom_id(slip.order_id, key) in slip.custom_ids for key in results)
+
+
+def call_bytes(call: Call) -> int:
+    """No fewer bytes than the call has in an order."""
+    texts = [call.system, *(message.text for message in call.messages)]
+    return WRAPPING + sum(len(json.dumps(text)) + 40 for text in texts)
+
+
+def split(pendings: "Sequence[Pending]", most: int, bounds: OrderBounds) -> "list[list[Pending]]":
+    """Cuts a wave into orders of at most `most` calls, within the provider's bounds, in the order of asking."""
     orders: list[list[Pending]] = []
-    size = tokens = 0
+    size = 0
     for pending in pendings:
-        call = pending.call
-        call_bytes = 400 + 2 * (len(call.system) + sum(len(message.text) + 40 for message in call.messages))
-        call_tokens = expected_input(call) + call.max_tokens
-        full = not orders or len(orders[-1]) >= min(batch_size, bounds.max_calls)
-        full = full or size + call_bytes > bounds.max_bytes
-        full = full or bool(bounds.max_tokens and tokens + call_tokens > bounds.max_tokens)
-        if full:
+        weight = call_bytes(pending.call)
+        if not orders or len(orders[-1]) >= min(most, bounds.max_calls) or size + weight > bounds.max_bytes:
             orders.append([])
-            size = tokens = 0
+            size = 0
         orders[-1].append(pending)
-        size += call_bytes
-        tokens += call_tokens
+        size += weight
     return orders
+
+
+@dataclass(slots=True)
+class Queue:
+    """How many tokens may wait at the provider in open orders of one lot: learned from its refusals."""
+
+    allowed: float = float("inf")
+    waiting: int = 0
+
+    def room_for(self, calls: Sequence[Call]) -> int:
+        """How many of the calls, taken in order, fit now."""
+        if self.allowed == float("inf"):
+            return len(calls)
+        tokens = self.waiting
+        for count, call in enumerate(calls):
+            tokens += expected_input(call)
+            if tokens > self.allowed:
+                return count
+        return len(calls)
+
+    def refused(self, tokens: int) -> None:
+        """An order of so many tokens did not fit beside the others: what those hold is a safe measure."""
+        self.allowed = self.waiting if self.waiting else tokens / 2
+
+    def served(self) -> None:
+        self.allowed *= 1.5

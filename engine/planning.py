@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.config import Config
-from engine.presets import resolve_model
+from engine.presets import refuse_retired, resolve_model
 from engine.providers.catalogue import open_provider
 from engine.services import SERVICES, units_at_once
 
@@ -55,6 +55,8 @@ def priced(plan: Plan, config: Config) -> dict[str, Any]:
     providers = {
         name: open_provider(name, config, "dry-run") for name in {c.model.partition(":")[0] for c in plan.calls}
     }
+    for planned in plan.calls:
+        refuse_retired(resolve_model(planned.model))
     live: float | None = 0.0
     batched: float | None = 0.0
     waves: dict[int, dict[str, Any]] = {}

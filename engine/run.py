@@ -5,6 +5,7 @@ import gc
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from engine.errors import FileError, NotFound, RunError, TidepoolError, UsageErr
 from engine.events import BatchEnded, BatchStarted, Listener
 from engine.kinds import Kind, load_kind
 from engine.library import with_library
+from engine.presets import refuse_retired
 from engine.providers.catalogue import open_provider
 from engine.providers.provider import ProviderError
 from engine.reading import apply_override, config_from, thaw
@@ -126,6 +128,8 @@ class _Accounts:
 
     async def __aenter__(self) -> "_Accounts":
         try:
+            for model in self._models:
+                refuse_retired(model)
             for name in sorted({model.partition(":")[0] for model in self._models}):
                 provider = open_provider(name, self._config, "check")
                 self.by_provider[name] = Account(provider, self._config.limits_for(name))
@@ -253,6 +257,8 @@ class _Session:
         tide = self.tide
         tide.emit(BatchStarted(tide.batch_id, self.config.batch.kind, self.config.batch.name, resumed))
         tide.log("info", "Resumed." if resumed else "Started.")
+        for account in tide.accounts.values():
+            account.provider.notices.listen(partial(tide.log, "warning"))
         if resumed:
             tide.take_up()
             tide.desk.take_up()

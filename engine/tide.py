@@ -82,7 +82,8 @@ class Pending:
     key: bytes
     seed: int
     asked_at: float
-    future: "asyncio.Future[Reply]"
+    future: "asyncio.Future[Reply | None]"
+    """its reply; None: its story is to buy it live"""
     reserved: float = 0.0
 
 
@@ -323,7 +324,8 @@ class Tide:
             self.desk.check(pending)
             pending.future = self.strands.park()
             self.desk.gather(pending)
-            return await pending.future
+            if (given := await pending.future) is not None:
+                return given
         reply = self._enter(pending, *await self._purchase(pending))
         if self.listener is not None:
             await self.ledger.writer.committed()
@@ -331,12 +333,6 @@ class Tide:
         del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
         await self.ledger.writer.committed()
         return reply
-
-    async def buy_live(self, pending: Pending) -> Reply:
-        """Buys one call live and commits the answer, or its final failure."""
-        reply = self._enter(pending, *await self._purchase(pending))
-        await self.ledger.writer.committed()
-        return self._told(pending, reply)
 
     async def _purchase(self, pending: Pending) -> tuple[Answer, float, int]:
         """The answer of the provider, its seconds, and how many attempts it took."""
@@ -356,7 +352,7 @@ class Tide:
             raise await self.record_failure(pending, str(error), live.attempts) from None
         if pending.reserved or answer.cost_usd:
             account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
-        return answer, live.seconds, live.attempts
+        return answer, live.seconds if answer.seconds is None else answer.seconds, live.attempts
 
     async def record(
         self,

@@ -253,7 +253,7 @@ def money_by_provider(connection: sqlite3.Connection, batch_number: int) -> dict
     reserved = dict(
         connection.execute(
             "SELECT provider, sum(reservation_usd) FROM provider_batch "
-            "WHERE batch_number = ? AND state IN ('intended', 'created') GROUP BY 1",
+            "WHERE batch_number = ? AND state IN ('intended', 'creating', 'created') GROUP BY 1",
             (batch_number,),
         ).fetchall()
     )

@@ -1,8 +1,15 @@
-"""The rows of provider batches: written before the provider is asked, so that no purchase is ever forgotten."""
+"""The rows of provider batches: written before the provider is asked, so that no purchase is ever forgotten.
+
+intended    the calls are on disk, and the provider was not asked to create anything yet
+creating    the provider may have been asked: whether the batch exists must be looked up
+created     it exists, under `remote_id`
+collected, cancelled, refused, lost       closed
+"""
 
 import json
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from storage.ledger import Ledger
@@ -11,7 +18,14 @@ from storage.writer import Statement, insert_into
 
 Address = tuple[int, str]
 
-_CREATED = Statement("UPDATE provider_batch SET state = 'created', remote_id = ? WHERE id = ?", rank=1)
+OPEN = "('intended', 'creating', 'created')"
+_COLUMNS = (
+    *("id", "batch_number", "provider", "lot", "upload_id", "unsure", "state", "calls", "count", "wave"),
+    *("content_hash", "reservation_usd", "created_at"),
+)
+_SURPLUS = ("batch_number", "order_id", "unit_id", "step", "text", "input_tokens", "output_tokens", "cost_usd", "at")
+_CREATING = Statement("UPDATE provider_batch SET state = 'creating', upload_id = ? WHERE id = ?", rank=1)
+_CREATED = Statement("UPDATE provider_batch SET state = 'created', remote_id = ?, unsure = ? WHERE id = ?", rank=1)
 _POLLED = Statement("UPDATE provider_batch SET remote_state = ?, polled_at = ? WHERE id = ?", rank=1)
 _CLOSED = Statement("UPDATE provider_batch SET state = ?, finished_at = ?, reservation_usd = 0 WHERE id = ?", rank=2)
 
@@ -20,43 +34,51 @@ _CLOSED = Statement("UPDATE provider_batch SET state = ?, finished_at = ?, reser
 class StoredOrder:
     order_id: str
     provider: str
-    remote_id: str | None
-    state: str
-    addresses: list[tuple[Address, str]]
-    """each call's address and its id at the provider"""
+    lot: str
+    calls: list[tuple[Address, str]]
+    """each call's address and the key of what is asked"""
     wave: int
     content_hash: str
     reservation_usd: float
     created_at: float
+    state: str = "intended"
+    upload_id: str = ""
+    remote_id: str | None = None
+    unsure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """A late answer to a call that was answered another way."""
+
+    order_id: str
+    address: Address
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
 
 
 class OrderBook:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
+    # -- writing -----------------------------------------------------------------------------------------
+
     def intend(self, order: StoredOrder) -> None:
-        columns = [
-            "id",
-            "batch_number",
-            "provider",
-            "state",
-            "calls",
-            "count",
-            "wave",
-            "content_hash",
-            "reservation_usd",
-            "created_at",
-        ]
-        calls = json.dumps([[number, step, name] for (number, step), name in order.addresses], separators=(",", ":"))
+        calls = json.dumps([[number, step, key] for (number, step), key in order.calls], separators=(",", ":"))
         self._ledger.writer.put(
-            insert_into(OrderRow, *columns, conflict="OR REPLACE"),
+            insert_into(OrderRow, *_COLUMNS),
             (
                 order.order_id,
                 self._ledger.batch_number,
                 order.provider,
+                order.lot,
+                "",
+                False,
                 "intended",
                 calls,
-                len(order.addresses),
+                len(order.calls),
                 order.wave,
                 order.content_hash,
                 order.reservation_usd,
@@ -64,8 +86,11 @@ class OrderBook:
             ),
         )
 
-    def created(self, order_id: str, remote_id: str) -> None:
-        self._ledger.writer.put(_CREATED, (remote_id, order_id))
+    def creating(self, order_id: str, upload_id: str) -> None:
+        self._ledger.writer.put(_CREATING, (upload_id, order_id))
+
+    def created(self, order_id: str, remote_id: str, unsure: bool) -> None:
+        self._ledger.writer.put(_CREATED, (remote_id, unsure, order_id))
 
     def polled(self, order_id: str, state: str) -> None:
         self._ledger.writer.put(_POLLED, (state, time.time(), order_id))
@@ -73,56 +98,36 @@ class OrderBook:
     def closed(self, order_id: str, state: str) -> None:
         self._ledger.writer.put(_CLOSED, (state, time.time(), order_id))
 
-    def surplus(
-        self,
-        order_id: str,
-        address: Address,
-        text: str,
-        input_tokens: int,
-        output_tokens: int,
-        cost_usd: float | None,
-    ) -> None:
-        columns = [
-            "batch_number",
-            "order_id",
-            "unit_id",
-            "step",
-            "text",
-            "input_tokens",
-            "output_tokens",
-            "cost_usd",
-            "at",
-        ]
-        unit = unit_id(self._ledger.batch_number, address[0])
-        values = (
-            self._ledger.batch_number,
-            order_id,
-            unit,
-            address[1],
-            text,
-            input_tokens,
-            output_tokens,
-            cost_usd,
+    def surplus(self, late: Surplus) -> None:
+        number, step = late.address
+        unit = unit_id(self._ledger.batch_number, number)
+        figures = (late.input_tokens, late.output_tokens, late.cost_usd)
+        self._ledger.writer.put(
+            insert_into(SurplusRow, *_SURPLUS),
+            (self._ledger.batch_number, late.order_id, unit, step, late.text, *figures, time.time()),
         )
-        self._ledger.writer.put(insert_into(SurplusRow, *columns), (*values, time.time()))
-        self._ledger.bought_in_vain(input_tokens, output_tokens, cost_usd)
+        self._ledger.bought_in_vain(*figures)
+
+    # -- reading -----------------------------------------------------------------------------------------
 
     def open(self) -> list[StoredOrder]:
         rows = self._ledger.reader.execute(
-            "SELECT * FROM provider_batch WHERE batch_number = ? AND state IN ('intended', 'created')",
-            (self._ledger.batch_number,),
+            f"SELECT * FROM provider_batch WHERE batch_number = ? AND state IN {OPEN}", (self._ledger.batch_number,)
         ).fetchall()
         return [
             StoredOrder(
                 row["id"],
                 row["provider"],
-                row["remote_id"],
-                row["state"],
-                [((number, step), name) for number, step, name in json.loads(row["calls"])],
+                row["lot"],
+                [((number, step), key) for number, step, key in json.loads(row["calls"])],
                 row["wave"],
                 row["content_hash"],
                 row["reservation_usd"],
                 row["created_at"],
+                row["state"],
+                row["upload_id"],
+                row["remote_id"],
+                bool(row["unsure"]),
             )
             for row in rows
         ]
@@ -135,19 +140,26 @@ class OrderBook:
         ).fetchall()
         return Counter({row[0]: row[1] for row in rows})
 
-    def answered(self, order: StoredOrder) -> tuple[set[Address], set[Address]]:
-        """Those of an order's calls that the ledger holds already: all of them, and those answered another way, whose
-        answers from this order are yet to be recorded."""
-        by: dict[Address, str | None] = {}
-        reader = self._ledger.reader
-        for (number, step), _ in order.addresses:
-            where = (unit_id(self._ledger.batch_number, number), step)
-            row = reader.execute("SELECT order_id FROM call WHERE unit_id = ? AND step = ?", where).fetchone()
-            if row is not None:
-                by[number, step] = row[0]
-        recorded = {
-            (int(row[0]) - unit_id(self._ledger.batch_number, 0), str(row[1]))
-            for row in reader.execute("SELECT unit_id, step FROM surplus WHERE order_id = ?", (order.order_id,))
-        }
-        elsewhere = {address for address, order_id in by.items() if order_id != order.order_id}
-        return set(by), elsewhere - recorded
+    def remote_ids(self) -> set[str]:
+        """Every provider batch this file knows, of whichever study."""
+        rows = self._ledger.reader.execute("SELECT remote_id FROM provider_batch WHERE remote_id IS NOT NULL")
+        return {row[0] for row in rows}
+
+    def surplus_of(self, order_id: str) -> set[Address]:
+        """Late answers of an order that were recorded already."""
+        offset = unit_id(self._ledger.batch_number, 0)
+        rows = self._ledger.reader.execute("SELECT unit_id, step FROM surplus WHERE order_id = ?", (order_id,))
+        return {(row["unit_id"] - offset, row["step"]) for row in rows}
+
+    def answered(self, addresses: Iterable[Address]) -> dict[Address, str | None]:
+        """Those of the calls that the ledger holds already, each with the order it was answered by."""
+        offset = unit_id(self._ledger.batch_number, 0)
+        wanted = set(addresses)
+        found: dict[Address, str | None] = {}
+        for number in {number for number, _ in wanted}:
+            for step, order_id in self._ledger.reader.execute(
+                "SELECT step, order_id FROM call WHERE unit_id = ?", (offset + number,)
+            ):
+                if (number, step) in wanted:
+                    found[number, step] = order_id
+        return found

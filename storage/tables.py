@@ -172,12 +172,17 @@ class OrderRow(SQLModel, table=True):
     id: str = Field(primary_key=True)
     batch_number: int
     provider: str
+    lot: str = ""
+    """what its calls have in common at the provider, such as their model"""
+    upload_id: str = ""
     remote_id: str | None = None
+    unsure: bool = False
+    """recognised by its looks after a crash: its results must prove that it is ours"""
     state: str = "intended"
-    """intended, created, collected, cancelled, refused or lost"""
+    """intended, creating, created; closed: collected, cancelled, refused or lost"""
     remote_state: str | None = None
     calls: str = Field(sa_type=Text)
-    """the addresses of its calls as JSON: [[sequence number, step], …]"""
+    """its calls as JSON: [[sequence number, step, key of what is asked], …]"""
     count: int
     wave: int
     content_hash: str
@@ -185,7 +190,6 @@ class OrderRow(SQLModel, table=True):
     created_at: float
     finished_at: float | None = None
     polled_at: float | None = None
-    detail: str | None = None
 
 
 class SurplusRow(SQLModel, table=True):

@@ -1,9 +1,9 @@
 """What the engine asks of a provider, live and through a batch API. Providers classify errors; the engine decides."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from engine.call import Call
 from engine.prices import PriceTag
@@ -28,11 +28,39 @@ class ProviderError(Exception):
 
 
 class BatchRefused(Exception):
-    """The batch API does not take this order, or any: its calls go live, and the log says why."""
+    """The batch API does not take this order: its calls go live, and the log says why."""
+
+    def __init__(self, message: str, *, too_large: bool = False) -> None:
+        super().__init__(message)
+        self.too_large = too_large
+        """smaller orders may pass"""
 
 
 class CreationUnclear(Exception):
     """Creating a provider batch was cut off: it may or may not exist. Look before asking again."""
+
+
+class OrderGone(Exception):
+    """The provider does not know the order, or keeps its results no longer. A fresh one may need a moment to show."""
+
+
+class Notices:
+    """What the user should know, each thing once: kept until the batch's log listens."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, None] = {}
+        self._listener: Callable[[str], None] | None = None
+
+    def __call__(self, message: str) -> None:
+        if message not in self._said:
+            self._said[message] = None
+            if self._listener is not None:
+                self._listener(message)
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        self._listener = listener
+        for message in self._said:
+            listener(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +83,8 @@ class Answer(NamedTuple):
     cost_usd: float | None = None
     truth: str | None = None
     limits: RateLimits | None = None
+    seconds: float | None = None
+    """how long it took, where the provider knows better than a clock around it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +104,9 @@ class OrderSlip:
     content_hash: str
     count: int
     created_at: float
+    """when it was intended, by our clock"""
+    batch_id: str = ""
+    wave: int = 0
     custom_ids: frozenset[str] = frozenset()
 
 
@@ -104,22 +137,33 @@ class OrderResult:
 class OrderBounds:
     max_calls: int
     max_bytes: int
-    max_tokens: int = 0
-    """enqueued tokens; 0 = not known"""
 
 
 class BatchApi(Protocol):
     bounds: OrderBounds
+    uploads: bool
+    """what is ordered is brought to the provider in a step of its own, which buys nothing"""
 
-    async def create(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
-        """Submits once; returns the provider's id. Raises BatchRefused or CreationUnclear."""
+    def lot(self, call: Call) -> str:
+        """Calls of one lot may share an order."""
 
-    async def find(self, slip: OrderSlip) -> str | None:
-        """Searches the provider's list for an order whose creation is unclear."""
+    async def upload(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+        """Brings the calls to the provider and returns the id of what is there now. Harmless to repeat."""
 
-    async def poll(self, remote_id: str) -> OrderState: ...
+    async def create(self, slip: OrderSlip, calls: Sequence[Ordered], upload_id: str) -> str:
+        """Submits once; returns the provider's id. Raises BatchRefused, CreationUnclear, or a ProviderError where
+        it certainly created nothing."""
 
-    def results(self, remote_id: str, expected: int) -> AsyncIterator[OrderResult]:
+    async def withdraw(self, upload_id: str) -> None:
+        """Takes an upload back, so that a creation which is still on its way can no longer succeed."""
+
+    async def find(self, slip: OrderSlip, others: Collection[str]) -> str | None:
+        """Searches the provider's list for an order whose creation is unclear; `others` are known to be none."""
+
+    async def poll(self, remote_id: str) -> OrderState:
+        """Raises OrderGone where the provider does not know it."""
+
+    def results(self, remote_id: str) -> AsyncIterator[OrderResult]:
         """All results of an ended order, in any order."""
 
     async def cancel(self, remote_id: str) -> None: ...
@@ -128,12 +172,18 @@ class BatchApi(Protocol):
 class Provider(Protocol):
     name: str
     simulated: bool
+    settings: Any
+    """its ProviderSettings; replaced when a limit changes while running"""
     backoff: float
     """seconds before the first retry of a healing fault"""
     batches: BatchApi | None
+    notices: Notices
 
     def serve(self, batch_id: str) -> None:
         """Tells which batch the calls belong to, before the first of them."""
+
+    def concurrency(self, max_concurrent: int) -> int:
+        """How many live calls a configured `max_concurrent` allows in all."""
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         """One live call, within its timeout. Raises ProviderError."""

@@ -186,7 +186,7 @@ async def test_an_open_order_keeps_its_reservation_across_restarts(stage: Stage,
 async def test_a_rescued_order_keeps_its_reservation_until_it_ends(stage: Stage) -> None:
     """It may still cost ten of eleven parts: no live call fits beside it, and all of them after it."""
     asked_when_it_ended: list[int] = []
-    batches = ScriptedBatches()
+    batches = ScriptedBatches(cancels_refused=1)
     provider = ScriptedProvider(expensive, batches, tag=TAG)
 
     def slow(order: TakenOrder) -> OrderState:

@@ -1,7 +1,7 @@
 """Rules 7 and 9: every order is bought exactly once, whatever becomes of it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from engine.providers.provider import (
     CreationUnclear,
     Fault,
     Ordered,
+    OrderGone,
     OrderResult,
     OrderSlip,
     OrderState,
@@ -55,7 +56,7 @@ async def test_a_refused_order_goes_live_and_the_log_says_why(stage: Stage, data
     summary = await stage.run(TALKS, provider, name="auto")
     assert summary["calls"]["bought"] == 40 and len(provider.asked) == 40
     told = [line for line in log_of(database, stage.batch_id) if "refused" in line]
-    assert told == ["simulated refused a provider batch (no batches on this account): its 20 calls go live."]
+    assert told == ["simulated refused a provider batch (no batches on this account): 20 calls go live."]
 
 
 async def test_an_order_that_fails_as_a_whole_goes_live(stage: Stage, database: Path) -> None:
@@ -65,7 +66,7 @@ async def test_an_order_that_fails_as_a_whole_goes_live(stage: Stage, database: 
     assert summary["calls"]["bought"] == 40 and len(provider.asked) == 40
 
 
-async def test_an_order_found_too_large_is_cut_in_halves(stage: Stage) -> None:
+async def test_less_is_ordered_at_once_where_the_provider_has_no_room(stage: Stage) -> None:
     def too_large(order: TakenOrder) -> OrderState:
         large = len(order.calls) > 6
         return (
@@ -74,8 +75,21 @@ async def test_an_order_found_too_large_is_cut_in_halves(stage: Stage) -> None:
 
     batches = ScriptedBatches(state=too_large)
     provider = ScriptedProvider(batches=batches)
+    summary = await stage.run(units(20, talk(1)), provider, name="auto")
+    sizes = [len(order.calls) for order in batches.taken]
+    assert sizes[:2] == [20, 10] and sum(size for size in sizes if size <= 6) + len(provider.asked) == 20
+    assert summary["calls"]["bought"] == 20
+
+
+async def test_an_order_that_is_not_even_taken_for_its_size_is_cut_in_halves(stage: Stage) -> None:
+    def too_large(slip: OrderSlip, calls: Sequence[Ordered]) -> None:
+        if len(calls) > 6:
+            raise BatchRefused("413", too_large=True)
+
+    batches = ScriptedBatches(before_taking=too_large)
+    provider = ScriptedProvider(batches=batches)
     await stage.run(units(20, talk(1)), provider, name="auto")
-    assert [len(order.calls) for order in batches.taken] == [20, 10, 10, 5, 5, 5, 5]
+    assert [len(order.calls) for order in batches.taken] == [5, 5, 5, 5]
     assert provider.asked == []
 
 
@@ -129,15 +143,44 @@ async def test_looking_at_an_order_is_repeated_while_its_faults_can_heal(stage: 
     assert summary["status"] == "completed"
 
 
-async def test_an_order_gone_at_the_provider_is_ordered_anew(stage: Stage, database: Path) -> None:
-    def gone(order: TakenOrder) -> OrderState:
-        if order.remote_id == "remote-1":
-            raise BatchRefused("not found")
-        return OrderState(True, "ended")
+def gone(order: TakenOrder) -> OrderState:
+    if order.remote_id == "remote-1":
+        raise OrderGone("not found")
+    return OrderState(True, "ended")
 
+
+async def test_an_order_unknown_at_the_provider_is_paid_for_so_the_batch_stops_rather_than_buy_it_again(
+    stage: Stage,
+) -> None:
+    batches = ScriptedBatches(state=gone)
+    with pytest.raises(RunError, match="Set the key of the account that ordered them, then resume"):
+        await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
+    assert len(batches.taken) == 1
+    batches.state = lambda order: OrderState(True, "ended")
+    summary = await stage.resume(units(20, talk(1)))
+    assert summary["status"] == "completed" and len(batches.taken) == 1
+
+
+async def test_an_order_whose_results_are_kept_no_longer_is_ordered_anew(
+    stage: Stage, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.clerk.KEPT_SECONDS", 0.0)
     batches = ScriptedBatches(state=gone)
     summary = await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
     assert summary["status"] == "completed" and len(batches.taken) == 2
+
+
+async def test_an_order_may_need_a_moment_to_show(stage: Stage) -> None:
+    unseen = iter(range(5))
+
+    def state(order: TakenOrder) -> OrderState:
+        if next(unseen, None) is not None:
+            raise OrderGone("not found")
+        return OrderState(True, "ended")
+
+    batches = ScriptedBatches(state=state)
+    summary = await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
+    assert summary["status"] == "completed" and len(batches.taken) == 1
 
 
 # -- creation --------------------------------------------------------------------------------------------
@@ -150,7 +193,7 @@ async def test_an_order_is_on_disk_before_the_provider_is_asked_for_it(stage: St
         seen.extend(query(database, "SELECT state, count FROM provider_batch WHERE id = ?", slip.order_id))
 
     await stage.run(TALKS, ScriptedProvider(batches=ScriptedBatches(before_taking=look)), name="auto")
-    assert seen == [("intended", 20), ("intended", 20)]
+    assert seen == [("creating", 20), ("creating", 20)]
     assert query(database, "SELECT DISTINCT state FROM provider_batch") == [("collected",)]
 
 
@@ -174,9 +217,9 @@ async def test_a_creation_that_never_arrived_is_repeated_only_after_the_list_was
     searched: list[int] = []
 
     class Watched(ScriptedBatches):
-        async def find(self, slip: OrderSlip) -> str | None:
+        async def find(self, slip: OrderSlip, others: Collection[str]) -> str | None:
             searched.append(len(self.taken))
-            return await super().find(slip)
+            return await super().find(slip, others)
 
     def sometimes(slip: OrderSlip, calls: Sequence[Ordered]) -> None:
         if next(failures):
@@ -185,7 +228,7 @@ async def test_a_creation_that_never_arrived_is_repeated_only_after_the_list_was
     batches = Watched(before_taking=sometimes)
     summary = await stage.run(TALKS, ScriptedProvider(batches=batches), name="auto")
     assert summary["status"] == "completed" and len(batches.taken) == 2
-    assert searched == [0] * 6, "three looks for each of the two that were cut off"
+    assert searched == [0] * 8, "four looks for each of the two that were cut off"
 
 
 async def test_a_provider_that_never_says_stops_the_batch_with_advice_and_resume_finishes(stage: Stage) -> None:
@@ -201,13 +244,13 @@ async def test_one_creation_is_in_flight_per_account(stage: Stage) -> None:
     class Slow(ScriptedBatches):
         creating = most = 0
 
-        async def create(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+        async def create(self, slip: OrderSlip, calls: Sequence[Ordered], upload_id: str) -> str:
             self.creating += 1
             self.most = max(self.most, self.creating)
             for _ in range(20):
                 await asyncio.sleep(0)
             self.creating -= 1
-            return await super().create(slip, calls)
+            return await super().create(slip, calls, upload_id)
 
     batches = Slow()
     await stage.run(units(30, talk(1)), ScriptedProvider(batches=batches), name="auto", batch_size=5)
@@ -264,11 +307,11 @@ async def test_a_creation_in_flight_is_finished_and_written_down_before_a_stop(s
     steering = Steering()
 
     class Slow(ScriptedBatches):
-        async def create(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+        async def create(self, slip: OrderSlip, calls: Sequence[Ordered], upload_id: str) -> str:
             steering.stop(Stop("test"))
             for _ in range(200):
                 await asyncio.sleep(0.0005)
-            return await super().create(slip, calls)
+            return await super().create(slip, calls, upload_id)
 
     batches = Slow(state=never_ends)
     await stage.run(TALKS, ScriptedProvider(batches=batches), name="auto", steering=steering)
@@ -279,7 +322,7 @@ async def test_a_provider_that_cannot_be_reached_does_not_hold_up_a_stop(stage: 
     steering = Steering()
 
     class Down(ScriptedBatches):
-        async def find(self, slip: OrderSlip) -> str | None:
+        async def find(self, slip: OrderSlip, others: Collection[str]) -> str | None:
             steering.stop(Stop("test"))
             raise ProviderError(Fault.HEALS, "connection refused")
 
@@ -304,7 +347,7 @@ async def test_an_order_created_but_not_written_down_is_adopted(
         patch.setattr(OrderBook, "created", killed)
         with pytest.raises(RunError):
             await stage.run(TALKS, ScriptedProvider(batches=batches), name="auto")
-    assert query(database, "SELECT state, remote_id FROM provider_batch") == [("intended", None)]
+    assert query(database, "SELECT state, remote_id FROM provider_batch") == [("creating", None)]
     summary = await stage.resume(TALKS)
     assert summary["status"] == "completed"
     assert len(batches.bought()) == len(set(batches.bought())) == 40
@@ -383,10 +426,24 @@ def ends_when_rescued(provider: ScriptedProvider, calls: int) -> Callable[[Taken
     return lambda order: OrderState(len(provider.asked) >= calls, "in_progress")
 
 
-async def test_an_order_that_outlasts_rescue_after_goes_live_and_its_late_answers_are_surplus(
+async def test_an_order_that_outlasts_rescue_after_is_cancelled_and_only_its_stragglers_go_live(
     stage: Stage, database: Path
 ) -> None:
-    batches = ScriptedBatches()
+    def half(order: TakenOrder, ordered: Ordered) -> OrderResult | None:
+        return None if order.calls.index(ordered) % 2 else answered(order, ordered)
+
+    batches = ScriptedBatches(state=never_ends, result=half)
+    provider = ScriptedProvider(batches=batches)
+    summary = await stage.run(units(60, talk(1)), provider, name="auto", rescue_after=0.01, poll_interval=0.002)
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == 60
+    assert len(batches.taken) == 1 and len(provider.asked) == 30
+    assert query(database, "SELECT state FROM provider_batch") == [("cancelled",)]
+
+
+async def test_an_order_that_cannot_even_be_cancelled_goes_live_and_its_late_answers_are_surplus(
+    stage: Stage, database: Path
+) -> None:
+    batches = ScriptedBatches(cancels_refused=1)
     provider = ScriptedProvider(batches=batches)
     batches.state = ends_when_rescued(provider, 20)
     waiting = asyncio.Event()
@@ -397,7 +454,7 @@ async def test_an_order_that_outlasts_rescue_after_goes_live_and_its_late_answer
         return Answer("live", 10, 5, 0.0)
 
     def listen(event: object) -> None:
-        if getattr(event, "state", "") == "collected":
+        if getattr(event, "state", "") == "cancelled":
             waiting.set()
 
     provider.script = hold_the_last
@@ -413,7 +470,7 @@ async def test_an_order_that_outlasts_rescue_after_goes_live_and_its_late_answer
 async def test_an_order_still_open_when_its_study_ends_is_cancelled_and_nothing_of_it_lives_on(
     stage: Stage, database: Path
 ) -> None:
-    batches = ScriptedBatches(state=never_ends)
+    batches = ScriptedBatches(state=never_ends, cancels_refused=1)
     provider = ScriptedProvider(batches=batches)
     before = asyncio.all_tasks()
     summary = await stage.run(units(20, talk(1)), provider, name="auto", rescue_after=0.01, poll_interval=0.002)
@@ -424,7 +481,7 @@ async def test_an_order_still_open_when_its_study_ends_is_cancelled_and_nothing_
 
 
 async def test_late_answers_of_a_rescued_order_are_counted_after_a_restart_too(stage: Stage, database: Path) -> None:
-    batches = ScriptedBatches(state=never_ends)
+    batches = ScriptedBatches(state=never_ends, cancels_refused=1)
     provider = ScriptedProvider(batches=batches)
     steering = Steering()
 

@@ -1,8 +1,9 @@
 """A provider that does what a test says: answers, faults, and a batch API whose orders outlive a run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine.call import Call
 from engine.prices import FREE, PriceTag
@@ -10,6 +11,7 @@ from engine.providers.provider import (
     Answer,
     BatchApi,
     Fault,
+    Notices,
     OrderBounds,
     Ordered,
     OrderResult,
@@ -51,8 +53,13 @@ class ScriptedProvider:
         self.asked: list[Asked] = []
         self.refusal: str | None = None
         self.closed = False
+        self.settings: Any = None
+        self.notices = Notices()
 
     def serve(self, batch_id: str) -> None: ...
+
+    def concurrency(self, max_concurrent: int) -> int:
+        return max_concurrent
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         asked = Asked(call, seed, attempt)
@@ -99,7 +106,17 @@ class ScriptedBatches:
     seen: asyncio.Event = field(default_factory=asyncio.Event)
     """set when an order was taken"""
 
-    async def create(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+    cancels_refused: int = 0
+    """how many of the first cancellations do not work"""
+    uploads: bool = False
+    lot: Callable[[Call], str] = lambda call: ""
+
+    async def upload(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+        return ""
+
+    async def withdraw(self, upload_id: str) -> None: ...
+
+    async def create(self, slip: OrderSlip, calls: Sequence[Ordered], upload_id: str) -> str:
         self.before_taking(slip, calls)
         order = TakenOrder(f"remote-{len(self.taken) + 1}", slip, list(calls))
         self.taken.append(order)
@@ -107,7 +124,7 @@ class ScriptedBatches:
         self.after_taking(order)
         return order.remote_id
 
-    async def find(self, slip: OrderSlip) -> str | None:
+    async def find(self, slip: OrderSlip, others: Collection[str]) -> str | None:
         return next((order.remote_id for order in self.taken if order.slip.order_id == slip.order_id), None)
 
     async def poll(self, remote_id: str) -> OrderState:
@@ -115,7 +132,7 @@ class ScriptedBatches:
         order.polls += 1
         return OrderState(True, "cancelled") if order.cancelled else self.state(order)
 
-    async def results(self, remote_id: str, expected: int) -> AsyncIterator[OrderResult]:
+    async def results(self, remote_id: str) -> AsyncIterator[OrderResult]:
         order = self.order(remote_id)
         for ordered in reversed(order.calls):
             await asyncio.sleep(0)
@@ -123,6 +140,9 @@ class ScriptedBatches:
                 yield result
 
     async def cancel(self, remote_id: str) -> None:
+        self.cancels_refused -= 1
+        if self.cancels_refused >= 0:
+            raise ProviderError(Fault.HEALS, "not now")
         self.order(remote_id).cancelled = True
 
     def order(self, remote_id: str) -> TakenOrder:

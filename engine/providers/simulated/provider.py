@@ -8,7 +8,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from random import Random
 
 from engine.call import Call
@@ -19,8 +19,10 @@ from engine.providers.provider import (
     BatchApi,
     BatchRefused,
     Fault,
+    Notices,
     OrderBounds,
     Ordered,
+    OrderGone,
     OrderResult,
     OrderSlip,
     OrderState,
@@ -41,6 +43,7 @@ class SimulatedProvider:
         self.settings = settings
         self.seller = Seller(batch_id)
         self.backoff = max(0.01, settings.latency)
+        self.notices = Notices()
         self.batches: BatchApi | None = SimulatedBatches(self) if settings.batch_api else None
         self._tag = PriceTag(settings.price_input / 1e6, settings.price_output / 1e6)
         self._recent: deque[float] = deque()
@@ -48,6 +51,9 @@ class SimulatedProvider:
 
     def serve(self, batch_id: str) -> None:
         self.seller = Seller(batch_id)
+
+    def concurrency(self, max_concurrent: int) -> int:
+        return max_concurrent
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         if self.settings.enforced_per_minute:
@@ -101,24 +107,34 @@ class SimulatedBatches:
     """A batch API as the real ones have it: take, poll, partial failure, expiry, cancel."""
 
     bounds = OrderBounds(max_calls=50_000, max_bytes=200_000_000)
+    uploads = False
 
     def __init__(self, provider: SimulatedProvider) -> None:
         self._provider = provider
         self._settings = provider.settings
 
-    async def create(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+    def lot(self, call: Call) -> str:
+        return ""
+
+    async def upload(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+        return ""
+
+    async def create(self, slip: OrderSlip, calls: Sequence[Ordered], upload_id: str) -> str:
         if self._settings.batch_refuse:
             raise BatchRefused("this account has no batches (simulated)")
         listed = [(ordered.custom_id, ordered.seed, ordered.call) for ordered in calls]
         return self._provider.seller.take_order(slip.order_id, listed)
 
-    async def find(self, slip: OrderSlip) -> str | None:
+    async def withdraw(self, upload_id: str) -> None:
+        return None
+
+    async def find(self, slip: OrderSlip, others: Collection[str]) -> str | None:
         return self._provider.seller.find(slip.order_id)
 
     async def poll(self, remote_id: str) -> OrderState:
         sold = self._provider.seller.look_up(remote_id)
         if sold is None:
-            raise BatchRefused(f"{remote_id} is not known (simulated)")
+            raise OrderGone(f"{remote_id} is not known (simulated)")
         if sold.cancelled_at is not None:
             return OrderState(True, "cancelled")
         age = time.time() - sold.created_at
@@ -126,7 +142,7 @@ class SimulatedBatches:
             return OrderState(True, "ended", sold.count)
         return OrderState(False, "in_progress", int(sold.count * age / self._settings.batch_seconds))
 
-    async def results(self, remote_id: str, expected: int) -> AsyncIterator[OrderResult]:
+    async def results(self, remote_id: str) -> AsyncIterator[OrderResult]:
         sold = self._provider.seller.look_up(remote_id)
         requests = self._provider.seller.requests_of(remote_id)
         Random(remote_id).shuffle(requests)

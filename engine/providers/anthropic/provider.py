@@ -1,0 +1,80 @@
+"""Anthropic, live and through message batches."""
+
+import os
+from collections.abc import Sequence
+
+from engine.call import Call
+from engine.config import ProviderSettings
+from engine.prices import PriceTag
+from engine.providers.anthropic.batches import AnthropicBatches
+from engine.providers.anthropic.wire import Wire, answer_of
+from engine.providers.diagnosis import missing_key
+from engine.providers.keys import has_key
+from engine.providers.line import Complained, Line
+from engine.providers.listing import ModelCard, check_models, judged
+from engine.providers.price_list import price_tag
+from engine.providers.provider import Answer, BatchApi, Fault, Notices, ProviderError
+from engine.providers.rate_headers import anthropic_limits
+from engine.providers.texts import packed
+
+OWN_ADDRESS = "https://api.anthropic.com"
+
+
+class AnthropicProvider:
+    name = "anthropic"
+    simulated = False
+    backoff = 0.5
+
+    def __init__(self, settings: ProviderSettings) -> None:
+        self.settings = settings
+        self.notices = Notices()
+        self.line = Line(self.name, settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_ADDRESS)
+        self.wire = Wire(self.notices)
+        self.batches: BatchApi | None = AnthropicBatches(self.line, self.wire, self.price)
+        self._tags: dict[str, PriceTag | None] = {}
+
+    def serve(self, batch_id: str) -> None:
+        """Anthropic takes no word of it."""
+
+    def concurrency(self, max_concurrent: int) -> int:
+        return max_concurrent
+
+    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
+        if call.operation == "embed":
+            raise ProviderError(Fault.OURS, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
+        while True:
+            body, headers = self.wire.body(call), self.wire.headers(call)
+            try:
+                response = await self.line.post("/v1/messages", packed(body), self.settings.timeout, headers)
+                break
+            except Complained as complained:
+                if not self.wire.learn(call, complained.complaint, body):
+                    raise await judged(self, call.model_name, complained.complaint) from None
+        data = self.line.parsed(response.content)
+        try:
+            return answer_of(data, self.price(call.model_name), limits=anthropic_limits(response.headers))
+        except (KeyError, TypeError, AttributeError):
+            raise self.line.garbage() from None
+
+    def price(self, model_name: str) -> PriceTag | None:
+        if model_name not in self._tags:
+            self._tags[model_name] = price_tag(self.name, model_name)
+        return self._tags[model_name]
+
+    async def check(self, model_names: Sequence[str]) -> None:
+        if not has_key(self.name):
+            raise missing_key(self.name)
+        await check_models(self, model_names)
+
+    async def models(self) -> list[ModelCard]:
+        listed = await self.line.get("/v1/models", limit=1000)
+        return [
+            ModelCard(str(one["id"]), str(one["retires_at"])[:10] if one.get("retires_at") else None)
+            for one in listed.get("data") or ()
+        ]
+
+    async def look_up(self, model_name: str) -> None:
+        await self.line.get(f"/v1/models/{model_name}")
+
+    async def close(self) -> None:
+        await self.line.close()

@@ -1,0 +1,59 @@
+"""Prices from genai-prices, whose table comes with the package: each model is looked up once, then multiplied."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.prices import PriceTag
+
+_PROBE = 1_000
+"""tokens of the question whose price gives the rates: below any long-context tier"""
+
+
+def price_tag(provider: str, model_name: str, base_url: str | None = None) -> PriceTag | None:
+    """None where the price is not known. A server of somebody else is looked up by its address first."""
+    from genai_prices import Usage
+
+    where: dict[str, Any] = {"provider_id": provider}
+    if base_url and _find(model_name, {"provider_api_url": base_url}):
+        where = {"provider_api_url": base_url}
+    elif not _find(model_name, where):
+        return None
+
+    def rate(context: Mapping[str, str] | None, **tokens: int) -> float:
+        return _calculated(model_name, where, Usage(**tokens), context) / _PROBE
+
+    def exactly(input_tokens: int, output_tokens: int, cache_read: int, cache_write: int, batch: bool) -> float:
+        usage = Usage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_read_tokens=cache_read,
+            cache_write_tokens=cache_write,
+        )
+        return _calculated(model_name, where, usage, {"processing": "batch"} if batch else None)
+
+    def rates(context: Mapping[str, str] | None) -> PriceTag:
+        return PriceTag(
+            input=rate(context, input_tokens=_PROBE),
+            output=rate(context, output_tokens=_PROBE),
+            cache_read=rate(context, input_tokens=_PROBE, cache_read_tokens=_PROBE),
+            cache_write=rate(context, input_tokens=_PROBE, cache_write_tokens=_PROBE),
+        )
+
+    return replace(rates(None), batch=rates({"processing": "batch"}), exactly=exactly)
+
+
+def _find(model_name: str, where: Mapping[str, Any]) -> bool:
+    from genai_prices import Usage, calc_price
+
+    try:
+        calc_price(Usage(input_tokens=1), model_name, **where)
+    except LookupError:
+        return False
+    return True
+
+
+def _calculated(model_name: str, where: Mapping[str, Any], usage: Any, context: Mapping[str, str] | None) -> float:
+    from genai_prices import calc_price
+
+    return float(calc_price(usage, model_name, **where, price_context=context).total_price)

@@ -1,0 +1,101 @@
+"""What providers' headers say: rate limits, and how long to wait. Pure functions over a mapping of headers."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from engine.providers.provider import RateLimits
+
+_PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds to wait before the next try: given in milliseconds, in seconds or as a date."""
+    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    if text is None:
+        return None
+    if (seconds := _number(text)) is not None:
+        return seconds
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (_aware(at) - (now or datetime.now(UTC))).total_seconds())
+
+
+def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    if "x-ratelimit-limit-requests" not in headers and "x-ratelimit-limit-tokens" not in headers:
+        return None
+    return RateLimits(
+        requests_per_minute=_count(headers.get("x-ratelimit-limit-requests")),
+        requests_left=_count(headers.get("x-ratelimit-remaining-requests")),
+        requests_reset=duration(headers.get("x-ratelimit-reset-requests")),
+        tokens_per_minute=_count(headers.get("x-ratelimit-limit-tokens")),
+        tokens_left=_count(headers.get("x-ratelimit-remaining-tokens")),
+        tokens_reset=duration(headers.get("x-ratelimit-reset-tokens")),
+    )
+
+
+def anthropic_limits(headers: Mapping[str, str], now: datetime | None = None) -> RateLimits | None:
+    """Input and output tokens are limited apart; the limiter counts them together, so their limits are added."""
+    if "anthropic-ratelimit-requests-limit" not in headers and "anthropic-ratelimit-input-tokens-limit" not in headers:
+        return None
+    now = now or datetime.now(UTC)
+    inputs, outputs = ("anthropic-ratelimit-input-tokens-", "anthropic-ratelimit-output-tokens-")
+    scarce = min(inputs, outputs, key=lambda name: _share(headers, name))
+    return RateLimits(
+        requests_per_minute=_count(headers.get("anthropic-ratelimit-requests-limit")),
+        requests_left=_count(headers.get("anthropic-ratelimit-requests-remaining")),
+        requests_reset=_until(headers.get("anthropic-ratelimit-requests-reset"), now),
+        tokens_per_minute=_sum(_count(headers.get(inputs + "limit")), _count(headers.get(outputs + "limit"))),
+        tokens_left=_count(headers.get(scarce + "remaining")),
+        tokens_reset=_until(headers.get(scarce + "reset"), now),
+    )
+
+
+def duration(text: str | None) -> float | None:
+    """`120ms`, `6s`, `1m3s`, `2h`, or plain seconds."""
+    if text is None:
+        return None
+    if (number := _number(text)) is not None:
+        return number
+    parts = _PARTS.findall(text)
+    return sum(float(value) * _SECONDS[unit] for value, unit in parts) if parts else None
+
+
+def _share(headers: Mapping[str, str], name: str) -> float:
+    limit, left = _count(headers.get(name + "limit")), _count(headers.get(name + "remaining"))
+    return left / limit if limit and left is not None else 1.0
+
+
+def _until(text: str | None, now: datetime) -> float | None:
+    try:
+        return max(0.0, (_aware(datetime.fromisoformat(text)) - now).total_seconds()) if text else None
+    except ValueError:
+        return None
+
+
+def _aware(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _sum(*numbers: int | None) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
+
+
+def _count(text: str | None) -> int | None:
+    number = _number(text)
+    return None if number is None else int(number)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return number if number is not None and 0 <= number < 1e15 else None

@@ -1,0 +1,24 @@
+"""Text and bytes at the border: what comes in is made storable, what goes out is made sendable."""
+
+import json
+from typing import Any
+
+
+def clean(text: str) -> str:
+    """Text that every file and every provider takes: halves of surrogate pairs are replaced."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def packed(body: Any) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def packed_vectors(vectors: list[list[float]]) -> str:
+    """Vectors as a reply's text; seven digits are all that the models' own precision has."""
+    return json.dumps([[round(number, 7) for number in vector] for vector in vectors], separators=(",", ":"))

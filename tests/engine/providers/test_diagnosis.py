@@ -1,0 +1,72 @@
+"""Every error is classified in one place: what heals, what is this request's, what stops the batch."""
+
+import httpx2
+import pytest
+
+from engine.providers.diagnosis import Complaint, complaint_of, diagnosed, fault_of, unknown_model
+from engine.providers.provider import Fault
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words", "fault"),
+    [
+        (None, "", "Cannot connect to host", Fault.HEALS),
+        (500, "", "", Fault.HEALS),
+        (503, "", "", Fault.HEALS),
+        (529, "overloaded_error", "", Fault.HEALS),
+        (408, "", "", Fault.HEALS),
+        (409, "", "", Fault.HEALS),
+        (429, "rate_limit_exceeded", "", Fault.REFUSED),
+        (429, "rate_limit_error", "", Fault.REFUSED),
+        (429, "insufficient_quota", "", Fault.SYSTEMIC),
+        (429, "enforced_spend_limit_reached", "", Fault.SYSTEMIC),
+        (402, "", "Insufficient Balance", Fault.SYSTEMIC),
+        (400, "invalid_request_error", "Your credit balance is too low to access the API.", Fault.SYSTEMIC),
+        (401, "invalid_api_key", "", Fault.SYSTEMIC),
+        (403, "", "", Fault.SYSTEMIC),
+        (404, "model_not_found", "", Fault.SYSTEMIC),
+        (400, "invalid_request_error", "messages: at least one message is required", Fault.OURS),
+        (413, "", "too large", Fault.OURS),
+        (422, "", "", Fault.OURS),
+    ],
+)
+def test_an_error_heals_or_is_ours_or_stops_everything(status: int | None, code: str, words: str, fault: Fault) -> None:
+    assert fault_of(Complaint(status, code=code, words=words)) is fault
+
+
+def test_what_stops_the_batch_carries_the_providers_words_and_advice() -> None:
+    told = str(diagnosed(Complaint(401, words="Incorrect API key provided"), "openai", "https://api.openai.com/v1"))
+    assert told == (
+        "OpenAI refuses all calls: Incorrect API key provided. Check the key in OPENAI_API_KEY, then resume."
+    )
+    spent = str(diagnosed(Complaint(429, code="insufficient_quota", words="You exceeded your quota."), "openai", ""))
+    assert "Raise the account's spend limit" in spent
+
+
+def test_a_healing_error_says_where_and_how_long_to_wait() -> None:
+    error = diagnosed(Complaint(429, words="slow down", headers={"retry-after": "7"}), "anthropic", "")
+    assert (error.fault, error.retry_after) == (Fault.REFUSED, 7.0)
+    silent = diagnosed(Complaint(None, words="reset"), "openai", "http://user:secret@127.0.0.1:9/v1")
+    assert str(silent) == "OpenAI at 127.0.0.1:9 gave no answer: reset"
+
+
+def test_an_unknown_model_names_those_that_are_near() -> None:
+    told = str(unknown_model("openai", "gpt-4o-minni", ["gpt-4o-mini", "gpt-6-luna"]))
+    assert "does not know the model 'gpt-4o-minni'" in told and "Did you mean gpt-4o-mini" in told
+    assert "`tidepool models`" in str(unknown_model("openai", "zzz", ["gpt-4o-mini"]))
+
+
+class _Raised(Exception):
+    def __init__(self, status: int, body: object) -> None:
+        super().__init__("Error code")
+        self.response = httpx2.Response(status, headers={"retry-after": "2"})
+        self.body = body
+
+
+def test_the_words_of_both_sdks_are_read_from_their_bodies() -> None:
+    openai = complaint_of(_Raised(400, {"message": "no", "code": "unsupported_parameter", "param": "seed"}))
+    assert (openai.status, openai.code, openai.words, openai.param) == (400, "unsupported_parameter", "no", "seed")
+    body = {"type": "error", "error": {"type": "rate_limit_error", "message": "wait", "details": {"error_code": "x"}}}
+    anthropic = complaint_of(_Raised(429, body))
+    assert (anthropic.code, anthropic.words, anthropic.headers["retry-after"]) == ("x", "wait", "2")
+    assert complaint_of(_Raised(502, "<html>")).words == "Error code"

@@ -1,0 +1,60 @@
+"""Keys appear nowhere: what a provider repeats of them is taken out of its words."""
+
+import pytest
+
+from engine.errors import UsageError
+from engine.providers.catalogue import open_provider
+from engine.providers.keys import carries_secret, has_key, scrubbed, shown_host
+from engine.reading import config_from
+from tests.support.studies import game
+
+KEY = "sk-proj-Abc123_very-secret-0987"
+
+
+def test_a_key_of_the_environment_is_taken_out_of_every_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "plain words as a key")
+    assert scrubbed("you sent 'plain words as a key', which is wrong") == "you sent '[key]', which is wrong"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Incorrect API key provided: {KEY}.",
+        "Incorrect API key provided: sk-proj-****0987.",
+        f"header Authorization: Bearer {KEY} refused",
+    ],
+)
+def test_what_looks_like_a_key_is_taken_out(text: str) -> None:
+    assert "0987" not in scrubbed(text) and "[key]" in scrubbed(text)
+
+
+def test_other_words_stay() -> None:
+    text = "The model `gpt-4o-mini` does not exist; task-force and desk-top are words."
+    assert scrubbed(text) == text
+
+
+def test_a_key_is_present_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert not has_key("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert has_key("openai")
+
+
+@pytest.mark.parametrize(
+    ("url", "secret"),
+    [
+        ("https://api.openai.com/v1", False),
+        ("127.0.0.1:11434", False),
+        ("https://me:pass@proxy.example/v1", True),
+        ("me@host:80", True),
+    ],
+)
+def test_an_address_with_a_password_is_seen(url: str, secret: bool) -> None:
+    assert carries_secret(url) is secret
+    assert "pass" not in shown_host(url)
+
+
+def test_a_config_with_a_password_in_an_address_is_refused_before_it_is_stored() -> None:
+    config = config_from({**game().as_written(), "providers": {"openai": {"base_url": "https://me:pw@proxy.example"}}})
+    with pytest.raises(UsageError, match="would be stored with the study"):
+        open_provider("openai", config, "check")
