@@ -3,9 +3,11 @@
 WAL while open; after a clean close a single plain file that can be copied and mailed.
 """
 
+import glob
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from storage import migrations
@@ -25,6 +27,7 @@ def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.S
             raise FileError(f"There is no file {path}. Run a study first, or name another file with --db.")
         _create(path, migrations.newest(steps))
         return
+    _refuse_by_header(path, migrations.newest(steps))
     with _explained(path), closing(connect(path)) as connection:
         refuse_strangers(path, connection, migrations.newest(steps))
         if migrations.version_of(connection) < migrations.newest(steps):
@@ -57,12 +60,19 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
     prepare(path)
     with _explained(path), closing(connect(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        try:
+        with _all_or_nothing(connection):
             yield connection
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
+
+
+@contextmanager
+def _all_or_nothing(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
         connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def settle(path: Path) -> None:
@@ -78,20 +88,43 @@ def settle(path: Path) -> None:
 def _create(path: Path, version: int) -> None:
     if not path.parent.is_dir():
         raise FileError(f"Cannot make {path}: the folder {path.parent} does not exist. Create it first.")
-    with _explained(path), closing(connect(path)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if migrations.version_of(connection) == 0:
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            migrations.create(connection, version)
-        connection.execute("COMMIT")
+    existed = path.exists()
+    try:
+        with _explained(path), closing(connect(path)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            with _all_or_nothing(connection):
+                if migrations.version_of(connection) == 0:
+                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    migrations.create(connection, version)
+    except FileError:
+        if not existed and path.exists() and path.stat().st_size == 0:
+            path.unlink()
+        raise
+
+
+def _refuse_by_header(path: Path, newest: int) -> None:
+    """Tells a stranger's file by its first bytes: SQLite would tidy up after its owner merely by opening it."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}.") from None
+    if len(header) < 100 or header[:16] != b"SQLite format 3\0":
+        raise FileError(explain(path, sqlite3.DatabaseError("file is not a database")))
+    _refuse(path, int.from_bytes(header[68:72]), int.from_bytes(header[60:64]), newest)
 
 
 def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | None = None) -> None:
     """Raises where the file is not ours, or newer than this program."""
     newest = migrations.newest(migrations.STEPS) if newest is None else newest
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    _refuse(path, application_id, migrations.version_of(connection), newest)
+
+
+def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
+    if application_id != APPLICATION_ID:
         raise FileError(f"{path} is a SQLite file, but not Tidepool's. It was left as it is; name another with --db.")
-    if (version := migrations.version_of(connection)) > newest:
+    if version > newest:
         raise FileError(
             f"{path} was written by a newer Tidepool (file version {version}, this one knows {newest}). "
             "It was left as it is; upgrade Tidepool to open it."
@@ -99,16 +132,38 @@ def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | N
 
 
 def _upgrade(path: Path, connection: sqlite3.Connection, steps: Mapping[int, migrations.Step]) -> None:
-    copy = path.with_name(f"{path.name}.v{migrations.version_of(connection)}.bak")
-    if not copy.exists():
-        connection.execute("VACUUM INTO ?", (str(copy),))
+    """Nobody runs a batch meanwhile; a copy is put beside the file before anything is changed."""
+    _refuse_while_running(path)
+    _copy_beside(path, connection)
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with _all_or_nothing(connection):
         migrations.upgrade(connection, steps)
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
+
+
+def _refuse_while_running(path: Path) -> None:
+    from storage import locks
+
+    if running := locks.batches_held(path):
+        raise FileError(
+            f"{path} is of an older version, and batch {running[0]} runs in it. Let it end, or stop it with the Tidepool "
+            "it was started with; then open the file again to upgrade it."
+        )
+
+
+def _copy_beside(path: Path, connection: sqlite3.Connection) -> None:
+    """Under a name that is not taken, and never half a copy."""
+    name = f"{path.name}.v{migrations.version_of(connection)}"
+    taken = {found.name for found in path.parent.glob(f"{glob.escape(name)}*.bak")}
+    copy = next(path.with_name(candidate) for candidate in _names(name) if candidate not in taken)
+    unfinished = copy.with_suffix(".unfinished")
+    unfinished.unlink(missing_ok=True)
+    connection.execute("VACUUM INTO ?", (str(unfinished),))
+    unfinished.replace(copy)
+
+
+def _names(name: str) -> Iterator[str]:
+    yield f"{name}.bak"
+    yield from (f"{name}.{number}.bak" for number in count(2))
 
 
 @contextmanager
@@ -132,4 +187,6 @@ def explain(path: Path, error: Exception) -> str:
         return f"{path} cannot be written ({words}). Check the permissions of the file and its folder."
     if "locked" in words:
         return f"{path} is locked by another program ({words}). Close it there, then try again."
+    if "I/O" in words:
+        return f"The disk that holds {path} failed ({words}). Everything committed so far is safe; look after the disk."
     return f"{path} cannot be used: {words}."

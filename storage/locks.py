@@ -4,6 +4,7 @@ The lock frees itself when its process dies, however it dies, and does not trave
 removed by its holder before it lets go; `filelock` tries again where it locked a file that had just been removed.
 """
 
+import glob
 import socket
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from storage.errors import BatchLocked
 from storage.file import reading
 
 HEARTBEAT_SECONDS = 1.0
-PROBE_SECONDS = 0.3
+PROBE_SECONDS = 1.0
 """longer than anyone holds a lock merely to ask whether it is free"""
 
 
@@ -53,6 +54,14 @@ def is_held(path: Path, batch_id: str) -> bool:
     where.unlink(missing_ok=True)
     probe.release()
     return False
+
+
+def batches_held(path: Path) -> list[str]:
+    """The ids of the batches of this file that a process of this host runs."""
+    marks = (f"{path.name}-", ".lock")
+    found = path.parent.glob(f"{glob.escape(marks[0])}*{marks[1]}")
+    ids = [where.name[len(marks[0]) : -len(marks[1])] for where in found]
+    return [batch_id for batch_id in ids if is_held(path, batch_id)]
 
 
 def _acquired(where: Path, batch_id: str) -> FileLock:

@@ -1,7 +1,8 @@
 """Numbered steps from one version of the file to the next.
 
 A new file is made from the tables at once and carries the newest version; an old one takes each missing step,
-in one transaction, after a copy was put beside it. Views are made anew at the end, so no step mentions them.
+in one transaction, after a copy was put beside it. Views are taken away before and made anew at the end, so no step
+mentions them, and none stands in its way.
 """
 
 import sqlite3
@@ -40,6 +41,9 @@ def create(connection: sqlite3.Connection, version: int) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, steps: Mapping[int, Step]) -> None:
+    for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
+        quoted = name.replace(chr(34), chr(34) * 2)
+        connection.execute(f'DROP VIEW "{quoted}"')
     for number in range(version_of(connection) + 1, newest(steps) + 1):
         steps[number](connection)
     make_views(connection)

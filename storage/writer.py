@@ -61,6 +61,7 @@ class Writer:
         """called before a group is taken, to put the counters that belong to it"""
         self.on_failure: Callable[[FileError], None] = lambda error: None
         self._group = _Group()
+        self._writing = _Group()
         self._wake = asyncio.Event()
         self._failure: FileError | None = None
         self._since_checkpoint = 0
@@ -76,6 +77,7 @@ class Writer:
         ):
             await self._connection.execute(f"PRAGMA {pragma}")
         self._task = asyncio.create_task(self._drain(), name="writer")
+        self._task.add_done_callback(self._ended)
 
     async def close(self) -> None:
         """Writes what is queued, then lets go of the file."""
@@ -105,29 +107,30 @@ class Writer:
 
     async def _drain(self) -> None:
         while True:
-            group = self._group
+            await self._wake.wait()
+            self._wake.clear()
+            for put_counters in self.before_commit:
+                put_counters()
+            group = self._writing = self._group
+            self._group = _Group()
             try:
-                await self._wake.wait()
-                self._wake.clear()
-                for put_counters in self.before_commit:
-                    put_counters()
-                group, self._group = self._group, _Group()
                 await self._write(group)
-            except asyncio.CancelledError:
-                if not self._closing:
-                    self._fail(FileError(f"Writing to {self.path} was cancelled. Everything committed is safe."), group)
-                raise
             except Exception as error:
-                self._fail(FileError(explain(self.path, error)), group)
+                self._fail(FileError(explain(self.path, error)))
                 return
             for waiter in group.waiters:
                 if not waiter.done():
                     waiter.set_result(None)
 
-    def _fail(self, failure: FileError, group: _Group) -> None:
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """A loop that ends cancels every task in it, this one too: nobody may go on waiting for it."""
+        if task.cancelled() and not self._closing:
+            self._fail(FileError(f"Writing to {self.path} was cancelled. Everything committed so far is safe."))
+
+    def _fail(self, failure: FileError) -> None:
         """Nothing can be written any more: whoever waits, now or later, is told."""
         self._failure = failure
-        for waiter in group.waiters + self._group.waiters:
+        for waiter in self._writing.waiters + self._group.waiters:
             if not waiter.done():
                 waiter.set_exception(failure)
         self.on_failure(failure)

@@ -1,0 +1,142 @@
+"""Rule 13: who runs a batch holds an OS lock; a heartbeat only feeds what watchers see."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.run import resume_batch, run_batch
+from storage import locks
+from storage.batches import delete_batch, find_batch, is_running, progress_of, shown_status, steer
+from storage.errors import BatchLocked, NotFound
+from storage.file import reading
+from tests.support.state import change, query
+from tests.support.studies import game
+
+HOLD = """
+import pathlib, sys
+from storage import locks
+with locks.holding(pathlib.Path(sys.argv[1]), sys.argv[2]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+async def batch_id(database: Path) -> str:
+    return (await run_batch(game(2, 1), database))["batch_id"]
+
+
+def holder(database: Path, batch_id: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", HOLD, str(database), batch_id]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path.cwd())
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    return process
+
+
+async def test_a_batch_that_another_process_runs_cannot_be_run_until_that_dies(database: Path, batch_id: str) -> None:
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", locks.host_name())
+    with holder(database, batch_id) as process:
+        assert locks.is_held(database, batch_id) and locks.batches_held(database) == [batch_id]
+        with pytest.raises(BatchLocked, match="is being run by another process"):
+            await resume_batch(batch_id, database)
+        with pytest.raises(BatchLocked, match="Stop it first"):
+            delete_batch(database, batch_id)
+        process.kill()
+        process.wait()
+    assert not locks.is_held(database, batch_id)
+    assert (await resume_batch(batch_id, database))["status"] == "completed"
+
+
+def test_the_same_process_cannot_hold_a_batch_twice(database: Path, batch_id: str) -> None:
+    with locks.holding(database, batch_id):
+        assert locks.is_held(database, batch_id)
+        with pytest.raises(BatchLocked), locks.holding(database, batch_id):
+            pass
+    assert not locks.is_held(database, batch_id)
+    assert not locks.lock_path(database, batch_id).exists()
+
+
+def test_asking_again_and_again_whether_a_batch_runs_never_takes_it_from_who_runs_it(
+    database: Path, batch_id: str
+) -> None:
+    """Watchers look four times a second, also at the very moment at which a run begins or ends."""
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def watch() -> None:
+        while not stop.wait(0.001):
+            locks.is_held(database, batch_id)
+
+    watchers = [threading.Thread(target=watch) for _ in range(2)]
+    for watcher in watchers:
+        watcher.start()
+    try:
+        for _ in range(60):
+            with locks.holding(database, batch_id):
+                if not locks.is_held(database, batch_id):
+                    failures.append(AssertionError("held, yet shown as free"))
+    finally:
+        stop.set()
+        for watcher in watchers:
+            watcher.join()
+    assert failures == []
+
+
+async def test_a_dead_batch_is_shown_as_interrupted_at_once(database: Path, batch_id: str) -> None:
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", locks.host_name())
+    change(database, "UPDATE progress SET heartbeat_at = ?", time.time())
+    with reading(database) as connection:
+        batch = find_batch(connection, batch_id)
+        assert shown_status(database, batch) == "interrupted"
+        assert not is_running(database, batch, progress_of(connection, batch["number"]))
+    with pytest.raises(NotFound, match=r"is not running \(it is interrupted\): nothing to stop"):
+        steer(database, batch_id, "stop")
+
+
+def test_on_another_host_the_heartbeat_tells(database: Path, batch_id: str) -> None:
+    change(database, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
+    for age, shown in ((1, "in_progress"), (60, "interrupted")):
+        change(database, "UPDATE progress SET heartbeat_at = ?", time.time() - age)
+        with reading(database) as connection:
+            assert shown_status(database, find_batch(connection, batch_id)) == shown
+
+
+@pytest.mark.parametrize("beating", [True, False])
+async def test_a_share_used_by_two_hosts_is_refused_while_one_runs(
+    database: Path, batch_id: str, beating: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clocks of two hosts may differ: the heartbeat is watched, not compared."""
+    monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.05)
+    change(database, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(0.02):
+            change(database, "UPDATE progress SET heartbeat = heartbeat + 1")
+
+    elsewhere = threading.Thread(target=beat)
+    if beating:
+        elsewhere.start()
+    try:
+        if beating:
+            with pytest.raises(BatchLocked, match="on the host elsewhere"):
+                await resume_batch(batch_id, database)
+        else:
+            assert (await resume_batch(batch_id, database))["status"] == "completed"
+    finally:
+        stop.set()
+        if beating:
+            elsewhere.join()
+
+
+async def test_a_lock_does_not_travel_with_a_copy(database: Path, batch_id: str, tmp_path: Path) -> None:
+    with locks.holding(database, batch_id):
+        copy = tmp_path / "copy" / "study.db"
+        copy.parent.mkdir()
+        copy.write_bytes(database.read_bytes())
+        assert not locks.is_held(copy, batch_id)
+    assert query(copy, "SELECT count(*) FROM batches") == [(1,)]

@@ -1,0 +1,100 @@
+"""A file of an older version is upgraded on opening, in one transaction, after a copy is put beside it."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engine.run import run_batch
+from storage import locks
+from storage.errors import FileError
+from storage.file import prepare
+from storage.migrations import newest
+from tests.support.state import end_state, query
+from tests.support.studies import game
+
+NOW = newest({})
+
+
+def add_mood(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE unit ADD COLUMN mood TEXT NOT NULL DEFAULT 'calm'")
+
+
+def rename_the_text(connection: sqlite3.Connection) -> None:
+    """Views name this column: they must not stand in the way of the step."""
+    connection.execute("ALTER TABLE unit RENAME COLUMN mood TO temper")
+    connection.execute("ALTER TABLE finding DROP COLUMN content")
+
+
+def broken(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM call")
+    connection.execute("SELECT * FROM nowhere")
+
+
+async def test_each_missing_step_is_taken_once_and_what_the_file_holds_stays(database: Path) -> None:
+    await run_batch(game(5, 2), database)
+    before = end_state(database)
+    steps = {NOW + 1: add_mood, NOW + 2: rename_the_text}
+    prepare(database, steps=steps)
+    prepare(database, steps=steps)
+    assert query(database, "PRAGMA user_version") == [(NOW + 2,)]
+    assert query(database, "SELECT DISTINCT temper FROM unit") == [("calm",)]
+    assert end_state(database) == before
+
+
+async def test_a_copy_of_the_old_version_is_put_beside_before_anything_changes(database: Path) -> None:
+    await run_batch(game(5, 2), database)
+    prepare(database, steps={NOW + 1: add_mood})
+    copy = database.with_name(f"study.db.v{NOW}.bak")
+    assert query(copy, "PRAGMA user_version") == [(NOW,)]
+    assert end_state(copy) == end_state(database)
+
+
+async def test_a_copy_that_is_there_already_is_not_taken_for_this_one(database: Path) -> None:
+    await run_batch(game(5, 2), database)
+    earlier = database.with_name(f"study.db.v{NOW}.bak")
+    earlier.write_text("somebody's own")
+    prepare(database, steps={NOW + 1: add_mood})
+    assert earlier.read_text() == "somebody's own"
+    assert end_state(database.with_name(f"study.db.v{NOW}.2.bak")) == end_state(database)
+
+
+async def test_a_step_that_fails_rolls_everything_back(database: Path) -> None:
+    await run_batch(game(5, 2), database)
+    before = end_state(database)
+    with pytest.raises(FileError, match="nowhere"):
+        prepare(database, steps={NOW + 1: add_mood, NOW + 2: broken})
+    assert query(database, "PRAGMA user_version") == [(NOW,)]
+    assert end_state(database) == before
+    assert not query(database, "SELECT 1 FROM pragma_table_info('unit') WHERE name = 'mood'")
+    prepare(database, steps={NOW + 1: add_mood})
+    assert query(database, "PRAGMA user_version") == [(NOW + 1,)]
+
+
+async def test_no_file_is_upgraded_while_a_batch_runs_in_it(database: Path) -> None:
+    summary = await run_batch(game(2, 1), database)
+    with locks.holding(database, summary["batch_id"]), pytest.raises(FileError, match="runs in it"):
+        prepare(database, steps={NOW + 1: add_mood})
+    assert query(database, "PRAGMA user_version") == [(NOW,)]
+    assert not list(database.parent.glob("*.bak"))
+
+
+async def test_a_study_that_was_killed_is_upgraded_with_what_its_wal_holds(database: Path) -> None:
+    await run_batch(game(2, 1), database)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE batch SET name = 'in the wal'")
+        connection.commit()
+        prepare(database, steps={NOW + 1: add_mood})
+    assert query(database, "SELECT name FROM batches") == [("in the wal",)]
+    assert query(database.with_name(f"study.db.v{NOW}.bak"), "SELECT name FROM batches") == [("in the wal",)]
+
+
+def test_a_stranger_s_view_in_an_old_file_is_only_taken_away(database: Path) -> None:
+    prepare(database)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute('CREATE VIEW "odd ""name" AS SELECT 1')
+    prepare(database, steps={NOW + 1: add_mood})
+    views = {row[0] for row in query(database, "SELECT name FROM sqlite_schema WHERE type = 'view'")}
+    assert 'odd "name' not in views and "batches" in views

@@ -1,0 +1,207 @@
+"""Rule 12: one writer, whole groups at once, and nobody goes on before the commit."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from storage.errors import FileError
+from storage.file import connect, prepare
+from storage.tables import LibraryType
+from storage.writer import Statement, Writer, insert_into
+from tests.support.state import query
+
+INSERT = insert_into(LibraryType, "name", "definition", "created_at")
+RENAME = Statement("UPDATE library_type SET definition = ? WHERE name = ?", rank=1)
+FORGET = Statement("DELETE FROM library_type WHERE name = ?", rank=2)
+
+
+@pytest.fixture
+async def writer(database: Path) -> AsyncIterator[Writer]:
+    prepare(database)
+    writer = Writer(database)
+    await writer.open()
+    yield writer
+    await writer.close()
+
+
+@pytest.fixture
+def reader(database: Path, writer: Writer) -> Iterator[sqlite3.Connection]:
+    with closing(connect(database)) as connection:
+        yield connection
+
+
+def names(reader: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in reader.execute("SELECT name FROM library_type ORDER BY rowid")]
+
+
+async def test_what_was_put_is_on_disk_when_committed_returns(writer: Writer, reader: sqlite3.Connection) -> None:
+    writer.put(INSERT, ("a", "", 0.0))
+    assert names(reader) == []
+    await writer.committed()
+    assert names(reader) == ["a"]
+
+
+async def test_many_stories_share_one_commit(writer: Writer, reader: sqlite3.Connection) -> None:
+    """`data_version` changes once for every commit of somebody else."""
+    commits = 0
+    last = reader.execute("PRAGMA data_version").fetchone()[0]
+
+    async def story(number: int) -> None:
+        nonlocal commits, last
+        writer.put(INSERT, (str(number), "", 0.0))
+        await writer.committed()
+        if (now := reader.execute("PRAGMA data_version").fetchone()[0]) != last:
+            commits, last = commits + 1, now
+
+    await asyncio.gather(*(story(number) for number in range(500)))
+    assert commits <= 3 and len(names(reader)) == 500
+
+
+async def test_within_a_group_lower_ranks_run_first(writer: Writer, reader: sqlite3.Connection) -> None:
+    writer.put(FORGET, ("gone",))
+    writer.put(RENAME, ("new", "kept"))
+    writer.put(INSERT, ("kept", "old", 0.0))
+    writer.put(INSERT, ("gone", "old", 0.0))
+    await writer.committed()
+    assert reader.execute("SELECT name, definition FROM library_type").fetchall()[0][:] == ("kept", "new")
+    assert names(reader) == ["kept"]
+
+
+async def test_rows_of_one_statement_keep_their_order(writer: Writer, reader: sqlite3.Connection) -> None:
+    writer.put(INSERT, ("a", "", 0.0))
+    for word in ("first", "second", "last"):
+        writer.put(RENAME, (word, "a"))
+    await writer.committed()
+    assert reader.execute("SELECT definition FROM library_type").fetchone()[0] == "last"
+
+
+async def test_counters_are_committed_with_the_rows_they_count(database: Path, writer: Writer) -> None:
+    rows = 0
+
+    def count() -> None:
+        nonlocal rows
+        if rows:
+            writer.put(Statement("UPDATE library_type SET created_at = created_at + ?", rank=1), (rows,))
+            rows = 0
+
+    writer.before_commit.append(count)
+    writer.put(INSERT, ("a", "", 0.0))
+    rows += 1
+    await writer.committed()
+    assert query(database, "SELECT created_at FROM library_type") == [(1.0,)]
+
+
+async def test_a_group_with_a_row_that_cannot_be_written_is_not_written_at_all(database: Path) -> None:
+    prepare(database)
+    writer = Writer(database)
+    await writer.open()
+    told: list[FileError] = []
+    writer.on_failure = told.append
+    writer.put(INSERT, ("good", "", 0.0))
+    await writer.committed()
+    writer.put(INSERT, ("new", "", 0.0))
+    writer.put(INSERT, ("good", "", 0.0))
+    with pytest.raises(FileError, match="UNIQUE"):
+        await writer.committed()
+    with pytest.raises(FileError, match="UNIQUE"):
+        await writer.committed()
+    with pytest.raises(FileError):
+        await writer.close()
+    assert len(told) == 1
+    assert query(database, "SELECT name FROM library_type") == [("good",)]
+
+
+@pytest.mark.parametrize("value", ["half \ud83d", 2**70, object()])
+async def test_a_value_that_sqlite_cannot_hold_is_told_and_hangs_nobody(database: Path, value: object) -> None:
+    prepare(database)
+    writer = Writer(database)
+    await writer.open()
+    writer.put(INSERT, ("a", value, 0.0))
+    with pytest.raises(FileError):
+        await asyncio.wait_for(writer.committed(), 5)
+    with pytest.raises(FileError):
+        await writer.close()
+
+
+async def test_when_the_disk_is_full_whoever_waits_is_told_and_what_was_committed_is_safe(database: Path) -> None:
+    prepare(database)
+    writer = Writer(database)
+    await writer.open()
+    pages = query(database, "PRAGMA page_count")[0][0]
+    await writer._connection.execute(f"PRAGMA max_page_count = {pages + 5}")
+    written = 0
+    with pytest.raises(FileError, match=r"is full\. Everything committed so far is safe"):
+        while True:
+            writer.put(INSERT, (str(written), "x" * 1000, 0.0))
+            await writer.committed()
+            written += 1
+    with pytest.raises(FileError):
+        await writer.close()
+    assert query(database, "SELECT count(*) FROM library_type") == [(written,)]
+    assert written > 0
+
+
+async def test_a_writer_whose_task_is_cancelled_from_outside_hangs_nobody(database: Path) -> None:
+    """As when a caller's own loop ends and cancels every task in it."""
+    prepare(database)
+    writer = Writer(database)
+    await writer.open()
+    writer.put(INSERT, ("a", "", 0.0))
+    waiting = writer.committed()
+    writer._task.cancel()
+    with pytest.raises(FileError, match="cancelled"):
+        await asyncio.wait_for(waiting, 5)
+    with pytest.raises(FileError):
+        await asyncio.wait_for(writer.close(), 5)
+
+
+async def test_closing_writes_what_is_queued(database: Path) -> None:
+    prepare(database)
+    writer = Writer(database)
+    await writer.open()
+    writer.put(INSERT, ("last", "", 0.0))
+    await writer.close()
+    assert query(database, "SELECT name FROM library_type") == [("last",)]
+
+
+async def test_a_durable_commit_is_synchronised_and_an_ordinary_one_is_not(writer: Writer) -> None:
+    """Rule 9: what is bought is on disk, through a loss of power too, before the provider is asked for it."""
+    modes: list[int] = []
+
+    original = writer._write
+
+    async def watched(group: object) -> None:
+        statements: list[str] = []
+        await writer._connection.set_trace_callback(statements.append)
+        await original(group)  # type: ignore[arg-type]
+        await writer._connection.set_trace_callback(lambda statement: None)
+        modes.append(sum("synchronous = FULL" in statement for statement in statements))
+
+    writer._write = watched  # type: ignore[method-assign]
+    writer.put(INSERT, ("a", "", 0.0))
+    await writer.committed()
+    writer.put(INSERT, ("b", "", 0.0))
+    await writer.committed(durable=True)
+    assert modes == [0, 1]
+    async with writer._connection.execute("PRAGMA synchronous") as cursor:
+        assert await cursor.fetchone() == (1,)
+
+
+async def test_the_wal_does_not_grow_without_end_under_a_reader_in_autocommit(
+    database: Path, writer: Writer, reader: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule 14: only the lock holder checkpoints, and short reads do not hold it back."""
+    monkeypatch.setattr("storage.writer.CHECKPOINT_ROWS", 200)
+    wal = database.with_name(database.name + "-wal")
+    largest = 0
+    for round_ in range(20):
+        for number in range(200):
+            writer.put(INSERT, (f"{round_}/{number}", "x" * 500, 0.0))
+        await writer.committed()
+        reader.execute("SELECT count(*) FROM library_type").fetchone()
+        largest = max(largest, wal.stat().st_size)
+    assert largest < 3_000_000 < 20 * 200 * 500 * 2
