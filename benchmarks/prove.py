@@ -22,6 +22,8 @@ RECORD = ROOT / "docs" / "evidence.json"
 PROOFS = {
     "engine": "The engine",
     "kill_moments": "Killed at any moment",
+    "mutation_learning": "Query mutation: learning",
+    "mutation_speed": "Query mutation: waves",
     "pace": "A limit of requests a minute",
 }
 

@@ -33,15 +33,21 @@ def _taken_queries(settings: MutationSettings, folder: Path) -> list[WrittenQuer
     if settings.query_list:
         check_queries(queries_of(settings), "mutation.query_list")
         return settings.query_list
-    source = settings.queries if settings.queries == BUILTIN else str(folder / Path(settings.queries).expanduser())
+    source = settings.queries if settings.queries == BUILTIN else str(_found(settings.queries, folder))
     queries = load_queries(source, references_needed=settings.reward != "keyword")
     return [WrittenQuery(query=query.text, reference=query.reference, kind=query.kind) for query in queries]
+
+
+def _found(name: str, folder: Path) -> Path:
+    """Beside the config, else in the working folder, where `--set mutation.policy=…` was written."""
+    path = Path(name).expanduser()
+    return path if not (folder / path).exists() and path.exists() else folder / path
 
 
 def _taken_policy(settings: MutationSettings, folder: Path) -> str:
     if settings.policy_content or not settings.policy:
         return settings.policy_content
-    saved = load_policy(folder / Path(settings.policy).expanduser())
+    saved = load_policy(_found(settings.policy, folder))
     return base64.b64encode(policy_bytes(saved)).decode()
 
 

@@ -58,6 +58,8 @@ def units_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[dic
             if batch["kind"] == "simulation":
                 unit |= details.get(row["id"], {})
                 unit["judgements"] = judgements.get(row["id"], [])
+            if batch["kind"] == "mutation":
+                unit["episode"] = details.get(row["id"], {})
             yield unit
 
 
@@ -72,7 +74,8 @@ def _by_unit(
 
 
 def _details(connection: sqlite3.Connection, page: Page) -> dict[int, dict[str, Any]]:
-    """What a study keeps of a unit beside its calls: of a simulation, its entities' ids and its replicate."""
+    """What a study keeps of a unit beside its calls: of a simulation, its entities' ids and its replicate; of an
+    episode, its query, its steps and their rewards."""
     rows = connection.execute("SELECT id, details FROM unit WHERE id BETWEEN ? AND ?", (page.first, page.last))
     return {row["id"]: json.loads(row["details"] or "{}") for row in rows.fetchall()}
 

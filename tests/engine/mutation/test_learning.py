@@ -11,21 +11,22 @@ from engine.mutation.learner import Training
 def test_a_learner_beats_random_and_the_best_constant_on_queries_it_never_saw(learner: str, steps: int) -> None:
     if learner == "ppo":
         pytest.importorskip("stable_baselines3", reason="the extra rl")
-    record, result = trial(learner, Training().seed, steps, Rules())
+    trained = trial(learner, Training().seed, steps, Rules())
+    record, result = trained.record, trained.result
     assert result.policy.low > result.random.high
     assert result.policy.low > result.best_constant.high
     assert record.updates[-1].mean_reward > record.updates[0].mean_reward + 0.1
 
 
 def test_random_play_learns_nothing() -> None:
-    _, result = trial("random", 1, 160, Rules())
+    result = trial("random", 1, 160, Rules()).result
     assert not result.policy.apart_from(result.random)
 
 
 def test_masked_losses_cost_no_learning_and_losses_taken_for_refusals_do() -> None:
     """Answers are lost most often after `ask_for_steps`, which is the best operator of one kind."""
     trials = {
-        name: trial("bandit", 1, 2000, rules, losing)[1].policy.mean
+        name: trial("bandit", 1, 2000, rules, losing).result.policy.mean
         for name, rules, losing in (
             ("whole", Rules(), None),
             ("masked", Rules(), lost_after_steps),

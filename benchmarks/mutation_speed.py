@@ -1,0 +1,64 @@
+"""What stepping together gains: 16 environments, every call takes 0.1 s, the same study both ways in one run.
+
+python -m benchmarks.mutation_speed
+"""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from engine.bench.figures import Figure, at_least
+from engine.config import Providers, Service, SimulatedSettings
+from engine.events import CallAnswered, Event
+from engine.mutation.config import Mutation
+from engine.run import run_batch
+from engine.steering import Steering
+
+ENVIRONMENTS, STEPS, LATENCY = 16, 10, 0.1
+
+
+async def seconds(*, batching: bool) -> float:
+    """From the first call of a training to its last answer, start-up excluded; then the batch is stopped."""
+    last_wave = 2 * STEPS
+    began = ended = 0.0
+    steering = Steering()
+
+    def listen(event: Event) -> None:
+        nonlocal began, ended
+        match event:
+            case CallAnswered(wave=wave) if wave <= last_wave:
+                ended = time.monotonic()
+                began = began or ended - LATENCY
+            case CallAnswered():
+                steering.stop_for("measured")
+
+    study = Mutation(
+        num_processes=ENVIRONMENTS,
+        num_env_steps=ENVIRONMENTS * STEPS,
+        use_batching=batching,
+        baselines=[],
+        service=Service(name="live", max_concurrent=ENVIRONMENTS),
+        providers=Providers(simulated=SimulatedSettings(latency=LATENCY)),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        await run_batch(study, Path(folder) / "study.db", on_event=listen, steering=steering)
+    return ended - began
+
+
+def prove() -> Iterable[Figure]:
+    together = asyncio.run(seconds(batching=True))
+    apart = asyncio.run(seconds(batching=False))
+    yield at_least(
+        f"{ENVIRONMENTS} environments stepping together, against one after another",
+        apart / together,
+        "× faster",
+        12,
+        f"{LATENCY} s a call: {apart:.1f} s and {together:.2f} s",
+    )
+
+
+if __name__ == "__main__":
+    for figure in prove():
+        print(f"{figure.name}: {figure.value:.1f} {figure.unit} ({figure.note})")
