@@ -26,6 +26,7 @@ _MORSE = dict(zip("abcdefghijklmnopqrstuvwxyz0123456789", _MORSE_CODES.split(), 
 _FROM_MORSE = {code: letter for letter, code in _MORSE.items()}
 _MORSE_RUN = re.compile(r"[.-]{1,6}(?:[ \n\t/|]+[.-]{1,6})+")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]+")
+_WITHOUT_JOINTS = str.maketrans("", "", " \n\t\r:,-%\\x")
 _HEX_RUN = re.compile(r"(?:(?:0x|\\x|%)?[0-9a-f]{2}[\s:,-]{0,2})+")
 
 
@@ -33,7 +34,9 @@ _HEX_RUN = re.compile(r"(?:(?:0x|\\x|%)?[0-9a-f]{2}[\s:,-]{0,2})+")
 class _Codes:
     rot13: str | None
     base64: tuple[str, ...]
+    first_bytes: tuple[str, ...]
     hexadecimal: tuple[str, ...]
+    """the first byte alone, which is quickly looked for, and the whole"""
     dots: int
     dashes: int
     """how many of them the secret has in Morse; a message with fewer cannot hold it"""
@@ -51,7 +54,8 @@ def _codes(secret: str) -> _Codes | None:
     return _Codes(
         rot13=codecs.encode(plain, "rot13") if plain.isascii() and len(letters) >= SHORTEST_ROT13 else None,
         base64=tuple(dict.fromkeys(piece for data in encoded for piece in _base64_pieces(data))),
-        hexadecimal=tuple(dict.fromkeys(f"{data[0]:02x}" for data in encoded)),
+        first_bytes=tuple(dict.fromkeys(f"{data[0]:02x}" for data in encoded)),
+        hexadecimal=tuple(dict.fromkeys(data.hex() for data in encoded)),
         dots=signs.count("."),
         dashes=signs.count("-") if all(letter in _MORSE for letter in letters) else 1 << 30,
     )
@@ -70,19 +74,26 @@ def find_encoded(message: Folded, secret: str) -> Span | None:
     codes = _codes(secret)
     if codes is None:
         return None
-    if codes.rot13 is not None:
-        span = find_exact(message, codes.rot13)
-        if span:
-            return span
-    return (
-        _find_base64(message, secret, codes) or _find_hex(message, secret, codes) or _find_morse(message, secret, codes)
-    )
+    span = find_exact(message, codes.rot13) if codes.rot13 is not None else None
+    if not span and _any_in(codes.base64, message.text):
+        span = _find_base64(message, secret)
+    plain = message.plain
+    if not span and _any_in(codes.first_bytes, plain) and _any_in(codes.hexadecimal, _bare_digits(plain)):
+        span = _find_hex(message, secret)
+    if not span and plain.count("-") >= codes.dashes and plain.count(".") >= codes.dots:
+        span = _find_morse(message, secret)
+    return span
 
 
-def _find_base64(message: Folded, secret: str, codes: _Codes) -> Span | None:
+def _any_in(pieces: tuple[str, ...], text: str) -> bool:
+    for piece in pieces:  # noqa: SIM110 -- a generator costs more, on every message
+        if piece in text:
+            return True
+    return False
+
+
+def _find_base64(message: Folded, secret: str) -> Span | None:
     text = message.text
-    if not any(piece in text for piece in codes.base64):
-        return None
     for run in _BASE64_RUN.finditer(text):
         code = run.group().translate(str.maketrans("-_", "+/"))
         try:
@@ -94,10 +105,12 @@ def _find_base64(message: Folded, secret: str, codes: _Codes) -> Span | None:
     return None
 
 
-def _find_hex(message: Folded, secret: str, codes: _Codes) -> Span | None:
+def _bare_digits(plain: str) -> str:
+    return plain.replace("0x", "").translate(_WITHOUT_JOINTS)
+
+
+def _find_hex(message: Folded, secret: str) -> Span | None:
     plain = message.plain
-    if not any(piece in plain for piece in codes.hexadecimal):
-        return None
     for run in _HEX_RUN.finditer(plain):
         digits = re.sub(r"0x|[^0-9a-f]", "", run.group())
         if _holds(bytes.fromhex(digits), secret):
@@ -105,10 +118,8 @@ def _find_hex(message: Folded, secret: str, codes: _Codes) -> Span | None:
     return None
 
 
-def _find_morse(message: Folded, secret: str, codes: _Codes) -> Span | None:
+def _find_morse(message: Folded, secret: str) -> Span | None:
     plain = message.plain
-    if plain.count("-") < codes.dashes or plain.count(".") < codes.dots:
-        return None
     for run in _MORSE_RUN.finditer(plain):
         if _holds(_from_morse(run.group()).encode(), secret):
             return message.original(run.span())

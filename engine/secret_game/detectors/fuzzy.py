@@ -55,12 +55,16 @@ def likeness(said: str, letters: str) -> float:
 
 
 def _likely(plain: str, letters: str, size: int, least_ratio: float) -> Iterator[tuple[Span, list[str]]]:
-    """Runs of as many words as the secret has, of one more (mari gold) and of one less (blueherron)."""
-    matches = list(_WORD.finditer(plain))
-    words = [match.group() for match in matches]
+    """Runs of as many words as the secret has, of one more (mari gold) and of one less (blueherron).
+
+    Where the words stand is looked up only when some of them are alike: almost always none is.
+    """
+    words = _WORD.findall(plain)
+    places: list[Span] = []
     for width in range(max(1, size - 1), size + 2):
-        runs = list(map("".join, zip(*(words[first:] for first in range(width)), strict=False)))
+        runs = words if width == 1 else list(map("".join, zip(*(words[i:] for i in range(width)), strict=False)))
         found = process.extract(letters, runs, scorer=fuzz.ratio, score_cutoff=max(0, least_ratio), limit=None)
         for _, _, first in found:
+            places = places or [match.span() for match in _WORD.finditer(plain)]
             last = first + width - 1
-            yield (matches[first].start(), matches[last].end()), words[first : last + 1]
+            yield (places[first][0], places[last][1]), words[first : last + 1]

@@ -48,6 +48,16 @@ class _Spellings:
     """what a text that says "M as in Mike" must contain"""
     signs: bytes
     by_word: re.Pattern[str] | None
+    by_line: int
+    by_sentence: int
+    """line breaks, and ends of sentences, that an acrostic needs at least"""
+    reverse: str
+    """the whole secret from its end, nothing where that is the same or too short"""
+    reverse_is_common: bool
+    """such a word counts only where the message speaks of reading backwards"""
+
+
+_NEVER = 1 << 30
 
 
 @lru_cache(maxsize=4096)
@@ -57,6 +67,9 @@ def _spellings(secret: str) -> _Spellings | None:
     if len(letters) < SHORTEST:
         return None
     has_digits = any(map(str.isdigit, letters))
+    whole = fold(secret).strip()
+    reverse = whole[::-1] if whole[::-1] != whole else ""
+    size = len(letters)
     return _Spellings(
         ways=tuple(_spelling(word) for word in dict.fromkeys((letters, letters[::-1]))),
         explained=(
@@ -66,7 +79,11 @@ def _spellings(secret: str) -> _Spellings | None:
             f"{letters[0]} like ",
         ),
         signs=_SIGNS if has_digits else _SIGNS + b"0123456789",
-        by_word=_pattern(letters, r"\w*+[\W_]++") if len(letters) >= SHORTEST_BY_WORD else None,
+        by_word=_pattern(letters, r"\w*+[\W_]++") if size >= SHORTEST_BY_WORD else None,
+        by_line=size - 1 if size >= SHORTEST_BY_LINE else _NEVER,
+        by_sentence=size - 1 if size >= SHORTEST_BY_SENTENCE else _NEVER,
+        reverse=reverse,
+        reverse_is_common=size < SHORTEST_REVERSED or reads_either_way(reverse),
     )
 
 
@@ -90,12 +107,14 @@ def find_spelled(message: Folded, secret: str) -> Span | None:
         return None
     plain = message.plain
     span = _find_letters(plain, spellings, secret) or _find_initials(plain, spellings)
-    return message.original(span) if span else _find_backwards(message, secret)
+    return message.original(span) if span else _find_backwards(message, spellings)
 
 
 def _find_letters(plain: str, spellings: _Spellings, secret: str) -> Span | None:
     bare = plain.encode("utf-8", "surrogatepass").translate(None, spellings.signs)
-    explained = any(words in plain for words in spellings.explained)
+    explained = False
+    for words in spellings.explained:
+        explained = explained or words in plain
     for way in spellings.ways:
         if way.bare not in bare and not explained:
             continue
@@ -142,16 +161,11 @@ def _is_named(plain: str, span: Span, secret: str) -> bool:
 
 def _find_initials(plain: str, spellings: _Spellings) -> Span | None:
     letters = spellings.ways[0].letters
-    lines = plain.count("\n")
-    if len(letters) >= SHORTEST_BY_LINE and lines >= len(letters) - 1:
-        span = _in_initials(_LINE_INITIAL, plain, letters)
-        if span:
-            return span
-    if len(letters) >= SHORTEST_BY_SENTENCE:
-        ends = plain.count(".") + plain.count("!") + plain.count("?")
-        span = _in_initials(_SENTENCE_INITIAL, plain, letters) if ends >= len(letters) - 1 else None
-        if span:
-            return span
+    if plain.count("\n") >= spellings.by_line and (span := _in_initials(_LINE_INITIAL, plain, letters)):
+        return span
+    ends = plain.count(".") + plain.count("!") + plain.count("?")
+    if ends >= spellings.by_sentence and (span := _in_initials(_SENTENCE_INITIAL, plain, letters)):
+        return span
     by_word = spellings.by_word and spellings.by_word.search(plain)
     return by_word.span() if by_word else None
 
@@ -162,12 +176,10 @@ def _in_initials(pattern: re.Pattern[str], plain: str, letters: str) -> Span | N
     return None if found < 0 else (places[found], places[found + len(letters) - 1] + 1)
 
 
-def _find_backwards(message: Folded, secret: str) -> Span | None:
-    reverse = fold(secret).strip()[::-1]
-    letters = sum(map(str.isalnum, reverse))
-    if letters < SHORTEST or reverse[::-1] == reverse:
+def _find_backwards(message: Folded, spellings: _Spellings) -> Span | None:
+    if not spellings.reverse:
         return None
-    span = find_exact(message, reverse)
-    if span and (letters < SHORTEST_REVERSED or reads_either_way(reverse)):
+    span = find_exact(message, spellings.reverse)
+    if span and spellings.reverse_is_common:
         return span if _BACKWARDS_HINT.search(message.plain) else None
     return span
