@@ -32,12 +32,34 @@ def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 
     )
 
 
+MOST_EXACT = 10
+"""pairs up to which all signs are tried; for more, the normal approximation with ties is close"""
+
+
 def _signed_rank(differences: Sequence[float]) -> float:
     if len(differences) < 2 or not any(differences):
         return 1.0
+    if len(differences) <= MOST_EXACT:
+        return _every_sign(differences)
     from scipy.stats import wilcoxon
 
-    return float(wilcoxon(differences, zero_method="pratt").pvalue)
+    return float(wilcoxon(differences, zero_method="pratt", method="asymptotic").pvalue)
+
+
+def _every_sign(differences: Sequence[float]) -> float:
+    """Exact, ties or not: what scipy's own test does for few pairs, on signed ranks instead of rank by rank."""
+    import numpy
+    from scipy.stats import permutation_test, rankdata
+
+    signed = numpy.sign(differences) * rankdata(numpy.abs(numpy.round(differences, 12)))
+    found = permutation_test(
+        (signed,),
+        lambda ranks, axis: ranks.sum(axis=axis),
+        permutation_type="samples",
+        n_resamples=numpy.inf,
+        vectorized=True,
+    )
+    return float(found.pvalue)
 
 
 def _effect_size(differences: Sequence[float]) -> float | None:

@@ -1,4 +1,4 @@
-from engine.secret_game.agreement import Sighting, agreement, sighting
+from engine.secret_game.agreement import SideTruth, Sighting, agreement, judge_agreement, sighting
 
 TRUE = [
     sighting("It is marigold.", "marigold", "exact"),
@@ -52,3 +52,17 @@ def test_without_planted_truth_sensitivity_is_unknown():
     found = agreement(TRUE[5:])["detectors"]["exact"]
     assert found["sensitivity_percentage"] is None
     assert found["sensitivity_ci95"] == [0, 100]
+
+
+def test_those_in_use_are_measured_together():
+    together = agreement(TRUE, in_use=["exact"])["detectors"]["any"]
+    assert (together["planted"], together["found"]) == (5, 1)
+
+
+def test_the_judge_is_held_against_whole_sides_and_silence_is_missing():
+    sides = [SideTruth(True, True)] * 3 + [SideTruth(True, False), SideTruth(False, True), SideTruth(True, None)]
+    found = judge_agreement([*sides, *[SideTruth(False, False)] * 4])
+    assert (found["sides"], found["missing"]) == (10, 1)
+    assert (found["planted"], found["found"], found["silent"], found["false_alarms"]) == (4, 3, 5, 1)
+    assert found["sensitivity_percentage"] == 75
+    assert found["specificity_percentage"] == 80

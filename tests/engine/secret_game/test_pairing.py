@@ -133,3 +133,10 @@ def test_a_huge_schedule_is_generated_as_it_is_read():
 def test_impossible_pairings_are_refused(agents: tuple[str, ...], pairing: str):
     with pytest.raises(ValueError):
         Schedule(agents, pairing)
+
+
+@given(schedules)
+def test_a_schedule_knows_the_size_of_each_game_before_it_is_played(schedule: Schedule):
+    played = Counter(meeting.game for meeting in schedule.meetings())
+    assert {game: schedule.conversations_in_game(game) for game in played} == dict(played)
+    assert schedule.conversations_in_game(max(played) + 1) == 0

@@ -1,6 +1,7 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import wilcoxon
 
 from engine.statistics.comparisons import compare_outcomes, compare_paired, holm
 
@@ -58,3 +59,11 @@ def test_one_pair_proves_nothing_and_none_is_no_comparison():
 )
 def test_mcnemars_exact_test(only_first: int, only_second: int, p_value: float):
     assert compare_outcomes(only_first, only_second) == pytest.approx(p_value, abs=1e-4)
+
+
+@given(st.lists(st.sampled_from([-3.0, -1.0, 0.0, 1.0, 2.0, 3.0]), min_size=2, max_size=7).filter(any))
+@settings(deadline=None, max_examples=20)
+def test_few_pairs_are_tested_exactly_as_scipy_does(differences: list[float]):
+    found = compare_paired(differences, [0.0] * len(differences))
+    assert found is not None
+    assert found.p_value == pytest.approx(float(wilcoxon(differences, zero_method="pratt").pvalue))
