@@ -3,9 +3,14 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.command import Tidepool
 from tests.support.stage import Stage
+
+settings.register_profile("tidepool", deadline=None)
+settings.load_profile("tidepool")
+"""a busy machine is no failure: what must be quick is measured in benchmarks/"""
 
 
 @pytest.fixture(autouse=True)
