@@ -25,6 +25,7 @@ PROOFS = {
     "mutation_learning": "Query mutation: learning",
     "mutation_speed": "Query mutation: waves",
     "pace": "A limit of requests a minute",
+    "simulations": "Two thousand simulations",
 }
 
 

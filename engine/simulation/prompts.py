@@ -6,6 +6,7 @@ by name and by what is said.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from engine.call import Message
@@ -170,11 +171,12 @@ def backstory(entity: Entity, language: str = "English") -> Prompt:
     return written_text(entity, f"Write a backstory of {entity.name} in three or four sentences, in {language}.")
 
 
-def portrait(title: str, entity: Entity) -> list[str]:
+@lru_cache(maxsize=4096)
+def portrait(title: str, entity: Entity) -> tuple[str, ...]:
     """Who somebody is, an attribute a line; line breaks inside would blur where one ends."""
     about = entity.description or entity.name
     lines = (f"- {attribute_in_words(*pair)}" for pair in entity.attributes.items())
-    return [" ".join(line.split()) for line in (f"{title}: {about}", *lines)]
+    return tuple(" ".join(line.split()) for line in (f"{title}: {about}", *lines))
 
 
 def attribute_in_words(name: str, value: Attribute) -> str:

@@ -6,7 +6,7 @@ remark in brackets, or with the colon of another script.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,12 +15,10 @@ _ASIDE = re.compile(r"(?<!\*)\*{1,2}(?![\s*])([^*]{1,4000}?)(?<!\s)\*{1,2}(?!\*)
 _FIRST_THOUGHT = re.compile(r"\*{1,2}(?!\*)([^*]+)\*{1,2}")
 _UNCLOSED_THOUGHT = re.compile(r"\*{1,2}(?!\*)([^*]+?)(?=\n\s*\n|\Z)")
 
-_BEFORE_NAME = r"[ \t>#\-\"“]{0,8}(?:[0-9]{1,3}[.)][ \t]*)?(?P<opened>[*_]{1,3})?"
-_AFTER_NAME = (
-    r"(?P<closed>[*_]{1,3})?(?:[ \t]{0,3}[(\[][^()\[\]\n]{0,80}[)\]])?[*_]{0,3}[ \t]{0,3}[:：]"
-    # **Ada:** closes behind the colon, but Ada:*hm* opens a thought there
-    r"(?(opened)(?(closed)|(?:(?P=opened))?)|)"
-)
+_BEFORE_NAME = re.compile(r"[ \t>#\-\"“]{0,8}(?:[0-9]{1,3}[.)][ \t]*)?(?P<opened>[*_]{1,3})?")
+_AFTER_NAME = re.compile(r"(?P<closed>[*_]{1,3})?(?:[ \t]{0,3}[(\[][^()\[\]\n]{0,80}[)\]])?[*_]{0,3}[ \t]{0,3}[:：]")
+_LINE = re.compile(r"^(?=.*[:：])", re.MULTILINE)
+"""where a line begins that can hold a tag"""
 
 
 class Span(NamedTuple):
@@ -43,26 +41,21 @@ class Speech:
 
 def split_scene(scene: str, names: Sequence[str], thoughts: bool = False) -> list[Speech]:
     """The messages of a narrated scene in order. Text before the first tag is nobody's and left out."""
-    pattern, speakers = _tags(tuple(names))
-    tags = [tag for tag in pattern.finditer(scene) if tag["name"].casefold() in speakers]
-    ends = [*(tag.start() for tag in tags), len(scene)][1:]
-    speeches = [
-        _speech(scene, speakers[tag["name"].casefold()], tag.end(), end, thoughts)
-        for tag, end in zip(tags, ends, strict=True)
-    ]
+    tags = list(_tags(scene, tuple(names)))
+    ends = [*(tag.start for tag in tags), len(scene)][1:]
+    speeches = [_speech(scene, tag.speaker, tag.end, end, thoughts) for tag, end in zip(tags, ends, strict=True)]
     return [speech for speech in speeches if speech.thought or speech.text.start < speech.text.end]
 
 
 def split_reply(reply: str, speaker: str, others: Sequence[str], thoughts: bool = False) -> Speech:
     """One entity's own message: without a tag before it, cut where it begins to speak for another."""
-    pattern, speakers = _tags((speaker, *others))
     start, end = 0, len(reply)
-    for tag in pattern.finditer(reply):
-        if speakers.get(tag["name"].casefold(), speaker) != speaker:
-            end = tag.start()
+    for tag in _tags(reply, (speaker, *others)):
+        if tag.speaker != speaker:
+            end = tag.start
             break
-        if not reply[: tag.start()].strip():
-            start = tag.end()
+        if not reply[: tag.start].strip():
+            start = tag.end
     return _speech(reply, speaker, start, end, thoughts)
 
 
@@ -90,15 +83,47 @@ def _trimmed(source: str, start: int, end: int) -> Span:
     return Span(start + left, max(start + left, start + len(part.rstrip())))
 
 
-@lru_cache(maxsize=256)
-def _tags(names: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """A pattern for a tag at the start of a line, and who is meant by each way of writing a name."""
-    speakers = {name.casefold(): name for name in names}
-    firsts = [name.split()[0].casefold() for name in names]
+class _Tag(NamedTuple):
+    start: int
+    end: int
+    speaker: str
+
+
+def _tags(text: str, names: tuple[str, ...]) -> Iterator[_Tag]:
+    """The tags at the starts of lines. By hand: a pattern of the names would cost more to build than to use."""
+    forms = _forms(names)
+    for line in _LINE.finditer(text):
+        if tag := _tag_at(text, line.start(), forms):
+            yield tag
+
+
+def _tag_at(text: str, start: int, forms: "Sequence[tuple[str, int, str]]") -> _Tag | None:
+    before = _BEFORE_NAME.match(text, start)
+    assert before is not None
+    opened = before["opened"] or ""
+    # A name may itself begin with what is taken for markup.
+    for place, markup in dict.fromkeys(((before.end(), opened), (before.end() - len(opened), ""), (start, ""))):
+        for folded, length, speaker in forms:
+            if text[place : place + length].casefold() != folded:
+                continue
+            after = _AFTER_NAME.match(text, place + length)
+            if after is not None:
+                # **Ada:** closes behind the colon, but Ada:*hm* opens a thought there
+                closes = markup and not after["closed"] and text.startswith(markup, after.end())
+                return _Tag(start, after.end() + (len(markup) if closes else 0), speaker)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _forms(names: tuple[str, ...]) -> tuple[tuple[str, int, str], ...]:
+    """Every way of writing a name, folded, with its length and who is meant; the longest first."""
+    firsts = [name.split()[0] for name in names]
+    written = {name: name for name in names}
     for name, first in zip(names, firsts, strict=True):
-        if firsts.count(first) == 1:
-            speakers.setdefault(first, name)
-    written = sorted({*names, *(name.split()[0] for name in names)}, key=lambda name: (-len(name), name))
-    known = "|".join(re.escape(name) for name in written if name.casefold() in speakers)
-    pattern = rf"^{_BEFORE_NAME}(?P<name>{known}){_AFTER_NAME}"
-    return re.compile(pattern, re.MULTILINE | re.IGNORECASE), speakers
+        if [one.casefold() for one in firsts].count(first.casefold()) == 1:
+            written.setdefault(first, name)
+    known = {name.casefold(): name for name in names}
+    return tuple(
+        (form.casefold(), len(form), known.get(form.casefold(), speaker))
+        for form, speaker in sorted(written.items(), key=lambda item: (-len(item[0]), item[0]))
+    )

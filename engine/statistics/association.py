@@ -3,6 +3,7 @@
 With four pairs in perfect order the usual approximation says p = 0, while one order in twelve is as good.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import permutations
@@ -16,13 +17,12 @@ def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, f
     """Spearman's correlation and its p-value; None where one of the two does not vary."""
     if len(set(xs)) < 2 or len(set(ys)) < 2:
         return None
-    from scipy.stats import spearmanr
+    import numpy
 
-    result = spearmanr(xs, ys)
-    correlation = float(result.statistic)
+    first, second = ranks(xs), ranks(ys)
+    correlation = float(numpy.corrcoef(first, second)[0, 1])
     if len(xs) > MOST_EXACT:
-        return correlation, float(result.pvalue)
-    first, second = _ranks(xs), _ranks(ys)
+        return correlation, _chance_of_correlation(correlation, len(xs))
     centred = first - first.mean()
     return correlation, _share_as_far(abs(second[_orders(len(ys))] @ centred), abs(second @ centred))
 
@@ -33,30 +33,49 @@ def group_difference(samples: Sequence[Sequence[float]]) -> float | None:
     values = [value for sample in filled for value in sample]
     if len(filled) < 2 or len(set(values)) < 2:
         return None
-    if len(values) > MOST_EXACT:
-        from scipy.stats import kruskal
-
-        return float(kruskal(*filled).pvalue)
     import numpy
 
-    ranks = _ranks(values)
+    ranked = ranks(values)
     sizes = numpy.array([len(sample) for sample in filled])
     starts = numpy.concatenate([[0], numpy.cumsum(sizes)[:-1]])
 
     def spread(orders: Any) -> Any:
         return (numpy.add.reduceat(orders, starts, axis=-1) ** 2 / sizes).sum(axis=-1)
 
-    return _share_as_far(spread(ranks[_orders(len(values))]), spread(ranks))
+    if len(values) > MOST_EXACT:
+        return _chance_of_spread(float(spread(ranked)), values, len(filled))
+    return _share_as_far(spread(ranked[_orders(len(values))]), spread(ranked))
+
+
+def ranks(values: Sequence[float]) -> Any:
+    """From 1; equal values share the mean of their places."""
+    import numpy
+
+    _, places, times = numpy.unique(numpy.asarray(values, dtype=float), return_inverse=True, return_counts=True)
+    last = numpy.cumsum(times)
+    return (last - (times - 1) / 2)[places]
+
+
+def _chance_of_correlation(correlation: float, pairs: int) -> float:
+    """Twice the tail of Student's distribution. scipy.special loads in a tenth of the time of scipy.stats."""
+    from scipy.special import stdtr
+
+    left = max(1 - correlation**2, 1e-300)
+    return float(2 * stdtr(pairs - 2, -abs(correlation) * ((pairs - 2) / left) ** 0.5))
+
+
+def _chance_of_spread(spread: float, values: Sequence[float], groups: int) -> float:
+    """The tail of the chi-squared distribution, corrected for ties."""
+    from scipy.special import chdtrc
+
+    size = len(values)
+    ties = sum(times**3 - times for times in Counter(values).values())
+    statistic = (12 / (size * (size + 1)) * spread - 3 * (size + 1)) / (1 - ties / (size**3 - size))
+    return float(chdtrc(groups - 1, max(statistic, 0.0)))
 
 
 def _share_as_far(possible: Any, observed: Any) -> float:
     return float((possible >= observed - 1e-9).mean())
-
-
-def _ranks(values: Sequence[float]) -> Any:
-    from scipy.stats import rankdata
-
-    return rankdata(values)
 
 
 @lru_cache(maxsize=MOST_EXACT)

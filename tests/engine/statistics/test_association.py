@@ -3,8 +3,10 @@ from math import factorial
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from engine.statistics.association import group_difference, rank_correlation
+from engine.statistics.association import group_difference, rank_correlation, ranks
 
 
 def test_perfect_order_of_four_pairs_is_one_chance_in_twelve() -> None:
@@ -48,3 +50,20 @@ def test_many_pairs_are_told_apart() -> None:
     found = rank_correlation(range(50), [x + (x * 7) % 5 for x in range(50)])
     assert found is not None and found[0] > 0.9 and found[1] < 1e-6
     assert (group_difference([list(range(20)), list(range(30, 50))]) or 1) < 1e-6
+
+
+@given(
+    st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 9)), min_size=9, max_size=60),
+    st.integers(2, 4),
+)
+def test_many_pairs_are_tested_as_scipy_tests_them(pairs: list[tuple[int, int]], groups: int) -> None:
+    from scipy.stats import kruskal, rankdata, spearmanr
+
+    xs, ys = [x for x, _ in pairs], [y for _, y in pairs]
+    assert list(ranks(xs)) == list(rankdata(xs))
+    if (found := rank_correlation(xs, ys)) is not None:
+        expected = spearmanr(xs, ys)
+        assert found == (pytest.approx(float(expected.statistic)), pytest.approx(float(expected.pvalue), abs=1e-9))
+    samples = [xs[start::groups] for start in range(groups)]
+    if (p_value := group_difference(samples)) is not None:
+        assert p_value == pytest.approx(float(kruskal(*samples).pvalue), abs=1e-9)
