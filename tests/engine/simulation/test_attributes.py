@@ -2,7 +2,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.simulation.attributes import MOST_GROUPS, compare_by_attribute, grouped
@@ -33,6 +33,7 @@ def test_what_does_not_group_is_not_compared(values: dict[str, str | int]) -> No
     assert grouped(values) is None
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.text(min_size=1, max_size=3), st.integers(-50, 50) | st.floats(-5, 5), min_size=2, max_size=40)
 )

@@ -3,7 +3,7 @@ from math import factorial
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.statistics.association import group_difference, rank_correlation, ranks
@@ -52,6 +52,7 @@ def test_many_pairs_are_told_apart() -> None:
     assert (group_difference([list(range(20)), list(range(30, 50))]) or 1) < 1e-6
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 9)), min_size=9, max_size=60),
     st.integers(2, 4),
