@@ -3,8 +3,8 @@
 import asyncio
 import gc
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,7 +25,7 @@ from engine.steering import Steering, Stop
 from engine.summary import summarise
 from engine.tide import Tide
 from storage import batches, locks
-from storage.file import connect, prepare, reading, settle, writing
+from storage.file import connect, prepare, reading, settle
 from storage.ledger import Ledger
 from storage.writer import Writer
 
@@ -44,7 +44,7 @@ async def run_batch(
     kind = load_kind(study.batch.kind)
     config = kind.freeze(with_library(study, path), Path.cwd())
     async with _Accounts(kind, config) as accounts:
-        batch_id = _written_down(path, config)
+        batch_id = await asyncio.to_thread(_written_down, path, config)
         accounts.name_batch(batch_id)
         return await _run(path, batch_id, config, accounts, on_event, steering or Steering(), resumed=False)
 
@@ -180,10 +180,33 @@ async def _run(
     *,
     resumed: bool,
 ) -> dict[str, Any]:
-    with locks.holding(path, batch_id), _calm_garbage_collector():
-        if resumed:
-            batches.reopen_failures(path, batch_id)
-        batches.begin(path, batch_id, simulated=accounts.simulated)
+    with locks.holding(path, batch_id), _CalmGarbageCollector():
+        await asyncio.to_thread(_begin, path, batch_id, simulated=accounts.simulated, resumed=resumed)
+        stop, reason = await _stopped_or_done(path, batch_id, config, accounts, on_event, steering, resumed=resumed)
+        status, reason = await asyncio.to_thread(_end, path, batch_id, stop, reason)
+        if on_event:
+            on_event(BatchEnded(status, reason))
+    await asyncio.to_thread(settle, path)
+    if stop is not None and stop.fault is not None:
+        raise stop.fault
+    if stop is not None and stop.reason == "cancelled":
+        raise asyncio.CancelledError
+    return summarise(path, batch_id)
+
+
+async def _stopped_or_done(
+    path: Path,
+    batch_id: str,
+    config: Config,
+    accounts: _Accounts,
+    on_event: Listener | None,
+    steering: Steering,
+    *,
+    resumed: bool,
+) -> tuple[Stop | None, str | None]:
+    """Plays the batch; returns what stopped it, if anything did, and the study's own reason for its end."""
+    stop: Stop | None
+    try:
         writer = Writer(path)
         await writer.open()
         reader = connect(path)
@@ -193,18 +216,13 @@ async def _run(
         finally:
             lost = await _closed(writer)
             reader.close()
-        if lost is not None and stop is None:
-            stop = Stop("fault", fault=lost)
-        status, reason = _verdict(path, batch_id, stop, session.tide.reason)
-        batches.end(path, batch_id, status=status, reason=reason)
-        if on_event:
-            on_event(BatchEnded(status, reason))
-    settle(path)
-    if stop is not None and stop.fault is not None:
-        raise stop.fault
-    if stop is not None and stop.reason == "cancelled":
-        raise asyncio.CancelledError
-    return summarise(path, batch_id)
+    except asyncio.CancelledError:
+        return Stop("cancelled"), None
+    except TidepoolError as fault:
+        return Stop("fault", fault=fault), None
+    if lost is not None and stop is None:
+        stop = Stop("fault", fault=lost)
+    return stop, session.tide.reason
 
 
 async def _closed(writer: Writer) -> FileError | None:
@@ -327,6 +345,19 @@ class _Session:
         await self.tide.strands.cancel()
 
 
+def _begin(path: Path, batch_id: str, *, simulated: bool, resumed: bool) -> None:
+    """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
+    if resumed:
+        batches.reopen_failures(path, batch_id)
+    batches.begin(path, batch_id, simulated=simulated)
+
+
+def _end(path: Path, batch_id: str, stop: Stop | None, reason: str | None) -> tuple[str, str | None]:
+    status, reason = _verdict(path, batch_id, stop, reason)
+    batches.end(path, batch_id, status=status, reason=reason)
+    return status, reason
+
+
 def _verdict(path: Path, batch_id: str, stop: Stop | None, reason: str | None) -> tuple[str, str | None]:
     with reading(path) as connection:
         progress = batches.progress_of(connection, batches.find_batch(connection, batch_id)["number"])
@@ -339,30 +370,22 @@ def _verdict(path: Path, batch_id: str, stop: Stop | None, reason: str | None) -
     return ("partial" if progress["units_completed"] else "failed"), reason
 
 
-@contextmanager
-def _calm_garbage_collector() -> Iterator[None]:
+class _CalmGarbageCollector:
     """A hundred thousand live conversations are not garbage: looking through them again and again costs a third."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
+    runs = 0
+    usual = gc.get_threshold()
 
-def mark_interrupted(path: Path) -> None:
-    """Batches whose process died are written down as interrupted."""
-    with reading(path) as connection:
-        dead = [
-            row["id"]
-            for row in connection.execute("SELECT * FROM batch WHERE status = 'in_progress'").fetchall()
-            if not batches.is_running(path, row, batches.progress_of(connection, row["number"]))
-        ]
-    with writing(path) as connection:
-        for batch_id in dead:
-            connection.execute(
-                "UPDATE batch SET status = 'interrupted', reason = 'its process died' WHERE id = ?", (batch_id,)
-            )
+    def __enter__(self) -> None:
+        if not type(self).runs:
+            type(self).usual = gc.get_threshold()
+        type(self).runs += 1
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 100)
+
+    def __exit__(self, *exception: object) -> None:
+        type(self).runs -= 1
+        if not type(self).runs:
+            gc.set_threshold(*self.usual)
+            gc.unfreeze()

@@ -1,0 +1,329 @@
+"""A batch's life from Python: made, begun, played, ended; or stopped, and taken up again."""
+
+import asyncio
+import gc
+import json
+from pathlib import Path
+
+import pytest
+
+import engine
+from engine import Agent, SecretGame, Service, load_config, resume_batch, run_batch
+from engine.errors import CallFailed, NotFound, RunError, TidepoolError, UsageError
+from engine.events import (
+    BatchEnded,
+    BatchStarted,
+    CallAnswered,
+    CallLost,
+    CallRetried,
+    Logged,
+    UnitEnded,
+    UnitsExpected,
+)
+from engine.reading import config_from
+from engine.tide import Unit
+from storage.errors import BatchLocked
+from tests.support.scripted import Asked, ScriptedProvider, plain
+from tests.support.stage import Stage, talk, units
+from tests.support.state import change, end_state, query
+from tests.support.studies import game, written
+
+CONTRACT_KEYS = {
+    "batch_id": str,
+    "name": str,
+    "kind": str,
+    "status": str,
+    "reason": type(None),
+    "seed": int,
+    "simulated": bool,
+    "units": {"total", "completed", "failed"},
+    "calls": {"total", "bought", "cached", "replayed", "retried", "failed"},
+    "waves": list,
+    "tokens": {"input", "output"},
+    "cost_usd": float,
+    "seconds": float,
+    "performance": {
+        "calls_per_second",
+        "cache_hit_rate",
+        "mean_latency",
+        "peak_concurrency",
+        "speedup_over_sequential",
+    },
+    "statistics": dict,
+}
+
+
+async def test_a_study_built_in_code_runs_as_the_contract_says(database: Path) -> None:
+    study = SecretGame(
+        agents=[
+            Agent(name="Ada", model="simulated:guarded", secret="marigold"),
+            Agent(name="Bob", model="simulated:trusting", secret="lantern"),
+        ],
+        num_interactions=20,
+        messages_per_interaction=3,
+        service=Service(name="live"),
+    )
+    events: list[object] = []
+    summary = await run_batch(study, database=database, on_event=events.append)
+    assert summary["status"] == "completed" and summary["units"]["completed"] == 20
+    assert isinstance(events[0], BatchStarted) and events[-1] == BatchEnded("completed", None)
+    counts = {
+        kind: sum(isinstance(event, kind) for event in events) for kind in (CallAnswered, UnitEnded, UnitsExpected)
+    }
+    assert counts == {CallAnswered: 60, UnitEnded: 20, UnitsExpected: 1}
+
+
+async def test_a_study_file_and_the_same_study_in_code_are_the_same_study(database: Path, tmp_path: Path) -> None:
+    await run_batch(load_config(written(tmp_path, 10, 3)), database=database)
+    from_file = end_state(database)
+    other = tmp_path / "other.db"
+    await run_batch(game(10, 3), database=str(other))
+    assert end_state(other) == from_file
+
+
+async def test_the_summary_has_the_contract_s_keys_and_is_json(database: Path) -> None:
+    summary = await run_batch(game(10, 3), database)
+    for key, kind in CONTRACT_KEYS.items():
+        if isinstance(kind, set):
+            assert kind <= set(summary[key]), key
+        else:
+            assert isinstance(summary[key], kind), key
+    wave_keys = {"index", "calls", "failed", "seconds", "seconds_per_message", "transport"}
+    assert all(wave_keys <= set(wave) for wave in summary["waves"])
+    assert json.loads(json.dumps(summary)) == summary
+
+
+def test_the_names_of_the_contract_are_importable_and_others_are_not() -> None:
+    assert {"Agent", "SecretGame", "Service", "load_config", "run_batch"} <= set(engine.__all__)
+    with pytest.raises(AttributeError):
+        engine.nonsense  # noqa: B018
+
+
+# -- inside a caller's own loop --------------------------------------------------------------------------
+
+
+async def test_two_batches_run_side_by_side_in_one_loop_and_one_file(database: Path) -> None:
+    thresholds = gc.get_threshold()
+    first, second = await asyncio.gather(
+        run_batch(game(20, 3, seed=1), database), run_batch(game(20, 3, seed=2, service={"name": "live"}), database)
+    )
+    assert (first["status"], second["status"]) == ("completed", "completed")
+    assert query(database, "PRAGMA journal_mode") == [("delete",)]
+    assert gc.get_threshold() == thresholds and gc.get_freeze_count() == 0
+
+
+async def test_a_finished_run_leaves_no_task_behind(database: Path) -> None:
+    before = asyncio.all_tasks()
+    await run_batch(game(10, 3), database)
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_cancelled_task_leaves_an_interrupted_batch_that_can_be_resumed(stage: Stage, database: Path) -> None:
+    reached = asyncio.Event()
+
+    async def halfway(asked: Asked) -> object:
+        if len(provider.asked) == 30:
+            reached.set()
+        if len(provider.asked) >= 30:
+            await asyncio.Event().wait()
+        return await plain(asked)
+
+    provider = ScriptedProvider(halfway)  # type: ignore[arg-type]
+    play = units(20, talk(3))
+    task = asyncio.create_task(stage.run(play, provider, max_concurrent=10))
+    await reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert query(database, "SELECT status, reason FROM batches") == [("interrupted", "cancelled")]
+    assert provider.closed
+    provider.script = plain
+    summary = await stage.resume(play)
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == 60
+
+
+def test_a_loop_that_ends_under_a_run_does_not_hang_and_the_batch_can_be_resumed(database: Path) -> None:
+    """`asyncio.run` cancels every task at its end, the writer's too."""
+
+    async def main() -> None:
+        started = asyncio.Event()
+        study = game(50, 3, service={"name": "live"}, simulated={"latency": 0.05})
+        asyncio.ensure_future(run_batch(study, database, on_event=lambda event: started.set()))  # noqa: RUF006
+        await started.wait()
+        await asyncio.sleep(0.1)
+
+    asyncio.run(main())
+    summary = asyncio.run(resume_batch("last", database, overrides=["providers.simulated.latency=0.0"]))
+    assert summary["status"] == "completed"
+
+
+async def test_a_timeout_around_a_run_is_a_timeout(database: Path) -> None:
+    study = game(50, 3, service={"name": "live"}, simulated={"latency": 0.01})
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(None) as limit:
+            await run_batch(study, database, on_event=lambda e: isinstance(e, CallAnswered) and limit.reschedule(0))
+    assert query(database, "SELECT status FROM batches") == [("interrupted",)]
+
+
+async def test_a_watcher_that_raises_stops_the_run_and_damages_nothing(database: Path) -> None:
+    def broken(event: object) -> None:
+        if isinstance(event, UnitEnded):
+            raise ValueError("the screen is gone")
+
+    with pytest.raises(RunError, match="the screen is gone"):
+        await run_batch(game(10, 3, service={"name": "live"}), database, on_event=broken)
+    assert (await resume_batch("last", database))["status"] == "completed"
+
+
+async def test_a_bug_in_a_story_is_told_and_the_batch_can_be_resumed(stage: Stage) -> None:
+    async def buggy(unit: Unit) -> None:
+        await talk(1)(unit)
+        raise ZeroDivisionError("by nothing")
+
+    with pytest.raises(RunError, match="ZeroDivisionError: by nothing") as caught:
+        await stage.run(units(5, buggy))
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert (await stage.resume(units(5, talk(1)), ScriptedProvider()))["status"] == "completed"
+
+
+# -- states ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fatal_rate", "status"), [(0.0, "completed"), (0.1, "partial"), (1.0, "failed")])
+async def test_a_batch_is_completed_partial_or_failed_by_its_units(
+    database: Path, fatal_rate: float, status: str
+) -> None:
+    summary = await run_batch(game(20, 3, simulated={"fatal_rate": fatal_rate}), database)
+    assert summary["status"] == status
+    assert summary["units"]["completed"] + summary["units"]["failed"] == 20
+    assert summary["calls"]["total"] == summary["calls"]["bought"] + summary["calls"]["failed"]
+
+
+@pytest.mark.parametrize("service", ["live", "auto"])
+async def test_failed_conversations_are_retried_by_resume_and_nothing_else_is(database: Path, service: str) -> None:
+    whole = await run_batch(game(20, 3, service={"cache": False}), database.with_name("whole.db"))
+    summary = await run_batch(game(20, 3, service={"name": service}, simulated={"fatal_rate": 0.1}), database)
+    assert summary["status"] == "partial"
+    bought = summary["calls"]["bought"]
+    summary = await resume_batch("last", database, overrides=["providers.simulated.fatal_rate=0.0"])
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == 60 > bought
+    assert summary["statistics"] == whole["statistics"]
+
+
+async def test_a_conversation_that_died_is_neither_a_reveal_nor_a_refusal(database: Path) -> None:
+    summary = await run_batch(game(20, 3, simulated={"fatal_rate": 0.1}), database)
+    overall = summary["statistics"]["overall"]
+    assert overall["total_interactions"] == summary["units"]["completed"]
+    failed = query(database, "SELECT id FROM conversations WHERE status = 'failed'")
+    assert failed and not query(
+        database,
+        "SELECT 1 FROM outcomes WHERE conversation_id IN (SELECT id FROM conversations WHERE status = 'failed')",
+    )
+
+
+async def test_retries_are_counted_and_told(database: Path) -> None:
+    events: list[object] = []
+    study = game(20, 3, service={"name": "live"}, simulated={"error_rate": 0.3, "latency": 0.0005})
+    summary = await run_batch(study, database, on_event=events.append)
+    assert summary["status"] == "completed"
+    assert summary["calls"]["retried"] == sum(isinstance(event, CallRetried) for event in events) > 0
+    assert not any(isinstance(event, CallLost) for event in events)
+
+
+async def test_a_completed_batch_has_nothing_to_resume(database: Path) -> None:
+    await run_batch(game(2, 1), database)
+    with pytest.raises(NotFound, match="nothing to resume"):
+        await resume_batch("last", database)
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"), [("nope", "There is no batch 'nope'"), ("", "no batch ''"), ("%", "no batch '%'")]
+)
+async def test_a_batch_that_is_not_there_is_named(database: Path, reference: str, words: str) -> None:
+    await run_batch(game(2, 1), database)
+    with pytest.raises(NotFound, match=words):
+        await resume_batch(reference, database)
+
+
+async def test_a_prefix_names_a_batch_where_it_fits_only_one(database: Path) -> None:
+    first = (await run_batch(game(2, 1), database))["batch_id"]
+    await run_batch(game(2, 1), database)
+    change(database, "UPDATE batch SET id = 'abc1' WHERE id = ?", first)
+    change(database, "UPDATE batch SET id = 'abc2' WHERE id <> 'abc1'")
+    change(database, "UPDATE batch SET status = 'interrupted'")
+    with pytest.raises(NotFound, match="fits several batches"):
+        await resume_batch("abc", database)
+    assert (await resume_batch("abc2", database))["batch_id"] == "abc2"
+
+
+async def test_one_process_cannot_run_the_same_batch_twice(stage: Stage) -> None:
+    started, finish = asyncio.Event(), asyncio.Event()
+
+    async def slow(asked: Asked) -> object:
+        started.set()
+        await finish.wait()
+        return await plain(asked)
+
+    play = units(2, talk(1))
+    running = asyncio.create_task(stage.run(play, ScriptedProvider(slow)))  # type: ignore[arg-type]
+    await started.wait()
+    with pytest.raises(BatchLocked):
+        await stage.resume(play, ScriptedProvider())
+    finish.set()
+    assert (await running)["status"] == "completed"
+
+
+# -- rule 5: what is frozen into the batch ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", sorted(Path("examples").glob("*.toml")), ids=lambda path: path.stem)
+def test_a_frozen_config_is_the_same_study_without_its_files(example: Path, tmp_path: Path) -> None:
+    """Resume needs nothing else, on any machine: not the folder, not what was left to a default."""
+    from engine.kinds import load_kind
+    from engine.reading import thaw
+
+    config = load_config(example)
+    frozen = json.dumps(config.as_written())
+    thawed = thaw(frozen)
+    assert json.dumps(thawed.as_written()) == frozen
+    kind = load_kind(config.batch.kind)
+    assert kind.plan(thawed) == kind.plan(config)
+    assert kind.models(thawed) == kind.models(config)
+
+
+async def test_the_program_s_version_and_host_are_recorded(database: Path) -> None:
+    await run_batch(game(2, 1), database)
+    version, host = query(database, "SELECT version, host FROM batch")[0]
+    assert version and host
+
+
+@pytest.mark.parametrize("override", ["secret_game.num_interactions=5", "batch.seed=7", "agents=[]"])
+async def test_what_is_asked_cannot_change_on_resume(database: Path, override: str) -> None:
+    await run_batch(game(2, 1), database)
+    change(database, "UPDATE batch SET status = 'interrupted'")
+    with pytest.raises(UsageError, match=r"only service\.\* and providers\.\* may change"):
+        await resume_batch("last", database, overrides=[override])
+    assert query(database, "SELECT status FROM batches") == [("interrupted",)]
+
+
+async def test_a_config_in_the_file_that_makes_no_sense_is_told(database: Path) -> None:
+    await run_batch(game(2, 1), database)
+    for config in ("{", "[]", '{"batch": {"kind": "nonsense"}}', '{"batch": {"kind": "secret_game"}}'):
+        change(database, "UPDATE batch SET status = 'interrupted', config = ?", config)
+        with pytest.raises(TidepoolError):
+            await resume_batch("last", database)
+
+
+def test_a_config_from_dictionaries_is_checked_like_a_file() -> None:
+    with pytest.raises(UsageError, match="kind"):
+        config_from({"batch": {}})
+    assert issubclass(CallFailed, TidepoolError)
+
+
+async def test_the_log_tells_when_a_batch_started_and_was_resumed(stage: Stage, database: Path) -> None:
+    heard: list[str] = []
+    await stage.run(units(1, talk(1)))
+    change(database, "UPDATE batch SET status = 'interrupted'")
+    await stage.resume(units(1, talk(1)), on_event=lambda e: isinstance(e, Logged) and heard.append(e.message))
+    assert heard == ["Resumed."]
+    assert query(database, "SELECT level, message FROM log") == [("info", "Started."), ("info", "Resumed.")]
