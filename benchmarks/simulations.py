@@ -117,7 +117,7 @@ class _Study:
 
     def _answered(self) -> int:
         try:
-            return int(self._rows("SELECT calls FROM progress")[0][0])
+            return int(self._rows("SELECT coalesce(sum(calls), 0) FROM progress")[0][0])
         except sqlite3.Error:
             return 0
 

@@ -67,6 +67,6 @@ def _run_until_killed(tidepool: Tidepool, database: Path, answered: int) -> None
 
 def _answered(database: Path) -> int:
     try:
-        return int(query(database, "SELECT calls FROM progress")[0][0])
+        return int(query(database, "SELECT coalesce(sum(calls), 0) FROM progress")[0][0])
     except Exception:  # the file is being made
         return 0
