@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from engine.errors import NotFound
+from engine.errors import FileError, NotFound
 from engine.simulation.exports import content_of, moment, simulation_id
 from storage.batches import progress_of, shown_status
 from storage.units import StoredUnit, units_in_pages
@@ -29,7 +29,7 @@ def all_batches(path: Path, connection: sqlite3.Connection, *, with_simulations:
 def batch_record(
     path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, *, with_simulations: bool
 ) -> dict[str, Any]:
-    config = json.loads(batch["config"])
+    config = _config(batch)
     settings = config["simulation"]
     progress = progress_of(connection, batch["number"])
     record = {
@@ -52,6 +52,17 @@ def batch_record(
         units = units_in_pages(connection, batch["number"])
         record["simulations"] = [simulation_record(batch["id"], unit, settings) for unit in units]
     return record
+
+
+def _config(batch: sqlite3.Row) -> dict[str, Any]:
+    """The frozen config; the file may be a stranger's."""
+    try:
+        config: dict[str, Any] = json.loads(batch["config"])
+        if isinstance(config["batch"]["metadata"], dict) and isinstance(config["simulation"]["context"], str):
+            return config
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise FileError(f"The config of batch {batch['id']} cannot be read: its file was changed, or is damaged.")
 
 
 def simulation_record(batch_id: str, unit: StoredUnit, settings: dict[str, Any]) -> dict[str, Any]:

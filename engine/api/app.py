@@ -104,6 +104,10 @@ def _answer_errors(app: FastAPI) -> None:
         response.headers.update(error.headers or {})
         return response
 
+    @app.exception_handler(Exception)
+    async def answer_unexpected(request: Request, error: Exception) -> JSONResponse:
+        return _failure(500, f"Something unexpected went wrong ({type(error).__name__}). Please report it.")
+
     @app.exception_handler(sqlite3.Error)
     async def answer_file(request: Request, error: sqlite3.Error) -> JSONResponse:
         return _failure(503, f"The study file cannot be used: {error}.")
@@ -202,8 +206,10 @@ def _add_entities(app: FastAPI, database: Path) -> None:
     @app.get("/api/entities", response_model=Success[list[EntityRecord]], responses=_failures())
     def list_entities() -> JSONResponse:
         """The entities of the file's library, for `entity_ids`."""
-        with reading(database) as connection:
-            stored = library.list_entities(connection)
-        return _success(
-            [{"id": one.id, "type": one.type, **entity_of(one).as_record()} for one in stored],
-        )
+        try:
+            with reading(database) as connection:
+                stored = library.list_entities(connection)
+            records = [{"id": one.id, "type": one.type, **entity_of(one).as_record()} for one in stored]
+        except (UsageError, ValueError) as error:
+            raise FileError(f"The library of the file cannot be used: {error}") from error
+        return _success(records)

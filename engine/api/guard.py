@@ -1,7 +1,7 @@
 """What a request must be before anything looks at it: from here, known, and not too long.
 
-Without a token only names of this machine are served, so that no web page can reach the API by a name of its own that
-points here. A body is read to its limit and no further.
+Without a token only names of this machine are served, and no page of another, so that no web page can reach the API by
+a name of its own that points here, nor by sending what needs no answer. A body is read to its limit and no further.
 """
 
 import json
@@ -46,11 +46,18 @@ class Guard:
                 return 401, "This API wants its token: send the header `Authorization: Bearer TOKEN`."
             return None
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if name not in HERE:
+        if _name(host) not in HERE:
             return 403, f"This API serves this machine only, not {host[:100]!r}. Start it with a token for other names."
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
+        if origin and _name(origin.partition("//")[2]) not in HERE:
+            return 403, f"This API answers no page of {origin[:100]!r}."
         length = headers.get(b"content-length", b"0")
         return None if length.isdigit() else (400, "Content-Length is no number.")
+
+
+def _name(address: str) -> str:
+    """The host of HOST or HOST:PORT."""
+    return address if address.endswith("]") else address.rpartition(":")[0] or address
 
 
 async def _body(receive: Receive, most: int, announced: int) -> bytes | None:

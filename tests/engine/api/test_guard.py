@@ -24,6 +24,21 @@ def test_other_names_are_refused_without_a_token(client: TestClient, host: str) 
     assert response.status_code == 403 and response.json()["status"] == "error"
 
 
+@pytest.mark.parametrize(
+    ("origin", "code"),
+    [
+        ("http://localhost:8765", 200),
+        ("http://127.0.0.1", 200),
+        ("http://[::1]:8765", 200),
+        ("https://evil.example", 403),
+        ("http://localhost.evil.example:80", 403),
+        ("null", 403),
+    ],
+)
+def test_pages_of_others_are_not_answered(client: TestClient, origin: str, code: int) -> None:
+    assert client.get(PATH, headers={"origin": origin}).status_code == code
+
+
 @pytest.fixture
 def locked(database: Path) -> Iterator[TestClient]:
     app = create_app(database, Launcher(), token="correct horse")
