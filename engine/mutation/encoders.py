@@ -5,11 +5,9 @@ is *lexical*: it sees which words are used, not what they mean, so "car" and "au
 common. It needs no model, no download and no training, is the same on every machine, and costs well under 0.2
 ms a query.
 
-Model encoders (Ollama, OpenAI) are asked with one `embed` call for many texts; the reply's text is a JSON
-list of vectors, which is read here.
+Model encoders (Ollama, OpenAI) are asked with one `embed` call for many texts, whose reply is read here.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,6 +16,8 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.vectors import unpacked_vectors
 
 Vectors = NDArray[np.float32]
 
@@ -69,12 +69,7 @@ def unit_length(vectors: NDArray[np.floating]) -> Vectors:
 
 def read_vectors(reply: str, count: int) -> Vectors | None:
     """The unit vectors in a model encoder's reply, one a text asked; None when they are not there."""
-    try:
-        vectors = np.array(json.loads(reply), dtype=np.float64)
-    except (ValueError, TypeError, RecursionError):
+    vectors = unpacked_vectors(reply)
+    if vectors is None or len(vectors) != count or not np.isfinite(vectors).all():
         return None
-    if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0 or not np.isfinite(vectors).all():
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        unit = unit_length(vectors)
-    return unit if np.isfinite(unit).all() else None
+    return unit_length(vectors)

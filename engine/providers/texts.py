@@ -17,8 +17,3 @@ def clean(text: str) -> str:
 
 def packed(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def packed_vectors(vectors: list[list[float]]) -> str:
-    """Vectors as a reply's text; seven digits are all that the models' own precision has."""
-    return json.dumps([[round(number, 7) for number in vector] for vector in vectors], separators=(",", ":"))

@@ -16,7 +16,8 @@ from engine.providers.listing import ModelCard
 from engine.providers.ollama.parallelism import Parallelism
 from engine.providers.ollama.pool import Host, Pool
 from engine.providers.provider import Answer, BatchApi, Fault, Notices, ProviderError
-from engine.providers.texts import clean, packed_vectors
+from engine.providers.texts import clean
+from engine.vectors import packed_vectors
 
 OWN_ADDRESS = "http://127.0.0.1:11434"
 LOOK_SECONDS = 15.0

@@ -9,7 +9,8 @@ from engine.prices import PriceTag
 from engine.providers.diagnosis import Complaint
 from engine.providers.habits import Habits
 from engine.providers.provider import Answer, Notices, RateLimits
-from engine.providers.texts import clean, packed_vectors
+from engine.providers.texts import clean
+from engine.vectors import packed_vectors
 
 SEED_BITS = 0x7FFF_FFFF
 """some servers keep a seed in 32 bits"""

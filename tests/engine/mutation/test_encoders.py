@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.mutation.encoders import HashingEncoder, read_vectors
+from engine.vectors import packed_vectors
 
 
 def test_texts_with_words_in_common_are_closer_than_others() -> None:
@@ -53,31 +54,39 @@ def test_the_encoding_does_not_depend_on_the_hash_seed_of_the_process() -> None:
 
 
 def test_vectors_of_a_model_are_read_and_brought_to_length_one() -> None:
-    vectors = read_vectors("[[3, 4], [0, 2.0]]", 2)
+    vectors = read_vectors(packed_vectors([[3, 4], [0, 2.0]]), 2)
     assert vectors is not None
-    np.testing.assert_allclose(vectors, [[0.6, 0.8], [0, 1]], rtol=1e-6)
+    np.testing.assert_allclose(vectors, [[0.6, 0.8], [0, 1]], rtol=1e-3)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        "",
-        "nonsense",
-        "{}",
-        "[1, 2]",
-        "[[1], [2, 3]]",
-        "[[1, 2]]",
-        '[["a"], ["b"]]',
-        "[[], []]",
-        "[[NaN], [1]]",
-        "null",
+        "", "nonsense", "[[1, 2], [3, 4]]", "float16", "float16 0 ", "float16 2 AAA", "float16 3 AAAAAAAA", "float16 -1 AAAA",
+        "float16 x AAAA", packed_vectors([[1, 2]]), packed_vectors([[float("nan")], [1.0]]), packed_vectors([[1], [2, 3]]),
+        packed_vectors([]),
     ],
-)
+)  # fmt: skip
 def test_a_reply_without_the_vectors_asked_for_is_missing(reply: str) -> None:
     assert read_vectors(reply, 2) is None
 
 
-@given(st.recursive(st.none() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=12))
-def test_no_reply_of_an_encoder_breaks_the_reading(value: object) -> None:
-    vectors = read_vectors(json.dumps(value), 2)
+@given(st.text() | st.builds("float16 {} {}".format, st.text(max_size=3), st.text(alphabet="AB/+=", max_size=40)))
+def test_no_reply_of_an_encoder_breaks_the_reading(reply: str) -> None:
+    vectors = read_vectors(reply, 2)
     assert vectors is None or (len(vectors) == 2 and bool(np.isfinite(vectors).all()))
+
+
+@given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=1, max_size=4))
+def test_packing_keeps_the_direction_of_every_vector(rows: list[list[float]]) -> None:
+    vectors = read_vectors(packed_vectors(rows), len(rows))
+    assert vectors is not None
+    for row, vector in zip(rows, vectors, strict=True):
+        length = float(np.linalg.norm(row))
+        assert length < 1e-300 or float(vector @ (np.array(row) / length)) > 0.999
+
+
+def test_a_packed_vector_takes_a_quarter_of_its_decimal_numbers() -> None:
+    row = np.random.default_rng(1).normal(size=768)
+    assert len(packed_vectors([row.tolist()])) * 4 < len(json.dumps((row / np.linalg.norm(row)).round(7).tolist()))

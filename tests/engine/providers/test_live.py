@@ -13,6 +13,7 @@ from engine.providers.anthropic.provider import AnthropicProvider
 from engine.providers.ollama.provider import OllamaProvider
 from engine.providers.openai.provider import OpenAIProvider
 from engine.providers.provider import Fault, Provider, ProviderError
+from engine.vectors import unpacked_vectors
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
 
@@ -217,10 +218,10 @@ async def test_texts_are_embedded_in_their_order(emulator: Emulator, model: str)
     texts = ("the harbour at night", "a harbour at night", "seventeen blue apples")
     call = Call("e1", 1, model, tuple(Message("user", text) for text in texts), operation="embed")
     answer = await provider.complete(call, 1, 1)
-    first, second, third = json.loads(answer.text)
-    assert sum(a * b for a, b in zip(first, second, strict=True)) > sum(
-        a * b for a, b in zip(first, third, strict=True)
-    )
+    vectors = unpacked_vectors(answer.text)
+    assert vectors is not None
+    first, second, third = vectors
+    assert first @ second > first @ third
     assert answer.input_tokens > 0 and answer.output_tokens == 0 and answer.cost_usd is not None
     assert len(emulator.purchases) == 1
     await provider.close()
