@@ -24,6 +24,7 @@ PROOFS = {
     "kill_moments": "Killed at any moment",
     "mutation_learning": "Query mutation: learning",
     "mutation_speed": "Query mutation: waves",
+    "ollama_pool": "Several Ollama servers",
     "pace": "A limit of requests a minute",
     "simulations": "Two thousand simulations",
 }

@@ -42,7 +42,7 @@ class Parallelism:
 
     def failed(self) -> None:
         """Busy, or too slow: half of it must do for a while."""
-        self.limit = max(1, self.limit // 2)
+        self.limit = self._helped = max(1, self.limit // 2)
         self._held = HOLD
         self._best = 0.0
         self._start_window()
@@ -51,7 +51,8 @@ class Parallelism:
         if self._held:
             self._held -= 1
             self._best = output
-            self._helped = self.limit
+            if not self._held:
+                self.limit = min(self.ceiling, 2 * max(1, self._helped))
             return
         if output >= self._best * GAIN:
             self._best, self._helped = output, self.limit
