@@ -20,6 +20,7 @@ COMMANDS = {
     "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),
     "agents": ("agents", "the library's agents: list, show, add, generate, remove"),
     "import": ("import_file", "batches, entities and agents of another Tidepool file in, each once"),
+    "models": ("models", "models of each provider, prices, retirement dates, keys; --pull NAME for Ollama"),
     "delete": ("delete", "removes a batch, after a question or with --yes"),
     "api": ("api", "the HTTP API, on loopback"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),

@@ -131,8 +131,11 @@ class OllamaProvider:
                 async for part in await host.client.pull(model_name, stream=True):
                     yield Pulling(shown_host(host.url), part.status or "", part.completed or 0, part.total or 0)
             except Exception as error:
-                words = f"{shown_host(host.url)}: {_words(error)}"
-                raise ProviderError(Fault.OURS, f"{model_name} could not be fetched. {words}") from None
+                words = _words(error)
+                if words == "connection refused":
+                    raise ProviderError(Fault.SYSTEMIC, _nobody_there({host.url: words})) from None
+                where = shown_host(host.url)
+                raise ProviderError(Fault.OURS, f"{model_name} could not be fetched onto {where}: {words}") from None
 
     async def close(self) -> None:
         if self._pool is not None:
@@ -211,7 +214,7 @@ def _options(call: Call, seed: int) -> dict[str, Any]:
 def _words(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    if isinstance(error, ConnectionError):
+    if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
         return "connection refused"
     return scrubbed(str(getattr(error, "error", "") or error) or type(error).__name__)
 
