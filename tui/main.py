@@ -50,13 +50,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             if debug:
                 raise
             print(
-                f"tidepool: something unexpected went wrong ({type(error).__name__}: {error}). "
+                f"tidepool: something unexpected went wrong ({type(error).__name__}: {_printable(str(error))}). "
                 "Run it again with --debug to see where, and please report it.",
                 file=sys.stderr,
             )
             return 1
-        print(f"tidepool: {error}", file=sys.stderr)
+        print(f"tidepool: {_printable(str(error))}", file=sys.stderr)
         return error.exit_code
+
+
+def _printable(text: str) -> str:
+    """An error may quote a stranger's file: no control characters but line breaks."""
+    return "".join(character if character.isprintable() or character == "\n" else "�" for character in text)
 
 
 def _dispatch(arguments: list[str]) -> int:

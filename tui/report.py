@@ -47,10 +47,11 @@ def print_summary(summary: dict[str, Any]) -> None:
 def print_head(out: Console, summary: dict[str, Any]) -> None:
     units, calls = summary["units"], summary["calls"]
     reason = f" ({summary['reason']})" if summary["reason"] else ""
-    out.print(Text(f"{printable(summary['name'])} · {summary['kind']} · {summary['batch_id']}", style="bold"))
+    out.print(Text(printable(f"{summary['name']} · {summary['kind']} · {summary['batch_id']}"), style="bold"))
     if summary["simulated"]:
         out.print(Text(SIMULATED, style="yellow"))
-    out.print(Text(f"{summary['status']}{reason} after {duration(summary['seconds'])}, seed {summary['seed']}"))
+    ended = f"{summary['status']}{reason} after {duration(summary['seconds'])}, seed {summary['seed']}"
+    out.print(Text(printable(ended)))
     out.print(Text(f"units   {units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"))
     out.print(
         Text(
@@ -89,7 +90,7 @@ def print_waves(out: Console, summary: dict[str, Any]) -> None:
             f"{wave['failed']:,}",
             f"{wave['seconds']:.2f}",
             number(wave["seconds_per_message"], 4, " s"),
-            wave["transport"],
+            printable(wave["transport"]),
         )
     out.print()
     out.print(table)

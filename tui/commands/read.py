@@ -43,14 +43,15 @@ def _list(options: argparse.Namespace) -> None:
         return
     table = Table(box=None, pad_edge=False)
     for name in ("id", "kind", "name", "status", "units", "failed", "cost", "started"):
-        table.add_column(name, justify="right" if name in ("units", "failed", "cost") else "left")
+        justify = "right" if name in ("units", "failed", "cost") else "left"
+        table.add_column(name, justify=justify, no_wrap=name != "name")
     for batch in batches:
         done = batch.units_completed + batch.units_failed
         table.add_row(
-            batch.id,
-            batch.kind,
+            Text(printable(batch.id)),
+            Text(printable(batch.kind)),
             Text(printable(batch.name) + (" (simulated)" if batch.simulated else "")),
-            batch.status + (" (paused)" if batch.paused else ""),
+            Text(printable(batch.status) + (" (paused)" if batch.paused else "")),
             f"{done:,}/{batch.units_total:,}",
             f"{batch.units_failed:,}",
             money(batch.cost_usd),
@@ -143,7 +144,7 @@ def _log(options: argparse.Namespace) -> None:
         print(json.dumps([{**line, "at": _moment(line["at"])} for line in lines], ensure_ascii=False))
         return
     for line in lines:
-        print(f"{_moment(line['at'])}  {line['level']:<8}{printable(line['message'])}")
+        print(f"{_moment(line['at'])}  {printable(line['level']):<8}{printable(line['message'])}")
 
 
 def _moment(seconds: float) -> str:

@@ -1,0 +1,90 @@
+"""A study file of a stranger is data: nothing in it steers the terminal, leaves the folder or ends in a traceback."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engine import run_batch
+from tests.engine.simulation.panels import panel
+from tui.main import main
+
+EVIL = "\x1b[2J\x1b]0;owned\x07[/red][link=x]evil"
+
+TAMPERED = f"""
+    UPDATE batch SET name = '{EVIL}', description = '{EVIL}', reason = '{EVIL}';
+    UPDATE unit SET participants = json_array('{EVIL}', 'Bob'), error = '{EVIL}';
+    UPDATE call SET text = '{EVIL}', speaker = '{EVIL}', model = '{EVIL}';
+    UPDATE wave SET transport = '{EVIL}';
+    UPDATE judgement SET entity = '{EVIL}';
+    UPDATE log_line SET message = '{EVIL}', level = '{EVIL}';
+    INSERT INTO library_entity VALUES ('{EVIL}', '{EVIL}', '{EVIL}', '{EVIL}', json_object('{EVIL}', '{EVIL}'), 0);
+    INSERT INTO library_agent VALUES ('{EVIL}', '{EVIL}', json_object('model', '{EVIL}'), 0);
+"""
+
+
+@pytest.fixture
+async def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    path = tmp_path / "s.db"
+    await run_batch(panel(num_simulations=2, judge={"question": "Does the speaker agree, 1 to 5?"}), path)
+    return path
+
+
+def tamper(path: Path, script: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["show", "last"],
+        ["show", "last", "--conversation", "1"],
+        ["stats", "last"],
+        ["log", "last"],
+        ["entities", "list"],
+        ["entities", "show", "*"],
+        ["agents", "list"],
+        ["agents", "show", "*"],
+    ],
+    ids=" ".join,
+)
+def test_foreign_text_is_shown_as_plain_text(file: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    tamper(file, TAMPERED)
+    assert main(["--db", str(file), *words]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed and "\x07" not in printed
+    assert printed.strip()
+    assert "[link=x]evil" in printed or "--conversation" not in words
+
+
+@pytest.mark.parametrize("batch_id", ["../../outside", "/tmp/outside", "a\nb", EVIL, ""])
+@pytest.mark.parametrize(
+    "words", [["list"], ["show", "last"], ["export", "last"], ["delete", "last", "--yes"]], ids=" ".join
+)
+def test_an_id_that_is_no_id_leads_nowhere(
+    file: Path, tmp_path: Path, words: list[str], batch_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE batch SET id = ?", (batch_id,))
+        connection.commit()
+    code = main(["--db", str(file), *words])
+    printed = capsys.readouterr()
+    assert code == (0 if words == ["list"] else 1)
+    assert "\x1b" not in printed.out + printed.err
+    assert {path.name for path in tmp_path.iterdir()} <= {"s.db", "seller"}
+    assert not (tmp_path.parent.parent / "outside").exists()
+
+
+@pytest.mark.parametrize("kind", ["os", "../x", "secret_game.detectors", EVIL])
+def test_a_kind_there_is_not_is_told(file: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE batch SET kind = ?", (kind,))
+        connection.commit()
+    assert main(["--db", str(file), "show", "last"]) == 2
+    printed = capsys.readouterr()
+    assert "is no kind of study" in printed.err and "\x1b" not in printed.err
