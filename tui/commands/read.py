@@ -41,10 +41,11 @@ def _list(options: argparse.Namespace) -> None:
     if not batches:
         print("no batches yet: run one with `tidepool --run CONFIG.toml`")
         return
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("id", "kind", "name", "status", "units", "failed", "cost", "started"):
         justify = "right" if name in ("units", "failed", "cost") else "left"
-        table.add_column(name, justify=justify, no_wrap=name != "name")
+        wraps = name in ("name", "started")
+        table.add_column(name, justify=justify, no_wrap=not wraps, min_width=10 if wraps else None)
     for batch in batches:
         done = batch.units_completed + batch.units_failed
         table.add_row(
