@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from engine.bench.figures import Figure, at_least, at_most
-from tests.support.killing import AT_ONCE, CALLS, Killed, kill_and_resume, undisturbed
+from tests.support.killing import CALLS, Killed, kill_and_resume, undisturbed
 
 MOMENTS = 20
 
@@ -24,9 +24,9 @@ def prove() -> Iterator[Figure]:
                 "calls bought ÷ needed under kill -9, provider batches", 1 + ordered / (CALLS * MOMENTS), "", 1
             )
         else:
-            most = max(kill.live_again for kill in killed)
-            note = f"{AT_ONCE} at once; answered and not yet committed counts as in flight"
-            yield at_most("most calls in flight bought again after one kill, live", most, "", 2 * AT_ONCE, note)
+            most = max(kill.most_of_one_talk for kill in killed)
+            note = f"at most {max(kill.live_again for kill in killed)} of {CALLS} calls after one kill"
+            yield at_most("calls of one conversation in flight at a kill and bought again, live", most, "", 1, note)
 
 
 def kills(service: str) -> list[Killed]:

@@ -12,6 +12,7 @@ from random import Random
 
 from engine.reading import load_config
 from engine.run import resume_batch, run_batch
+from engine.streams import seed_of
 from tests.support.command import Tidepool
 from tests.support.state import committed_seeds, end_state, query, sold_by_batch, sold_live
 from tests.support.studies import written
@@ -38,6 +39,8 @@ class Killed:
     """calls sold in a provider batch more than once"""
     needless: int
     """calls sold again though the ledger held their answer already"""
+    most_of_one_talk: int
+    """calls of one conversation that were sold again: it waits for one at a time, so only that can have been in flight"""
 
 
 def undisturbed(folder: Path, service: str) -> dict[str, list[tuple[object, ...]]]:
@@ -69,6 +72,10 @@ def kill_and_resume(folder: Path, service: str, expected: object, rng: Random) -
         live_again=sum(times > 1 for times in live.values()),
         ordered_again=sum(times > 1 for times in ordered.values()),
         needless=len(again & committed),
+        most_of_one_talk=max(
+            sum(seed_of(42, number, f"t{turn}") in again for turn in range(1, MESSAGES + 1))
+            for number in range(1, CONVERSATIONS + 1)
+        ),
     )
 
 
