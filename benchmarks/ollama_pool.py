@@ -22,8 +22,8 @@ from engine.run import run_batch
 from engine.steering import Steering
 from tests.emulator.remote import RemoteEmulator
 
-ENVIRONMENTS, STEPS, WARM_UP = 256, 4, 1
-LATENCY, PARALLEL = 0.15, 4
+ENVIRONMENTS, STEPS, WARM_UP = 256, 2, 1
+LATENCY, PARALLEL = 0.5, 4
 SERVERS = {"quick": LATENCY, "slow": 3 * LATENCY}
 
 
