@@ -74,6 +74,7 @@ def create_app(
     app.add_middleware(Guard, token=token, most_bytes=most_bytes)
     _answer_errors(app)
     _add_batches(app, database, runs)
+    _add_export(app, database)
     _add_life(app, database, runs)
     _add_entities(app, database)
 
@@ -144,6 +145,8 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
             batch = find(connection, id)
             return _success(batch_record(database, connection, batch, with_simulations=include_simulations))
 
+
+def _add_export(app: FastAPI, database: Path) -> None:
     @app.get(
         f"{PATH}/{{id}}/export",
         response_class=FileResponse,

@@ -1,5 +1,6 @@
 """Merging study files: each batch once, resumable after a move, and a stranger's file is data."""
 
+import asyncio
 import json
 import shutil
 import sqlite3
@@ -36,13 +37,21 @@ def fingerprint(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study file of two batches, so that ids must be shifted."""
+    folder = tmp_path_factory.mktemp("original")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
+        asyncio.run(run_batch(panel(num_simulations=1), folder / "s.db"))
+        asyncio.run(run_batch(panel(**TALKS, seed=5), folder / "s.db"))
+    return folder / "s.db"
+
+
 @pytest.fixture
-async def other(tmp_path: Path) -> Path:
-    """Another study file, of another number of batches, so that every id must be shifted."""
-    path = tmp_path / "other.db"
-    await run_batch(panel(num_simulations=1), path)
-    await run_batch(panel(**TALKS, seed=5), path)
-    return path
+def other(original: Path, tmp_path: Path) -> Path:
+    """Another study file, the test's own to change."""
+    return Path(shutil.copy(original, tmp_path / "other.db"))
 
 
 async def test_a_batch_comes_over_whole_and_only_once(database: Path, other: Path) -> None:
@@ -109,7 +118,7 @@ def test_the_library_is_merged_each_once(database: Path, tmp_path: Path) -> None
     assert [row["id"] for row in rows(database, "SELECT id FROM library_entity")] == ["ada-1", "bob-1"]
 
 
-async def test_an_older_file_is_upgraded_in_a_copy_of_its_own(
+def test_an_older_file_is_upgraded_in_a_copy_of_its_own(
     database: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = fingerprint(other)
@@ -119,7 +128,7 @@ async def test_an_older_file_is_upgraded_in_a_copy_of_its_own(
     assert not list(other.parent.glob("other.db.v*"))
 
 
-async def test_addresses_of_servers_stay_behind(database: Path, other: Path) -> None:
+def test_addresses_of_servers_stay_behind(database: Path, other: Path) -> None:
     ((frozen,), *_) = query(other, "SELECT config FROM batch")
     config: dict[str, Any] = json.loads(frozen)
     config["providers"]["openai"] = {"base_url": "https://evil.example", "timeout": 9.0}
@@ -161,7 +170,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("change", STRANGE.values(), ids=STRANGE.keys())
-async def test_a_file_that_was_tampered_with_is_refused_as_a_whole(database: Path, other: Path, change: str) -> None:
+def test_a_file_that_was_tampered_with_is_refused_as_a_whole(database: Path, other: Path, change: str) -> None:
     prepare(database)
     before = fingerprint(database)
     changed(other, change)
@@ -170,7 +179,7 @@ async def test_a_file_that_was_tampered_with_is_refused_as_a_whole(database: Pat
     assert fingerprint(database) == before
 
 
-async def test_tables_that_are_views_or_virtual_are_refused(database: Path, other: Path) -> None:
+def test_tables_that_are_views_or_virtual_are_refused(database: Path, other: Path) -> None:
     changed(other, "ALTER TABLE call RENAME TO real_call", "CREATE VIEW call AS SELECT * FROM real_call")
     with pytest.raises(FileError, match="call is not the table"):
         import_file(database, other)
@@ -179,7 +188,7 @@ async def test_tables_that_are_views_or_virtual_are_refused(database: Path, othe
         import_file(database, other)
 
 
-async def test_triggers_of_a_stranger_never_run(database: Path, other: Path) -> None:
+def test_triggers_of_a_stranger_never_run(database: Path, other: Path) -> None:
     changed(other, "CREATE TRIGGER bad AFTER INSERT ON batch BEGIN DELETE FROM call; END")
     import_file(database, other)
     assert query(database, "SELECT count(*) FROM call") == query(other, "SELECT count(*) FROM call")
@@ -203,7 +212,7 @@ def test_a_missing_file_and_the_open_file_itself_are_refused(database: Path, tmp
         import_file(database, database)
 
 
-async def test_a_newer_file_is_refused_and_left(database: Path, other: Path) -> None:
+def test_a_newer_file_is_refused_and_left(database: Path, other: Path) -> None:
     changed(other, "PRAGMA user_version = 99")
     before = fingerprint(other)
     with pytest.raises(FileError, match="newer Tidepool"):

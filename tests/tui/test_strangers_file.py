@@ -1,5 +1,7 @@
 """A study file of a stranger is data: nothing in it steers the terminal, leaves the folder or ends in a traceback."""
 
+import asyncio
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -24,13 +26,22 @@ TAMPERED = f"""
 """
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("original")
+    study = panel(num_simulations=2, judge={"question": "Does the speaker agree, 1 to 5?"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
+        asyncio.run(run_batch(study, folder / "s.db"))
+    return folder / "s.db"
+
+
 @pytest.fixture
-async def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's own copy, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
-    path = tmp_path / "s.db"
-    await run_batch(panel(num_simulations=2, judge={"question": "Does the speaker agree, 1 to 5?"}), path)
-    return path
+    return Path(shutil.copy(original, tmp_path / "s.db"))
 
 
 def tamper(path: Path, script: str) -> None:
