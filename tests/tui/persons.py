@@ -24,10 +24,11 @@ async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator
     try:
         async with app.run_test(size=size) as pilot:
             yield app, pilot
-            for launched in app._launched:
-                launched.process.wait(timeout=WAIT_SECONDS)
     finally:
-        app.file.close()
+        for launched in app._launched:
+            launched.process.kill()
+            launched.process.wait(timeout=WAIT_SECONDS)
+        app.let_go()
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], what: str = "") -> None:
@@ -35,7 +36,10 @@ async def until(pilot: Pilot[None], condition: Callable[[], object], what: str =
     deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
     while not condition():
         if asyncio.get_running_loop().time() > deadline:
-            raise AssertionError(f"waited in vain for {what or 'it'}; the screen shows:\n{screen_text(pilot.app)}")
+            batch = getattr(pilot.app.screen, "batch", None)
+            raise AssertionError(
+                f"waited in vain for {what or 'it'} ({batch}); the screen shows:\n{screen_text(pilot.app)}"
+            )
         await pilot.pause(0.02)
 
 
