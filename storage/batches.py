@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage import locks
+from storage import locks, search
 from storage.errors import BatchLocked, FileError, NotFound
 from storage.file import reading, settle, writing
 from storage.tables import unit_id
@@ -210,6 +210,7 @@ def delete_batch(path: Path, reference: str) -> str:
     number = batch["number"]
     with writing(path) as connection:
         bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+        search.forget(connection, *bounds)
         for table in UNIT_TABLES:
             connection.execute(f"DELETE FROM {table} WHERE unit_id BETWEEN ? AND ?", bounds)
         for table in (*BATCH_TABLES, "unit"):

@@ -252,6 +252,10 @@ def log_after(connection: sqlite3.Connection, batch_number: int, after: int, mos
 # -- the past ------------------------------------------------------------------------------------------------
 
 
+SHORTEST_SLICE = 0.25
+"""seconds: a pace over less than that is noise"""
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """What happened within one slice of a batch's life."""
@@ -270,7 +274,7 @@ def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -
     ).fetchone()
     if first is None:
         return []
-    width = max((last - first) / slices, 0.05)
+    width = max((last - first) / slices, SHORTEST_SLICE)
     rows = connection.execute(
         "SELECT CAST((at - ?) / ? AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
         "avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) "

@@ -16,6 +16,7 @@ from storage.errors import TidepoolError
 from storage.file import prepare, settle
 from storage.watching import Watched, all_watched, batch_number, watched
 from tui import launching
+from tui.beside.process import Beside
 from tui.file_reader import FileReader
 from tui.plain import one_line
 from tui.screens.batches import Batches
@@ -57,8 +58,14 @@ class TidepoolApp(App[None]):
         super().__init__()
         self.path = path
         self.file = FileReader(path)
+        self.beside = Beside()
+        """draws plots"""
+        self.counting = Beside()
+        """works out statistics"""
         self.current: int | None = None
         """the number of the batch that Watch and Results show"""
+        self.compared: list[int] = []
+        """the numbers of the batches that are compared"""
         self._launched: list[launching.Launched] = []
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
@@ -71,6 +78,12 @@ class TidepoolApp(App[None]):
     def on_mount(self) -> None:
         self._mind_launched()
         self.set_timer(1.0, _calm_garbage_collector)
+
+    def let_go(self) -> None:
+        """Once the app has run: its threads and processes end; the batches it started go on."""
+        self.file.close()
+        self.beside.close()
+        self.counting.close()
 
     # -- going places ------------------------------------------------------------------------------------
 
@@ -147,8 +160,9 @@ class TidepoolApp(App[None]):
     # -- all screens -------------------------------------------------------------------------------------
 
     def tell(self, error: TidepoolError | str) -> None:
-        """The one error dialog."""
-        self.push_screen(ErrorDialog(str(error)))
+        """The one error dialog; the same words are not told twice at once."""
+        if not (isinstance(self.screen, ErrorDialog) and self.screen.message == str(error)):
+            self.push_screen(ErrorDialog(str(error)))
 
     def action_help(self) -> None:
         if not isinstance(self.screen, Help):
@@ -185,10 +199,12 @@ def open_app(path: Path) -> int:
     """Runs the app on a study file, made if missing; returns the exit code."""
     prepare(path)
     app = TidepoolApp(path)
+    app.beside.start()
+    app.counting.start()
     try:
         app.run()
     finally:
-        app.file.close()
+        app.let_go()
         _leave_single_file(path)
     return app.return_code or 0
 

@@ -4,13 +4,17 @@ Kept in at most a few hundred stretches: when there are too many, neighbours are
 much as a minute's.
 """
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from storage.watching import Stretch, Watched
+from tui.beside.figure import Figure, line
+from tui.words import span
 
 MOST = 480
+SHORTEST = 0.2
+"""seconds: a pace over less than that says nothing"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Pulse:
     def take(self, now: Watched, at: float) -> bool:
         """Adds what happened since the last look; True where that was something to show."""
         before, seen_at = self._last, self._seen_at
+        if seen_at is not None and now.running and at - seen_at < SHORTEST:
+            return False
         self._last, self._seen_at = now, at
         if seen_at is None or at <= seen_at:
             return False
@@ -72,11 +78,7 @@ class Pulse:
 
     def money(self) -> list[float]:
         """Dollars spent up to the end of each beat."""
-        total, amounts = 0.0, []
-        for beat in self.beats:
-            total += beat.cost_usd
-            amounts.append(total)
-        return amounts
+        return list(accumulate(beat.cost_usd for beat in self.beats))
 
 
 def merged(beats: Sequence[Beat]) -> list[Beat]:
@@ -101,13 +103,38 @@ def _beats(past: Sequence[Stretch]) -> list[Beat]:
     """Slices in which nothing was answered are missing in what the file gives, and shown as such."""
     if len(past) < 2:
         return []
-    width = min(b.at - a.at for a, b in itertools.pairwise(past))
+    width = min(b.at - a.at for a, b in pairwise(past))
     beats: list[Beat] = []
     for stretch in past:
         while beats and stretch.at - beats[-1].at > 1.5 * width:
             beats.append(Beat(beats[-1].at + width, width, 0, 0.0, None))
         beats.append(Beat(stretch.at, width, stretch.calls, stretch.cost_usd, stretch.latency))
     return beats
+
+
+PLOTTED = 90
+"""points of a curve: more would show noise"""
+
+
+def figures(pulse: Pulse) -> dict[str, Figure]:
+    """Speed, latency and money over the batch's life."""
+    beats = pulse.beats
+    if not beats:
+        return {}
+    while len(beats) > PLOTTED:
+        beats = merged(beats)
+    start = beats[0].at - beats[0].seconds
+    xs = [beat.at - start for beat in beats]
+    curves: dict[str, tuple[str, list[float | None], str]] = {
+        "speed": ("calls a second", [beat.speed for beat in beats], "primary"),
+        "latency": ("seconds a live call takes", [beat.latency for beat in beats], "accent"),
+        "money": ("dollars spent", list(accumulate(beat.cost_usd for beat in beats)), "done"),
+    }
+    return {
+        name: Figure("lines", f"{title}, over {span(xs[-1])}", (line("", xs, ys, colour),))
+        for name, (title, ys, colour) in curves.items()
+        if any(ys)
+    }
 
 
 BLOCKS = " ▁▂▃▄▅▆▇█"

@@ -63,6 +63,7 @@ DARK = Theme(
     variables={
         "quiet": "#84999b",
         "cursor": "#1d4246",
+        "scroll": "#2a4449",
         "reveal": "#7a3129",
         "hit": "#6b5420",
         "state-waiting": "#4d6265",
@@ -93,6 +94,7 @@ LIGHT = Theme(
     variables={
         "quiet": "#5d7073",
         "cursor": "#c9e3de",
+        "scroll": "#b7cdc8",
         "reveal": "#f6c9c2",
         "hit": "#f5dfae",
         "state-waiting": "#9fb0b0",

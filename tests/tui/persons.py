@@ -24,10 +24,11 @@ async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator
     try:
         async with app.run_test(size=size) as pilot:
             yield app, pilot
-            for launched in app._launched:
-                launched.process.wait(timeout=WAIT_SECONDS)
     finally:
-        app.file.close()
+        for launched in app._launched:
+            launched.process.kill()
+            launched.process.wait(timeout=WAIT_SECONDS)
+        app.let_go()
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], what: str = "") -> None:

@@ -7,13 +7,16 @@ import subprocess
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
 from tui import launching
 from tui.app import TidepoolApp
+from tui.screens.limits import LimitsDialog
 from tui.screens.stop import StopDialog
 from tui.screens.watch import Watch
+from tui.widgets.log_lines import LogLines
 from tui.widgets.talk import Talk
 from tui.widgets.wavefront import Wavefront
 
@@ -71,10 +74,10 @@ async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path:
         assert batch_status(path) == "completed"
 
 
-async def test_a_batch_is_stopped_after_a_question_and_can_be_resumed(tmp_path: Path) -> None:
+async def test_a_batch_is_stopped_after_a_question(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     async with opened(path) as (app, pilot):
-        app.run_config(config_file(tmp_path, SLOW), "slow")
+        app.run_config(config_file(tmp_path, LONG), "long")
         await until_running(app, pilot)
         await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, StopDialog))
@@ -84,19 +87,31 @@ async def test_a_batch_is_stopped_after_a_question_and_can_be_resumed(tmp_path: 
         await until(pilot, lambda: isinstance(app.screen, StopDialog))
         await pilot.press("s")
         await until_seen(pilot, "interrupted: stopped")
-        await pilot.press("u")
-        await until_seen(pilot, "completed")
+        assert batch_status(path) == "interrupted"
 
 
-async def test_pausing_holds_the_batch_until_it_is_told_to_go_on(tmp_path: Path) -> None:
+async def test_a_running_batch_is_paused_continued_and_given_new_limits(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     async with opened(path) as (app, pilot):
-        app.run_config(config_file(tmp_path, SLOW), "slow")
+        app.run_config(config_file(tmp_path, LONG), "long")
         await until_running(app, pilot)
         await pilot.press("p")
         await until_seen(pilot, "paused")
         await pilot.press("p")
-        await until_seen(pilot, "completed")
+        await until_seen(pilot, "running")
+        await pilot.press("l")
+        await until(pilot, lambda: isinstance(app.screen, LimitsDialog))
+        app.screen.query_one("#max_concurrent", Input).value = "lots"
+        await until_seen(pilot, "valid integer")
+        await pilot.press("enter")
+        assert isinstance(app.screen, LimitsDialog), "a wrong limit is not sent"
+        app.screen.query_one("#max_concurrent", Input).value = "3"
+        await pilot.press("enter")
+        await until(
+            pilot, lambda: "max_concurrent = 3" in "".join(rows_text(app.screen.query_one(LogLines))), "the log"
+        )
+        os.kill(app._launched[0].process.pid, signal.SIGKILL)
+        await until_seen(pilot, "interrupted")
 
 
 async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(tmp_path: Path) -> None:

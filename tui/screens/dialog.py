@@ -9,6 +9,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+from tui.plain import plain
+
 T = TypeVar("T")
 
 
@@ -24,18 +26,17 @@ class ErrorDialog(Dialog[None]):
     """The one place where errors are told: what happened, where, and what to do."""
 
     BINDINGS = [Binding("enter", "leave", "Close", show=False)]
+    AUTO_FOCUS = "#close"
 
     def __init__(self, message: str, title: str = "That did not work") -> None:
         super().__init__()
-        self._message = message
+        self.message = message
         self._title = title
 
     def compose(self) -> ComposeResult:
-        from tui.plain import plain
-
         with VerticalScroll(classes="dialog -error") as box:
             box.border_title = Content(self._title)
-            yield Static(Content(plain(self._message)), classes="dialog-text")
+            yield Static(Content(plain(self.message)), classes="dialog-text")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Close", id="close", variant="primary")
 
@@ -54,8 +55,6 @@ class Confirm(Dialog[bool]):
         self._question, self._yes, self._no, self._title = question, yes, no, title
 
     def compose(self) -> ComposeResult:
-        from tui.plain import plain
-
         with VerticalScroll(classes="dialog") as box:
             box.border_title = Content(self._title)
             yield Static(Content(plain(self._question)), classes="dialog-text")

@@ -26,6 +26,8 @@ FORMATS = {
 class ExportDialog(Dialog[tuple[str, str]]):
     """Answers the format and the path."""
 
+    AUTO_FOCUS = "#path"
+
     def __init__(self, batch: Watched) -> None:
         super().__init__()
         self._batch = batch

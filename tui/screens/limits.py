@@ -30,6 +30,8 @@ def current_limits(batch: Watched) -> dict[str, Any]:
 
 
 class LimitsDialog(Dialog[dict[str, Any]]):
+    AUTO_FOCUS = "Input"
+
     def __init__(self, batch: Watched) -> None:
         super().__init__()
         self._now = {name: str(current_limits(batch).get(name, "")) for name in FIELDS}

@@ -12,6 +12,7 @@ from textual.widgets import Footer
 
 from storage.errors import TidepoolError
 from storage.watching import Watched
+from tui.closing import while_open
 from tui.widgets.navigation import Navigation
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class Place(Screen[None]):
             self._nudged.clear()
             if self in self.app.screen_stack:
                 try:
-                    await self.look()
+                    with while_open(self.app):
+                        await self.look()
                 except TidepoolError as error:
                     self.tidepool.tell(error)
                     await asyncio.sleep(5)

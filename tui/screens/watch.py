@@ -4,24 +4,27 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual import on
+from textual import on, work
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from storage import watching
+from storage.errors import TidepoolError
 from storage.queries import Transcript, transcript
 from storage.watching import LogLine, Watched, WaveLine
 from tui.pulse import Pulse
 from tui.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tui.widgets.gauges import Gauges
 from tui.widgets.log_lines import LogLines
+from tui.widgets.pace import Pace
 from tui.widgets.panels import Panel, PanelStrip
 from tui.widgets.talk import Talk
-from tui.widgets.wavefront import Front, Wavefront, front_of
+from tui.widgets.wavefront import BY_WAVE, Front, Wavefront, front_of
 from tui.widgets.waves_table import WavesTable
 
 
@@ -34,6 +37,8 @@ class Sight:
     waves: tuple[int, int]
     selected: int
     log_after: int
+    columns: int
+    """waves the batch is to have, where that is known"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def see(connection: sqlite3.Connection, path: Path, sight: Sight, orders: dict[s
         watching.unit_lines(connection, number, *sight.rows),
         cells,
         _under_way(connection, batch, sight.rows, orders),
-        wave_count,
+        max(wave_count, sight.columns),
     )
     return Seen(
         batch,
@@ -113,6 +118,8 @@ class Watch(BatchActions):
         self._batch: Watched | None = None
         self._pulse: Pulse | None = None
         self._orders: dict[str, frozenset[int]] = {}
+        self._expected: tuple[int, int] | None = None
+        """calls and waves the batch is to have"""
 
     def compose_body(self) -> Iterable[Widget]:
         yield Gauges("", id="gauges")
@@ -123,6 +130,7 @@ class Watch(BatchActions):
                 yield Panel("Talk", Talk(id="talk", empty="nothing said yet"), id="panel-talk")
             with Horizontal(id="watch-bottom"):
                 yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
+                yield Panel("Pace", Pace(id="pace"), id="panel-pace")
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
 
     @property
@@ -136,7 +144,8 @@ class Watch(BatchActions):
             self.query_one(Gauges).show(None, None)
             return
         front, waves, log = self.query_one(Wavefront), self.query_one(WavesTable), self.query_one(LogLines)
-        sight = Sight(batch.number, front.wanted, waves.wanted, front.selected, log.last_id)
+        columns = self._expected[1] if self._expected else 0
+        sight = Sight(batch.number, front.wanted, waves.wanted, front.selected, log.last_id, columns)
         seen = await self.tidepool.file.look(see, self.tidepool.path, sight, self._orders)
         if seen is not None and sight.batch_number == self.tidepool.current:
             self._show(seen, sight)
@@ -147,21 +156,33 @@ class Watch(BatchActions):
             return self._batch
         self._batch = await self.tidepool.current_batch()
         self._orders.clear()
+        self._expected = None
         for panel in (self.query_one(Wavefront), self.query_one(LogLines)):
             panel.clear()
         self.query_one(Talk).show(None)
         if self._batch is not None:
             past = await self.tidepool.file.dig(watching.past, self._batch.number)
             self._pulse = Pulse(past, self._batch)
+            self._expect(self._batch)
         return self._batch
+
+    @work(group="expect", exclusive=True)
+    async def _expect(self, batch: Watched) -> None:
+        if batch.kind not in BY_WAVE:
+            return
+        with suppress(TidepoolError):
+            found = await self.tidepool.counting.ask("expected", path=str(self.tidepool.path), batch=batch.id)
+            if self._batch is not None and self._batch.number == batch.number:
+                self._expected = found["calls"], found["waves"]
+                self.nudge()
 
     def _show(self, seen: Seen, sight: Sight) -> None:
         changed = self._batch is None or self._batch.status != seen.batch.status
         self._batch = seen.batch
         front = self.query_one(Wavefront)
-        if self._pulse is not None:
-            self._pulse.take(seen.batch, time.time())
-        self.query_one(Gauges).show(seen.batch, self._pulse)
+        if self._pulse is not None and (self._pulse.take(seen.batch, time.time()) or changed):
+            self.query_one(Pace).show(self._pulse)
+        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected[0] if self._expected else 0)
         front.show(seen.units, seen.columns, seen.front)
         self.query_one(WavesTable).show(seen.wave_count, sight.waves[0], seen.waves)
         if front.selected == sight.selected:

@@ -1,7 +1,6 @@
 """The head of a running batch: progress, rate, time left and money so far, in a few lines that line up."""
 
 import json
-from collections.abc import Sequence
 
 from textual.content import Content
 from textual.widgets import Static
@@ -15,23 +14,34 @@ from tui.words import count, dollars, percent, rate, span
 
 
 class Gauges(Static):
-    def show(self, batch: Watched | None, pulse: Pulse | None) -> None:
+    def show(self, batch: Watched | None, pulse: Pulse | None, expected_calls: int = 0) -> None:
         if batch is None:
             self.update(Content("No batch yet. Press 1 for the list, or 2 to compose one."))
         else:
-            self.update(Content("\n").join(lines(batch, pulse, self.content_size.width or 80)), layout=False)
+            self.update(
+                Content("\n").join(lines(batch, pulse, expected_calls, self.content_size.width or 80)), layout=False
+            )
 
 
-def seconds_left(batch: Watched) -> float | None:
-    """At the pace of the whole batch; nothing while nothing is known."""
-    done = batch.units_done
-    if not batch.running or not done or not batch.units_total or batch.paused:
+def advance(batch: Watched, expected_calls: int) -> tuple[float, float]:
+    """(done, whole): in calls where their number is known, since units may all end at the end; else in units."""
+    if not batch.running or not expected_calls or batch.units_failed:
+        return batch.units_done, batch.units_total
+    return min(batch.calls, expected_calls), expected_calls
+
+
+def seconds_left(batch: Watched, pulse: Pulse | None, expected_calls: int) -> float | None:
+    """At the pace of the last seconds where calls are counted, else of the whole batch."""
+    done, whole = advance(batch, expected_calls)
+    if not batch.running or not done or not whole or batch.paused:
         return None
-    return batch.seconds / done * (batch.units_total - done)
+    if whole == expected_calls and pulse is not None and pulse.speed > 0:
+        return (whole - done) / pulse.speed
+    return batch.seconds / done * (whole - done)
 
 
-def lines(batch: Watched, pulse: Pulse | None, width: int) -> list[Content]:
-    return [_name(batch, width), _progress(batch, width), _pace(batch, pulse, width)]
+def lines(batch: Watched, pulse: Pulse | None, expected_calls: int, width: int) -> list[Content]:
+    return [_name(batch, width), _progress(batch, pulse, expected_calls, width), _pace(batch, pulse, width)]
 
 
 def _name(batch: Watched, width: int) -> Content:
@@ -48,30 +58,31 @@ def _name(batch: Watched, width: int) -> Content:
     )
 
 
-def _progress(batch: Watched, width: int) -> Content:
+def _progress(batch: Watched, pulse: Pulse | None, expected_calls: int, width: int) -> Content:
+    done, whole = advance(batch, expected_calls)
     figures = [
-        percent(batch.units_done, batch.units_total),
+        percent(done, whole),
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
         f"{count(batch.calls)} calls",
     ]
-    figures += [
-        f"{count(value)} {name}"
-        for value, name in (
-            (batch.cached, "cached"),
-            (batch.replayed, "replayed"),
-            (batch.retried, "retried"),
-            (batch.failed, "failed"),
-        )
-        if value
-    ]
+    figures += [f"{count(value)} {name}" for value, name in _rare(batch) if value]
     words = " · ".join(figures)
-    left = seconds_left(batch)
+    left = seconds_left(batch, pulse, expected_calls)
     time_words = span(batch.seconds) + (f", {span(left)} left" if left is not None else "")
     room = max(8, width - len(words) - len(time_words) - 5)
-    pieces = [
-        (text, f"$state-{name}") for text, name in bar(batch.units_done, batch.units_failed, batch.units_total, room)
+    share = int(1000 * done / whole) if whole else 0
+    lost = int(1000 * batch.units_failed / batch.units_total) if batch.units_total else 0
+    pieces = [(text, f"$state-{name}") for text, name in bar(share, lost, 1000 if whole else 0, room)]
+    return Content.assemble(*pieces, f"  {words}", (f"   {time_words}", "$quiet"))
+
+
+def _rare(batch: Watched) -> list[tuple[int, str]]:
+    return [
+        (batch.cached, "cached"),
+        (batch.replayed, "replayed"),
+        (batch.retried, "retried"),
+        (batch.failed, "failed"),
     ]
-    return Content.assemble(*pieces, f"  {words}", f"   {time_words}")
 
 
 def _pace(batch: Watched, pulse: Pulse | None, width: int) -> Content:
@@ -79,15 +90,16 @@ def _pace(batch: Watched, pulse: Pulse | None, width: int) -> Content:
     money = pulse.money() if pulse else []
     speed = pulse.speed if pulse and batch.running else (batch.calls / batch.seconds if batch.seconds else 0.0)
     latency = pulse.latency if pulse else None
-    each = max(8, (width - 62) // 3)
-    parts: list[tuple[str, str, str]] = [
-        ("speed", spark([beat.speed for beat in beats], each), rate(speed)),
-        ("latency", spark([beat.latency for beat in beats], each), span(latency) if latency else "–"),
-        ("spent", spark(money, each), _money(batch)),
+    curves = [
+        ("speed", [beat.speed for beat in beats], rate(speed)),
+        ("latency", [beat.latency for beat in beats], span(latency) if latency else "–"),
+        ("spent", money, _money(batch)),
     ]
-    if flight := _in_flight(batch):
-        parts.append(("", "", flight))
-    return Content("   ").join(_gauge(*part) for part in parts)
+    flight = _in_flight(batch)
+    words = sum(len(name) + len(value) + 2 for name, _, value in curves) + 3 * len(curves) + len(flight)
+    each = max(4, (width - words) // len(curves))
+    gauges = [_gauge(name, spark(values, each) if any(values) else "", value) for name, values, value in curves]
+    return Content("   ").join([*gauges, Content.styled(flight, "$quiet")] if flight else gauges)
 
 
 def _gauge(name: str, line: str, value: str) -> Content:
@@ -104,7 +116,7 @@ def _money(batch: Watched) -> str:
 def _in_flight(batch: Watched) -> str:
     if not batch.running:
         return ""
-    providers: Sequence[dict[str, int]] = list(json.loads(batch.limits).get("providers", {}).values())
+    providers = list(json.loads(batch.limits).get("providers", {}).values())
     flying = sum(one.get("in_flight", 0) for one in providers)
     allowed = sum(one.get("allowed", 0) for one in providers)
     return f"{count(flying)}/{count(allowed)} in flight"

@@ -12,11 +12,12 @@ from textual.widgets import Static
 class Panel(Vertical):
     """A titled frame around one widget; it wears its name on the border where several are in view."""
 
-    def __init__(self, title: str, inner: Widget, *, id: str) -> None:
+    def __init__(self, title: str, inner: Widget, *, id: str, offered: bool = True) -> None:
         super().__init__(inner, id=id)
         self.title = title
         self.border_title = Content(title)
         self.inner = inner
+        self.offered = offered
 
 
 class PanelName(Static):
@@ -37,14 +38,24 @@ class PanelStrip(Horizontal):
 
     @property
     def _panels(self) -> list[Panel]:
-        return list(self.screen.query(Panel))
+        return [panel for panel in self.screen.query(Panel) if panel.offered]
+
+    def offer(self, panel_id: str, offered: bool) -> None:
+        """A panel that has nothing to show is not named."""
+        for panel in self.screen.query(Panel):
+            if panel.id == panel_id:
+                panel.offered = offered
+        for name in self.query(PanelName):
+            name.display = name.panel.offered
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._fill)
 
     async def _fill(self) -> None:
         """The names, once the panels are there."""
-        await self.mount_all(PanelName(panel) for panel in self._panels)
+        await self.mount_all(PanelName(panel) for panel in self.screen.query(Panel))
+        for name in self.query(PanelName):
+            name.display = name.panel.offered
         self._choose(self._panels[0], focus=False)
 
     def choose(self, panel_id: str) -> None:

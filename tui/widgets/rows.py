@@ -43,6 +43,8 @@ class Rows(ScrollView, can_focus=True):
         "rows--strong",
         "rows--accent",
         "rows--mark",
+        "rows--hit",
+        "rows--reveal",
         *(f"rows--{name}" for name in STATES),
     }
 

@@ -19,7 +19,7 @@ class TalkLine:
 
 class Talk(Rows):
     has_cursor = False
-    COMPONENT_CLASSES = {"rows--thought", "rows--reveal", "rows--hit"}
+    COMPONENT_CLASSES = {"rows--thought"}
 
     def __init__(self, *, id: str | None = None, empty: str = "choose a conversation") -> None:
         super().__init__(id=id)

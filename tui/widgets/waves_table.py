@@ -34,9 +34,11 @@ class WavesTable(Rows):
         return max(0, first - 5), max(20, last - first + 10)
 
     def show(self, count: int, skip: int, waves: Sequence[WaveLine]) -> None:
-        before = self._waves
+        before, rare = self._waves, self._rare
         self._waves = {skip + position: wave for position, wave in enumerate(waves)}
         self.set_count(count)
+        if self._rare != rare:
+            self.touch_all()
         self.touch(
             index
             for index, wave in self._waves.items()
@@ -47,17 +49,15 @@ class WavesTable(Rows):
         return "no wave has been answered yet"
 
     def draw_header(self, width: int) -> Sequence[Piece]:
-        titles = [
-            fitted("wave", 7, right=True),
-            fitted("calls", 9, right=True),
-            fitted("failed", 7, right=True),
-            fitted("cached", 7, right=True),
-            fitted("time", 12, right=True),
-            fitted("a message", 10, right=True),
-            " " + fitted("transport", 11),
-            "provider batches",
-        ]
-        return [(" ".join(titles), "")]
+        titles = [fitted("wave", 7, right=True), fitted("calls", 9, right=True)]
+        titles += [fitted(name, 7, right=True) for name in self._rare]
+        titles += [fitted("time", 12, right=True), fitted("a message", 10, right=True), " " + fitted("transport", 11)]
+        return [(" ".join([*titles, "provider batches"]), "")]
+
+    @property
+    def _rare(self) -> list[str]:
+        """Columns that are only there when they have something to say."""
+        return [name for name in ("failed", "cached") if any(getattr(wave, name) for wave in self._waves.values())]
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         wave = self._waves.get(index)
@@ -67,10 +67,13 @@ class WavesTable(Rows):
         return [
             (fitted(f"{wave.wave:,}", 7, right=True) + " ", "strong"),
             (fitted(count(wave.calls), 9, right=True) + " ", ""),
-            (fitted(count(wave.failed), 7, right=True) + " ", "failed" if wave.failed else "dim"),
-            (fitted(count(wave.cached), 7, right=True) + " ", "cached" if wave.cached else "dim"),
+            *(self._rare_piece(name, getattr(wave, name)) for name in self._rare),
             (fitted(span(wave.seconds), 12, right=True) + " ", ""),
             (fitted(each, 10, right=True) + " ", ""),
             (" " + fitted(wave.transport.replace("+", " + "), 11) + " ", "dim"),
             (order_words(wave, time.time()), "running" if any(order.open for order in wave.orders) else "dim"),
         ]
+
+    @staticmethod
+    def _rare_piece(name: str, value: int) -> Piece:
+        return fitted(count(value), 7, right=True) + " ", name if value else "dim"

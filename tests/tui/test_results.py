@@ -1,0 +1,107 @@
+"""Reading the results of a batch, as a person does."""
+
+import sqlite3
+from pathlib import Path
+
+from textual.widgets import Input, Select
+
+from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
+from tests.tui.studies import game, played
+from tui.screens.results import Results
+from tui.widgets.batch_table import BatchTable
+from tui.widgets.talk_list import TalkList
+from tui.widgets.talks import Talks
+
+
+async def test_opening_an_ended_batch_shows_its_figures_with_intervals(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(talks=20))
+    async with opened(path, size=(160, 48)) as (app, pilot):
+        await until_seen(pilot, "A small game")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Results))
+        await until_seen(pilot, "20 of 20 completed")
+        await pilot.press("tab")
+        await until_seen(pilot, "Ada & Bob")
+        assert "95 %" in screen_text(app)
+        await pilot.press("tab")
+        await until_seen(pilot, "who reveals, who obtains")
+        await until_seen(pilot, "how often the row reveals to the column")
+
+
+async def test_a_word_is_found_in_all_that_was_said_and_shown_in_its_talk(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(talks=20))
+    connection = sqlite3.connect(path)
+    said = connection.execute("SELECT count(*) FROM call WHERE text LIKE '%lantern%'").fetchone()[0]
+    connection.close()
+    assert said
+    async with opened(path, size=(160, 48)) as (app, pilot):
+        await until_seen(pilot, "A small game")
+        await pilot.press("4", "slash", *"lantern")
+        await until(pilot, lambda: app.screen.query_one(TalkList).hit is not None, "a hit")
+        await until(pilot, lambda: app.screen.query_one(TalkList).count == said, f"{said} hits")
+        await pilot.press("enter")
+        first = app.screen.query_one(TalkList).selected
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen.query_one(TalkList).cursor == 1)
+        await pilot.press("N")
+        await until(pilot, lambda: app.screen.query_one(TalkList).selected == first)
+        await until_seen(pilot, f" {first}, game 1")
+
+
+async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(talks=30, fatal=0.1))
+    connection = sqlite3.connect(path)
+    failed = connection.execute("SELECT count(*) FROM unit WHERE status = 'failed'").fetchone()[0]
+    revealed = connection.execute("SELECT count(DISTINCT unit_id) FROM outcome WHERE revealed").fetchone()[0]
+    connection.close()
+    assert failed and revealed
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "A small game")
+        await pilot.press("4", "slash")
+        talks = app.screen.query_one(Talks)
+        await until(pilot, lambda: talks.list.count == 30, "all talks")
+        talks.query_one("#show", Select).value = "failed"
+        await until(pilot, lambda: talks.list.count == failed, "the failed ones")
+        await until(pilot, lambda: "×" in rows_text(talks.list)[0])
+        talks.query_one("#show", Select).value = "revealed"
+        await until(pilot, lambda: talks.list.count == revealed, "those that revealed")
+        talks.query_one("#show", Select).value = "all"
+        talks.query_one("#agent", Select).value = "Ada"
+        await until(pilot, lambda: talks.list.count == 30, "all of Ada's")
+
+
+async def test_marked_batches_are_compared_side_by_side(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(name="First", talks=6))
+    await played(path, game(name="Second", talks=8, seed=9))
+    async with opened(path) as (app, pilot):
+        await until(pilot, lambda: app.screen.query_one(BatchTable).count == 2)
+        await pilot.press("space", "space", "m")
+        await until_seen(pilot, "side by side")
+        text = screen_text(app)
+        assert "First" in text and "Second" in text and "Ada revealed" in text
+
+
+async def test_search_as_one_types_never_breaks_on_strange_input(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game())
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "A small game")
+        await pilot.press("4", "slash")
+        talks = app.screen.query_one(Talks)
+        for typed in (
+            '"',
+            "AND OR NOT",
+            "[/foo]",
+            "[@click=app.quit]x",
+            "*",
+            "x" * 5_000,
+            "\u202e",
+            "'; DROP TABLE call",
+        ):
+            talks.query_one("#search", Input).value = typed
+            await pilot.pause(0.25)
+        assert app.is_running

@@ -1,0 +1,1 @@
+"""Work that would hold up the event loop is done beside the app, in a process of its own: plots and statistics."""

@@ -1,0 +1,69 @@
+"""The process beside the app: reads jobs as lines of JSON, answers each with a line of JSON, ends with its input.
+
+python -m tui.beside.worker
+"""
+
+import json
+import signal
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+
+def _draw(job: dict[str, Any]) -> Any:
+    from tui.beside.drawing import draw
+    from tui.beside.figure import Figure
+
+    return draw(Figure.from_json(job["figure"]), job["width"], job["height"], job["colours"], job["plain"])
+
+
+def _summary(job: dict[str, Any]) -> Any:
+    from engine.summary import summarise
+
+    return summarise(Path(job["path"]), job["batch"])
+
+
+def _expected(job: dict[str, Any]) -> Any:
+    """How many calls and waves a batch is to have, by its own config."""
+    from engine.kinds import load_kind
+    from engine.run import config_to_resume
+
+    config = config_to_resume(job["batch"], Path(job["path"]))
+    calls = load_kind(config.batch.kind).plan(config).calls
+    return {"calls": sum(one.calls for one in calls), "waves": len({one.wave for one in calls})}
+
+
+def _report(job: dict[str, Any]) -> Any:
+    """The statistics as the command prints them: for kinds that have no pages of their own."""
+    from importlib import import_module
+
+    from rich.console import Console
+
+    from tui.plain import plain
+
+    console = Console(width=job["width"], markup=False, highlight=False, file=StringIO())
+    with console.capture() as captured:
+        import_module(f"tui.reports.{job['kind']}").print_statistics(console, job["statistics"])
+    return [plain(row) for row in captured.get().rstrip("\n").split("\n")]
+
+
+JOBS = {"draw": _draw, "summary": _summary, "expected": _expected, "report": _report}
+
+
+def answer(line: str) -> str:
+    try:
+        job = json.loads(line)
+        return json.dumps({"answer": JOBS[job["job"]](job)})
+    except Exception as error:
+        return json.dumps({"error": f"{type(error).__name__}: {error}"})
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for line in sys.stdin:
+        print(answer(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
