@@ -17,6 +17,8 @@ APPLICATION_ID = 0x7469_6465
 """Marks a SQLite file as ours in its header ("tide")."""
 
 BUSY_SECONDS = 30
+SMALLEST_PAGE = 512
+"""no SQLite file is shorter"""
 
 
 def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.Step] | None = None) -> None:
@@ -26,6 +28,7 @@ def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.S
         if not create:
             raise FileError(f"There is no file {path}. Run a study first, or name another file with --db.")
         _create(path, migrations.newest(steps))
+        _known.add(_identity(path))
         return
     _refuse_by_header(path, migrations.newest(steps))
     with _explained(path), closing(connect(path)) as connection:
@@ -103,7 +106,13 @@ def _create(path: Path, version: int) -> None:
 
 
 def _refuse_by_header(path: Path, newest: int) -> None:
-    """Tells a stranger's file by its first bytes: SQLite would tidy up after its owner merely by opening it."""
+    """Tells a stranger's file by its first bytes: SQLite would tidy up after its owner merely by opening it.
+
+    Only before this process knows the file: closing it drops the locks of every connection this process has to it
+    (POSIX), and another process could then take the WAL away under them.
+    """
+    if _identity(path) in _known and path.stat().st_size >= SMALLEST_PAGE:
+        return
     try:
         with path.open("rb") as file:
             header = file.read(100)
@@ -112,6 +121,16 @@ def _refuse_by_header(path: Path, newest: int) -> None:
     if len(header) < 100 or header[:16] != b"SQLite format 3\0":
         raise FileError(explain(path, sqlite3.DatabaseError("file is not a database")))
     _refuse(path, int.from_bytes(header[68:72]), int.from_bytes(header[60:64]), newest)
+    _known.add(_identity(path))
+
+
+_known: set[tuple[int, int]] = set()
+"""files this process has made or looked at: they are never opened again but by SQLite"""
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | None = None) -> None:

@@ -36,7 +36,10 @@ async def until(pilot: Pilot[None], condition: Callable[[], object], what: str =
     deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
     while not condition():
         if asyncio.get_running_loop().time() > deadline:
-            raise AssertionError(f"waited in vain for {what or 'it'}; the screen shows:\n{screen_text(pilot.app)}")
+            batch = getattr(pilot.app.screen, "batch", None)
+            raise AssertionError(
+                f"waited in vain for {what or 'it'} ({batch}); the screen shows:\n{screen_text(pilot.app)}"
+            )
         await pilot.pause(0.02)
 
 
