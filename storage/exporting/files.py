@@ -20,3 +20,9 @@ def finished(path: Path) -> Iterator[Path]:
         raise FileError(f"Cannot write {path}: {error.strerror or error}. Choose another place with -o.") from error
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def write_text(path: Path, content: str) -> list[Path]:
+    with finished(path) as unfinished:
+        unfinished.write_text(content, encoding="utf-8", errors="replace")
+    return [path]
