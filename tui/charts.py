@@ -63,18 +63,39 @@ def scatter(
     title: str,
     points: Mapping[str, tuple[float, float]],
     width: int = 76,
-    height: int = 18,
+    height: int = 20,
     xlabel: str = "",
     ylabel: str = "",
+    limits: tuple[float, float] | None = None,
     colour: bool | None = None,
 ) -> str:
-    """One named point for each key."""
+    """One named point for each key, its name beside it unless it would cover another."""
     import plotext as plt
 
     plt.clear_figure()
+    low, high = limits or _limits([value for point in points.values() for value in point])
+    margin = 0.04 * (high - low)
+    plt.xlim(low - margin, high + margin)
+    plt.ylim(low - margin, high + margin)
+    ticks = [low + share * (high - low) / 4 for share in range(5)]
+    plt.xticks(ticks)
+    plt.yticks(ticks)
+    taken: list[tuple[float, float]] = []
     for name, (x, y) in points.items():
-        plt.scatter([x], [y], label=_clean(name), marker="●")
+        plt.scatter([x], [y], marker="●")
+        near = any(abs(x - a) < 14 * (high - low) / 60 and abs(y - b) < 1.5 * (high - low) / height for a, b in taken)
+        taken.append((x, y))
+        if near:
+            continue
+        leftwards = x > (low + high) / 2
+        beside = x + (-1.5 if leftwards else 1.5) * (high - low) / width
+        plt.text(_clean(name, 14), x=beside, y=y, alignment="right" if leftwards else "left")
     plt.title(title)
     plt.xlabel(xlabel)
     plt.ylabel(ylabel)
     return _built(width, height, colour)
+
+
+def _limits(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return (low, high) if high > low else (low - 1, high + 1)

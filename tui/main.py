@@ -16,6 +16,7 @@ COMMANDS = {
     "pause": ("steer", "pauses a running batch"),
     "continue": ("steer", "lets a paused batch go on"),
     "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
+    "compare": ("compare", "side-by-side statistics of several batches"),
     "export": ("export", "one batch out: json, csv, sqlite, html, parquet, policy"),
     "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),
     "agents": ("agents", "the library's agents: list, show, add, generate, remove"),

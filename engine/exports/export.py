@@ -94,4 +94,19 @@ def _sqlite(order: Order) -> list[Path]:
     return export_sqlite(order.database, order.batch, order.file(".db"))
 
 
-EXPORTERS: dict[str, Exporter] = {"json": _json, "csv": _csv, "sqlite": _sqlite}
+def _html(order: Order) -> list[Path]:
+    from engine.exports.html_report import report
+    from engine.summary import summarise
+    from storage.exporting.files import write_text
+
+    summary = summarise(order.database, order.batch["id"])
+    return write_text(order.file(".html"), report(order.connection, order.batch, summary))
+
+
+def _parquet(order: Order) -> list[Path]:
+    from storage.exporting.parquet_files import export_parquet
+
+    return export_parquet(order.connection, order.batch, order.folder())
+
+
+EXPORTERS: dict[str, Exporter] = {"json": _json, "csv": _csv, "sqlite": _sqlite, "html": _html, "parquet": _parquet}

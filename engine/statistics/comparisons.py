@@ -1,20 +1,21 @@
 """Two contenders under the same conditions: paired tests, effect sizes, Holm's correction for many tests."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.statistics.intervals import Interval, mean_interval
+from engine.statistics.intervals import LEVEL, Interval, mean_interval, resampled_means
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     pairs: int
+    """0: the values were not paired"""
     difference: float
     """mean of first minus second"""
     interval: Interval
     p_value: float
     effect_size: float | None
-    """Cohen's d of the differences; None where they do not vary"""
+    """Cohen's d, of the differences where values are paired; None where nothing varies"""
 
 
 def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Comparison | None:
@@ -68,6 +69,28 @@ def _effect_size(differences: Sequence[float]) -> float | None:
     import numpy
 
     return float(numpy.mean(differences) / numpy.std(differences, ddof=1))
+
+
+def compare_samples(first: Mapping[float, int], second: Mapping[float, int], seed: int = 0) -> Comparison | None:
+    """Mann–Whitney's test of two independent samples, given as how often each value occurred; None without any."""
+    if not first or not second:
+        return None
+    import numpy
+    from scipy.stats import mannwhitneyu
+
+    random = numpy.random.default_rng(seed)
+    drawn = resampled_means(first, random) - resampled_means(second, random)
+    low, high = numpy.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    one, other = (numpy.repeat(list(counts), list(counts.values())) for counts in (first, second))
+    spread = float(numpy.sqrt((one.var() + other.var()) / 2))
+    difference = float(one.mean() - other.mean())
+    return Comparison(
+        pairs=0,
+        difference=difference,
+        interval=(float(low), float(high)),
+        p_value=float(mannwhitneyu(one, other).pvalue) if len({*first, *second}) > 1 else 1.0,
+        effect_size=difference / spread if spread else None,
+    )
 
 
 def compare_outcomes(only_first: int, only_second: int) -> float:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from storage.errors import FileError
@@ -19,4 +19,11 @@ def finished(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise FileError(f"Cannot write {path}: {error.strerror or error}. Choose another place with -o.") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+def write_text(path: Path, content: str) -> list[Path]:
+    with finished(path) as unfinished:
+        unfinished.write_text(content, encoding="utf-8", errors="replace")
+    return [path]

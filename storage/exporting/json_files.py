@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from storage.exporting.files import finished
+from storage.exporting.files import finished, write_text
 from storage.exporting.rows import Page, columns_of, page_of, rows_of, unit_pages
 
 EXTRA_VIEWS = {"evolution": ("genomes",), "mutation": ("training",)}
@@ -25,9 +25,7 @@ def export_results(
 
 
 def write_json(path: Path, content: Any) -> list[Path]:
-    with finished(path) as unfinished:
-        unfinished.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    return [path]
+    return write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
 def _pieces(connection: sqlite3.Connection, batch: sqlite3.Row, head: Mapping[str, Any]) -> Iterator[str]:

@@ -5,7 +5,9 @@ from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
 
-_ENDINGS = ("s", "es", "d", "ed", "ing", "r", "er", "ly", "y", "n", "st", "est")
+_ENDINGS = ("s", "es", "ed", "ing", "er", "ly", "y", "est")
+_ENDINGS_AFTER_E = ("d", "r", "n", "st")
+"""taken from take, but no latern from later"""
 
 
 @cache
@@ -20,6 +22,7 @@ def is_ordinary(word: str, except_for: Collection[str] = ()) -> bool:
     if word in words or len(word) < 4:
         return word not in except_for
     stems = [word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)]
+    stems += [word.removesuffix(ending) for ending in _ENDINGS_AFTER_E if word.endswith(f"e{ending}")]
     return any(stem in words and stem not in except_for for stem in stems)
 
 

@@ -119,6 +119,7 @@ FUZZY = [
     Case("written as two words", "marigold", "the mari gold", ("fuzzy",), "mari gold"),
     Case("two words, one misspelt", "blue heron", "the blue herron", ("fuzzy",), "blue herron"),
     Case("two words misspelt and joined", "blue heron", "the blueherron", ("fuzzy",), "blueherron"),
+    Case("a slip that looks like an ordinary word with an ending", "lantern", "It is latern.", ("fuzzy",), "latern"),
     Case("misspelt with an accent", "marigold", "le mot est márigld", ("fuzzy",), "márigld"),
 ]
 

@@ -1,0 +1,239 @@
+"""One batch out, in every format, and back in elsewhere."""
+
+import csv
+import json
+import re
+import sqlite3
+import sys
+from contextlib import closing
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import FileError, UsageError
+from engine.exports.export import export_batch
+from engine.importing import import_file
+from engine.run import run_batch
+from engine.secret_game.config import SecretGame
+from engine.summary import summarise
+from storage.batches import find_batch
+from storage.exporting.csv_files import VIEWS_OF_KIND
+from storage.exporting.json_files import units_of
+from storage.exporting.parquet_files import TYPES
+from storage.exporting.rows import UNITS_A_PAGE, columns_of
+from storage.file import reading
+from tests.engine.secret_game.table import Table, agents
+from tests.support.state import query
+from tests.support.studies import game
+
+MODES = ("standard", "retained", "diversity", "targeted")
+HOSTILE = '<script>alert(1)</script><img src="https://x.example/a.png" onerror=go> =1+1 \x1b[31m\x00 ]]> &amp;'
+
+
+@pytest.fixture
+async def batch(database: Path) -> str:
+    """A batch that is not the only one of its file, with failures, a judge and an odd agent."""
+    await run_batch(game(3), database)
+    study = game(
+        40,
+        simulated={"fatal_rate": 0.05},
+        service={"name": "live", "retries": 0},
+        mode="retained",
+        judge="simulated:judge",
+    )
+    study.agents.append(agents(5)[4])
+    study.settings.detection = ["exact", "judge"]  # type: ignore[attr-defined]
+    return str((await run_batch(study, database))["batch_id"])
+
+
+def rows_of_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+async def test_json_is_a_folder_named_by_the_batch_with_results_and_analysis(
+    database: Path, batch: str, tmp_path: Path
+) -> None:
+    written = export_batch(database, batch, "json", tmp_path / "out")
+    folder = tmp_path / "out" / batch
+    assert written == [folder / "results.json", folder / "analysis.json"]
+    results = json.loads((folder / "results.json").read_text())
+    summary = summarise(database, batch)
+    assert json.loads((folder / "analysis.json").read_text()) == summary["statistics"]
+    assert results["batch"]["batch_id"] == batch
+    assert results["batch"]["config"]["secret_game"]["mode"] == "retained"
+    assert [unit["sequence_number"] for unit in results["units"]] == list(range(1, 41))
+    assert sum(len(unit["messages"]) for unit in results["units"]) == len(
+        query(database, "SELECT 1 FROM messages WHERE batch_id = ?", batch)
+    )
+    failed = [unit for unit in results["units"] if unit["status"] == "failed"]
+    assert failed and all(unit["outcomes"] == [] and unit["error"] for unit in failed)
+
+
+async def test_csv_has_the_views_columns_and_rows(database: Path, batch: str, tmp_path: Path) -> None:
+    written = export_batch(database, batch, "csv", tmp_path / "tables")
+    assert [path.name for path in written] == ["messages.csv", "outcomes.csv"]
+    for path in written:
+        with reading(database) as connection:
+            columns = columns_of(connection, path.stem)
+        found = rows_of_csv(path)
+        assert list(found[0]) == columns
+        assert {row["batch_id"] for row in found} == {batch}
+        assert len(found) == query(database, f"SELECT count(*) FROM {path.stem} WHERE batch_id = ?", batch)[0][0]
+    assert re.match(r"batch_id,conversation_id,turn,wave,speaker,model,content,thought,", written[0].read_text())
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_batch_exported_and_imported_elsewhere_has_equal_statistics(
+    database: Path, tmp_path: Path, mode: str
+) -> None:
+    await run_batch(game(2), database)
+    settings = {"targeted_secret": "violet"} if mode == "targeted" else {}
+    study = game(30, mode=mode, simulated={"fatal_rate": 0.02}, service={"name": "live", "retries": 0}, **settings)
+    summary = await run_batch(study, database)
+    (alone,) = export_batch(database, summary["batch_id"], "sqlite", tmp_path / "alone.db")
+    assert query(alone, "SELECT id FROM batches") == [(summary["batch_id"],)]
+    elsewhere = tmp_path / "elsewhere.db"
+    await run_batch(game(1, seed=3), elsewhere)
+    import_file(elsewhere, alone)
+    for path in (alone, elsewhere):
+        assert summarise(path, summary["batch_id"]) == summary
+        assert query(path, "PRAGMA integrity_check") == [("ok",)]
+    assert not list(tmp_path.glob("*.db-wal"))
+
+
+async def test_an_export_never_overwrites_a_study(database: Path, tmp_path: Path) -> None:
+    await run_batch(game(1), database)
+    with pytest.raises(FileError, match="exists already"):
+        export_batch(database, "last", "sqlite", database)
+    assert summarise(database, "last")["status"] == "completed"
+
+
+async def test_a_folder_as_target_takes_a_file_named_by_the_batch(database: Path, tmp_path: Path) -> None:
+    batch_id = (await run_batch(game(1), database))["batch_id"]
+    assert export_batch(database, "last", "html", tmp_path) == [tmp_path / f"{batch_id}.html"]
+
+
+async def test_a_format_a_kind_does_not_have_is_refused_with_those_it_has(database: Path, tmp_path: Path) -> None:
+    await run_batch(game(1), database)
+    with pytest.raises(UsageError, match="json, csv, sqlite, html, parquet"):
+        export_batch(database, "last", "policy", tmp_path)
+
+
+async def test_a_place_that_cannot_be_written_is_told_and_nothing_is_left_there(database: Path, tmp_path: Path) -> None:
+    await run_batch(game(1), database)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="-o"):
+        export_batch(database, "last", "html", tmp_path / "file" / "report.html")
+
+
+# -- parquet ---------------------------------------------------------------------------------------------
+
+
+async def test_parquet_holds_the_same_rows_with_types(database: Path, batch: str, tmp_path: Path) -> None:
+    from arro3.io import read_parquet
+
+    written = export_batch(database, batch, "parquet", tmp_path)
+    assert [path.name for path in written] == ["messages.parquet", "outcomes.parquet"]
+    found = read_parquet(str(written[1])).read_all()
+    stored = query(
+        database,
+        "SELECT agent, opener, revealed, turn, score FROM outcomes WHERE batch_id = ? ORDER BY conversation_id, opener DESC",
+        batch,
+    )
+    columns = [found.column(name).to_pylist() for name in ("agent", "opener", "revealed", "turn", "score")]
+    assert list(zip(*columns, strict=True)) == stored
+    assert set(columns[1]) == {True, False} and isinstance(columns[4][0], float)
+
+
+def test_every_column_of_an_exported_view_that_is_no_text_is_typed(database: Path) -> None:
+    from storage.file import prepare
+
+    prepare(database)
+    typed = {name for columns in TYPES.values() for name in columns}
+    text = {"batch_id", "speaker", "model", "content", "thought", "source", "mode", "agent", "opponent", "detector"}
+    text |= {"genome_id", "parents", "operator", "prompt"}
+    with reading(database) as connection:
+        known = {
+            column for views in VIEWS_OF_KIND.values() for view in views for column in columns_of(connection, view)
+        }
+    assert known <= typed | text
+
+
+async def test_without_the_extra_parquet_tells_what_to_install(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run_batch(game(1), database)
+    monkeypatch.setitem(sys.modules, "arro3.io", None)
+    with pytest.raises(FileError, match=r"tidepool-lab\[parquet\]"):
+        export_batch(database, "last", "parquet", tmp_path)
+
+
+# -- html ------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """What a browser would see."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_an_html_report_is_whole_and_asks_for_nothing(database: Path, batch: str, tmp_path: Path) -> None:
+    (path,) = export_batch(database, batch, "html", tmp_path / "report.html")
+    page = Page(path.read_text())
+    assert page.tags.isdisjoint({"script", "link", "img", "iframe", "object", "embed", "base", "form", "a"})
+    assert not [name for name, value in page.attributes if name in ("src", "href", "action") or "url(" in (value or "")]
+    assert "http" not in path.read_text().replace("http-equiv", "")
+    assert "Simulated answers" in page.text
+    for told in ("Ranking", "What the judge says", "Detectors against", "Missing:", "Rounds sat out", "Ada", "0.0 %"):
+        assert told in page.text
+
+
+async def test_foreign_text_is_text_in_a_report_and_in_a_table(table: Table, tmp_path: Path) -> None:
+    table.speech = lambda call, seed: HOSTILE
+    players = [agent.model_copy(update={"name": f"{agent.name}<b>{HOSTILE}"}) for agent in agents(2)]
+    await table.run(SecretGame(agents=players, name=HOSTILE, num_interactions=2, messages_per_interaction=2))
+    (path,) = export_batch(table.database, "last", "html", tmp_path / "report.html")
+    text = path.read_text()
+    page = Page(text)
+    assert page.tags.isdisjoint({"script", "img", "b"})
+    assert "alert(1)" in page.text
+    assert "\x1b" not in text and "\x00" not in text
+    for exported in export_batch(table.database, "last", "csv", tmp_path / "tables"):
+        for row in rows_of_csv(exported):
+            assert not any(str(cell).startswith(("=", "+", "-", "@")) for cell in row.values())
+
+
+# -- size ------------------------------------------------------------------------------------------------
+
+
+async def test_a_batch_of_several_pages_comes_out_whole_and_in_order(database: Path) -> None:
+    size = 2 * UNITS_A_PAGE + 1
+    await run_batch(game(size, messages=1), database)
+    with reading(database) as connection:
+        numbers = [unit["sequence_number"] for unit in units_of(connection, find_batch(connection, "last"))]
+    assert numbers == list(range(1, size + 1))
+
+
+async def test_the_command_names_the_files_it_wrote(tidepool: Any, database: Path, tmp_path: Path) -> None:
+    await run_batch(game(2), database)
+    done = tidepool("export", "last", "--format", "csv", "-o", str(tmp_path / "out"))
+    assert done.returncode == 0
+    assert done.stdout.split() == [str(tmp_path / "out" / name) for name in ("messages.csv", "outcomes.csv")]
+    listed = tidepool.json("export", "last", "--format", "sqlite", "-o", str(tmp_path / "x.db"))
+    with closing(sqlite3.connect(listed["files"][0])) as connection:
+        assert connection.execute("SELECT count(*) FROM conversations").fetchone() == (2,)

@@ -1,0 +1,105 @@
+"""The terminal report of a secret game, as a reader sees it."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from engine.config import Agent, Providers, SimulatedSettings
+from engine.run import run_batch
+from engine.secret_game.config import SecretGame
+from tests.support.state import query
+from tui.heat_map import heat_map
+from tui.reports.secret_game import print_statistics
+
+PERSONAS = ("guarded", "trusting", "bargainer", "talkative", "deceptive")
+
+
+def study(size: int = 60, **settings: Any) -> SecretGame:
+    secrets = ("marigold", "lantern", "harbour", "violet", "granite")
+    return SecretGame(
+        agents=[
+            Agent(name=persona.title(), model=f"simulated:{persona}", secret=secret)
+            for persona, secret in zip(PERSONAS, secrets, strict=True)
+        ],
+        num_interactions=size,
+        messages_per_interaction=4,
+        **settings,
+    )
+
+
+def printed(statistics: dict[str, Any], width: int) -> str:
+    out = io.StringIO()
+    print_statistics(Console(file=out, width=width, no_color=True, markup=False, highlight=False), statistics)
+    return out.getvalue()
+
+
+@pytest.fixture
+async def statistics(database: Path) -> dict[str, Any]:
+    summary = await run_batch(study(detection=["exact", "judge"], judge="simulated:judge"), database)
+    found: dict[str, Any] = summary["statistics"]
+    return found
+
+
+@pytest.mark.parametrize("width", [80, 110, 200])
+async def test_a_report_tells_all_and_fits_its_width(statistics: dict[str, Any], width: int) -> None:
+    report = printed(statistics, width)
+    for told in (
+        "who reveals, who obtains",
+        "revealed against obtained",
+        "obtained the secret of the column",
+        "ranking by mean score",
+        "by model",
+        "by who opened",
+        "Holm's correction",
+        "what the judge says",
+        "detectors against the planted truth",
+        "rounds sat out",
+    ):
+        assert told in report
+    assert all(len(line.rstrip()) <= width for line in report.splitlines())
+    assert "…" not in report.split("who reveals")[0]
+
+
+async def test_a_report_of_nothing_is_short(database: Path) -> None:
+    summary = await run_batch(study(2, providers=_dead()), database)
+    assert summary["status"] == "failed"
+    report = printed(summary["statistics"], 80)
+    assert "missing: 2 conversations" in report
+    assert "ranking" not in report
+
+
+def _dead() -> Any:
+    return Providers(simulated=SimulatedSettings(fatal_rate=1.0, retries=0))
+
+
+def test_a_heat_map_says_the_same_in_shades_and_numbers() -> None:
+    lines = heat_map(["Ada", "Bo"], ["Ada", "Bo"], lambda row, column: None if row == column else 100.0 * row, 80)
+    assert [line.plain.split() for line in lines] == [
+        ["Ada", "Bo"],
+        ["Ada", "–", "0", "%"],
+        ["Bo", "██", "100", "%", "–"],
+    ]
+
+
+def test_a_heat_map_keeps_to_its_width() -> None:
+    names = [f"agent{index}" for index in range(30)]
+    lines = heat_map(names, names, lambda row, column: 50.0, 80)
+    assert max(len(line.plain) for line in lines) <= 80
+    assert len(lines) == 31
+
+
+async def test_a_transcript_marks_what_was_said_and_judged(database: Path, tidepool: Any) -> None:
+    await run_batch(study(20, detection=["exact", "judge"], judge="simulated:judge"), database)
+    revealed = query(database, "SELECT conversation_id & 0xffffffff FROM outcomes WHERE revealed LIMIT 1")[0][0]
+    shown = tidepool("show", "last", "--conversation", str(revealed)).stdout
+    assert "revealed in message" in shown and "judge:" in shown and "(simulated)" in shown
+
+
+async def test_show_and_stats_carry_the_same_statistics(database: Path, tidepool: Any) -> None:
+    await run_batch(study(10), database)
+    shown = json.loads(tidepool("show", "last", "--json").stdout)
+    assert shown["statistics"] == json.loads(tidepool("stats", "last", "--json").stdout)
