@@ -87,7 +87,7 @@ def test_so_does_any_request_about_a_batch_that_exists(case: Any, batch_id: str)
 
 
 @schema.include(path="/api/batch-simulations", method="POST").parametrize()
-@BOUNDED
+@settings(BOUNDED, phases=[Phase.generate])
 def test_so_does_any_new_batch_of_entities_that_exist(case: Any) -> None:
     if isinstance(case.body, dict):
         case.body.update(entity_ids=["*"], interaction_size=2, model="simulated:persona")
