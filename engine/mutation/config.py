@@ -4,8 +4,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from engine.config import Batch, Config, Providers, Section, Service
-from engine.presets import resolve_model
+from engine.config import Batch, Config, ModelName, Providers, Section, Service
+from engine.presets import known_model, resolve_model
 
 LearnerName = Literal["bandit", "ppo", "random"]
 HASHING = "hashing"
@@ -19,13 +19,13 @@ class WrittenQuery(Section):
 
 
 class MutationSettings(Section):
-    target: str = "simulated:target"
+    target: ModelName = "simulated:target"
     """the model whose answers are to become better, e.g. ollama:llama3.2"""
-    mutator: str = "simulated:rewriter"
+    mutator: ModelName = "simulated:rewriter"
     """the model that rewrites queries"""
     encoder: str = HASHING
     """hashing | ollama:nomic-embed-text | openai:text-embedding-3-small"""
-    judge: str = "simulated:judge"
+    judge: ModelName = "simulated:judge"
     """the model that grades answers, for the reward of that name"""
     reward: Literal["keyword", "similarity", "judge"] = "similarity"
     """keyword | similarity | judge"""
@@ -81,10 +81,8 @@ class MutationSettings(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for model in (self.target, self.mutator, *([self.judge] if self.reward == "judge" else [])):
-            resolve_model(model)
         if self.encoder != HASHING:
-            provider = resolve_model(self.encoder).partition(":")[0]
+            provider = resolve_model(known_model(self.encoder)).partition(":")[0]
             if provider not in _EMBEDDING_PROVIDERS:
                 raise ValueError(f"{provider} has no embeddings: encoder is {HASHING}, ollama:… or openai:…")
         if self.num_mini_batch > self.num_processes * self.num_steps:

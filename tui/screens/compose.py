@@ -1,41 +1,477 @@
-"""Compose: a study as TOML, checked and run."""
+"""Compose: a study as a form and as TOML, both of the same text, with its plan beside it."""
 
-import tempfile
+import asyncio
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+from textual import events, on, work
 from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static, TextArea
+from textual.widgets import ContentSwitcher, Static, TextArea
 
 from engine.errors import UsageError
+from engine.kinds import KINDS
+from engine.reading import read_text
+from storage.library import list_agents, list_entities
+from tui import launching
+from tui.composing.complaints import placed
+from tui.composing.desk import Desk
+from tui.composing.draft import fresh, keep_draft, read_draft
+from tui.composing.edits import Append, Drop, Put, value_at
+from tui.composing.examiner import Examiner
+from tui.composing.examining import Complaint, Examined
+from tui.composing.fields import UNSET
+from tui.composing.fields import Path as KeyPath
+from tui.composing.outline import pages_of
+from tui.composing.people import FOLKS, newcomer, record_of
+from tui.composing.plan_words import cost, in_full, in_one_line, is_free
+from tui.composing.running import config_to_run
+from tui.composing.visible import restored, visible
+from tui.plain import one_line, plain
+from tui.screens.dialog import Confirm
+from tui.screens.draft_files import OpenDialog, SaveDialog
+from tui.screens.pick import PickDialog, choice_of
 from tui.screens.place import Place
-from tui.widgets.greeting import STARTERS
+from tui.widgets.form.page import FormPage
+from tui.widgets.form.people import PeoplePage
+from tui.widgets.form.row import FieldRow
+from tui.widgets.name_strip import NameStrip
+from tui.words import dollars
+
+PAUSE_SECONDS = 0.2
+"""in the typing, before the draft is kept and planned"""
+
+TOML, PLAN = "toml", "plan"
+KIND_TITLES = {kind: kind.replace("_", " ").capitalize() for kind in KINDS}
 
 
 class Compose(Place):
     MODE = "compose"
-    HELP = "Write the study as TOML; ctrl+r runs it."
-    BINDINGS = [Binding("ctrl+r", "run", "Run", id="compose.run", priority=True)]
+    PERIOD = 1.0
+    CSS_PATH = "compose.tcss"
+    HELP = """A study as a form, or as TOML (f2): both are the same text, and what you type in one stands in the other. An
+    empty field is a key that is not written: the grey word is its default. Escape leaves a field, so that 1 to 6 go places
+    again; the arrow keys on the two lines of names choose the kind and the page. The draft is kept while you type, beside
+    the study file, and ctrl+z takes back the last change."""
+    BINDINGS = [
+        Binding("ctrl+r", "run", "Run", id="compose.run", priority=True),
+        Binding("f2", "toml", "Form or TOML", id="compose.toml", priority=True),
+        Binding(
+            "ctrl+o", "open", "Open or new", id="compose.open", priority=True, tooltip="template, file, earlier draft"
+        ),
+        Binding("ctrl+s", "save", "Save", id="compose.save", priority=True, tooltip="as a TOML file"),
+        Binding("f8", "next_fault", "Next fault", id="compose.fault", priority=True, show=False),
+        Binding("ctrl+pagedown", "page(1)", "Next page", show=False, priority=True),
+        Binding("ctrl+pageup", "page(-1)", "Previous page", show=False, priority=True),
+        Binding("ctrl+z", "undo", "Undo", id="compose.undo", show=False),
+        Binding("escape", "leave_field", "Leave the field", show=False),
+    ]
+    AUTO_FOCUS = "#pages"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._desk: Desk | None = None
+        self._examiner = Examiner()
+        self._examined = Examined()
+        self._sentences: dict[KeyPath, str] = {}
+        self._kind_shown: str | None = None
+        self._last_form_page = "study"
+        self._library_seen = -1
+        self._building = asyncio.Lock()
+
+    @property
+    def desk(self) -> Desk:
+        if self._desk is None:
+            kept = read_draft(self.tidepool.path)
+            self._desk = Desk(kept or fresh())
+        return self._desk
+
+    @property
+    def _folder(self) -> Path:
+        """Where relative paths of the draft start."""
+        source = self.desk.draft.source
+        return Path(source).parent if source else Path.cwd()
+
+    # -- building ----------------------------------------------------------------------------------------
 
     def compose_body(self) -> Iterable[Widget]:
-        yield TextArea.code_editor(STARTERS[0].path.read_text(encoding="utf-8"), language="toml", id="toml")
-        yield Static("", id="compose-fault", classes="fault")
+        with Horizontal(id="compose-head"):
+            yield NameStrip(KIND_TITLES, self.desk.kind or "", title="kind", id="kinds")
+            yield Static("", id="compose-source")
+        yield NameStrip({TOML: "TOML"}, TOML, id="pages")
+        with Horizontal(id="compose-main"):
+            with ContentSwitcher(id="compose-pages", initial=f"page-{TOML}"):
+                yield TextArea.code_editor("", language="toml", theme="css", soft_wrap=True, id=f"page-{TOML}")
+                with VerticalScroll(id=f"page-{PLAN}"):
+                    yield Static("", id="plan-full")
+            with VerticalScroll(id="plan-side"):
+                yield Static("", id="plan-beside")
+        yield Static("", id="plan-line")
+        yield Static("", id="compose-bar")
 
-    def load(self, text: str) -> None:
-        """Takes a config as TOML, of another batch or a file."""
-        self.query_one("#toml", TextArea).text = text
+    async def on_mount(self) -> None:
+        super().on_mount()
+        await self._rebuild("study" if self.desk.readable else TOML)
+        self._study()
 
-    def action_run(self) -> None:
-        from engine.reading import config_from, parse_toml
+    async def _rebuild(self, page: str) -> None:
+        """The pages of the draft's kind, and everything shown anew."""
+        async with self._building:
+            desk, switcher = self.desk, self.query_one("#compose-pages", ContentSwitcher)
+            kind = desk.kind if desk.readable else None
+            if kind != self._kind_shown:
+                await switcher.query("FormPage, PeoplePage").remove()
+                if kind is not None:
+                    pages = list(self._pages(kind))
+                    for one in pages:
+                        one.display = False
+                    await switcher.mount_all(pages)
+                self._kind_shown = kind
+            self._show_values()
+            titles = {one.name: one.title for one in pages_of(kind)} if kind else {}
+            here = page if page in titles or page in (TOML, PLAN) else next(iter(titles), TOML)
+            await self.query_one("#pages", NameStrip).set_names({**titles, TOML: "TOML", PLAN: "Plan"}, here)
+            self.query_one("#kinds", NameStrip).show(desk.kind or "")
+            self._show_toml()
+            self._turn_to(here)
 
-        text = self.query_one("#toml", TextArea).text
-        try:
-            config = config_from(parse_toml(text, "the config"))
-        except UsageError as error:
-            self.query_one("#compose-fault", Static).update(Content(str(error)))
+    def _pages(self, kind: str) -> Iterable[Widget]:
+        for page in pages_of(kind):
+            if page.name in FOLKS:
+                yield PeoplePage(FOLKS[page.name], self.desk.values, id=f"page-{page.name}")
+            else:
+                yield FormPage(page, self.desk.values, id=f"page-{page.name}")
+
+    @property
+    def form_pages(self) -> list[FormPage | PeoplePage]:
+        return [*self.query(FormPage), *self.query(PeoplePage)]
+
+    @property
+    def people(self) -> PeoplePage | None:
+        return next(iter(self.query(PeoplePage)), None)
+
+    # -- showing -----------------------------------------------------------------------------------------
+
+    def _show_values(self) -> None:
+        for page in self.form_pages:
+            page.show(self.desk.values)
+        self._show_source()
+
+    def _show_toml(self) -> None:
+        area = self.query_one(f"#page-{TOML}", TextArea)
+        if restored(area.text) != self.desk.draft.text:
+            with area.prevent(TextArea.Changed):
+                area.load_text(visible(self.desk.draft.text))
+
+    def _show_source(self) -> None:
+        source = self.desk.draft.source
+        self.query_one("#compose-source", Static).update(Content(one_line(Path(source).name) if source else "draft"))
+
+    def _show_examined(self, examined: Examined) -> None:
+        self._examined = examined
+        pages = self.form_pages
+        self._sentences, rest = placed(examined.complaints, [path for page in pages for path in page.paths()])
+        for page in pages:
+            page.complain(self._sentences)
+        wrong = {str(page.id).removeprefix("page-") for page in pages if set(page.paths()) & set(self._sentences)}
+        self.query_one("#pages", NameStrip).mark(wrong | ({TOML} if examined.line is not None else set()))
+        for place in ("#plan-full", "#plan-beside"):
+            self.query_one(place, Static).update(in_full(examined))
+        self.query_one("#plan-line", Static).update(in_one_line(examined))
+        self._tell(rest)
+
+    def _tell(self, rest: list[Complaint]) -> None:
+        """The line below: what no field can show, or the help of the field one is in."""
+        bar = self.query_one("#compose-bar", Static)
+        if rest:
+            bar.update(Content.assemble((plain(" ".join(one.sentence for one in rest)), "$state-failed")))
+        else:
+            self._show_help()
+
+    def _show_help(self) -> None:
+        row = next((one for one in (self.focused.ancestors if self.focused else ()) if isinstance(one, FieldRow)), None)
+        words = Content("")
+        if row is not None:
+            name = ".".join(str(part) for part in row.field.path if not isinstance(part, int))
+            words = Content.assemble((name, "bold"), "  ", (plain(row.field.help), "$quiet"))
+        self.query_one("#compose-bar", Static).update(words)
+
+    # -- keeping and planning ----------------------------------------------------------------------------
+
+    @work(group="study", exclusive=True)
+    async def _study(self, pause: float = 0.0) -> None:
+        """Writes the text, keeps the draft, works out the plan; a newer change takes over."""
+        await asyncio.sleep(pause)
+        text = await self.desk.written()
+        await self._keep()
+        self._show_examined(await self._examiner.examine(text, self._folder, self.tidepool.path))
+
+    async def _keep(self) -> None:
+        if not self.desk.touched:
             return
-        with tempfile.NamedTemporaryFile("w", suffix=".toml", delete=False, encoding="utf-8") as file:
-            file.write(text)
-        self.tidepool.run_config(Path(file.name), config.batch.name)
+        try:
+            await self.tidepool.file.do(keep_draft, self.tidepool.path, self.desk.draft)
+        except OSError as error:
+            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning", markup=False)
+
+    def on_unmount(self) -> None:
+        if self._desk is not None and self._desk.touched:
+            self._desk.written_now()
+            try:
+                keep_draft(self.tidepool.path, self._desk.draft)
+            except OSError:
+                self.log("the draft could not be kept")
+        self._examiner.close()
+
+    async def look(self) -> None:
+        """Follows the file's library, which may be filled from elsewhere."""
+        from storage.watching import changes
+
+        seen = await self.tidepool.file.look(changes)
+        if self.people is not None and seen != self._library_seen:
+            self._library_seen = seen
+            await self._read_library()
+
+    async def _read_library(self) -> None:
+        page = self.people
+        if page is None:
+            return
+        query: Any = list_agents if page.folk.name == "agents" else list_entities
+        stored = await self.tidepool.file.look(query)
+        page.show_library({one.id: one for one in stored})
+
+    # -- typing ------------------------------------------------------------------------------------------
+
+    @on(FieldRow.Edited)
+    def _edited(self, event: FieldRow.Edited) -> None:
+        self.desk.edit(Put(event.path, event.value))
+        for page in self.form_pages:
+            page.show(self.desk.values)
+        self._study(PAUSE_SECONDS)
+
+    @on(FieldRow.Entered)
+    def _entered(self) -> None:
+        self._show_help()
+
+    @on(TextArea.Changed, f"#page-{TOML}")
+    def _typed(self, event: TextArea.Changed) -> None:
+        self.desk.type_text(restored(event.text_area.text))
+        self._study(PAUSE_SECONDS)
+
+    # -- pages -------------------------------------------------------------------------------------------
+
+    @on(NameStrip.Chosen, "#pages")
+    async def _page_chosen(self, event: NameStrip.Chosen) -> None:
+        await self.go_to_page(event.name)
+
+    async def go_to_page(self, name: str) -> None:
+        await self.desk.written()
+        if name not in (TOML, PLAN) and not self.desk.readable:
+            self.notify("The TOML cannot be read yet: mend it first, then the form follows.", markup=False)
+            name = TOML
+        await self._rebuild(name)
+
+    def _turn_to(self, name: str) -> None:
+        self.query_one("#compose-pages", ContentSwitcher).current = f"page-{name}"
+        self.query_one("#pages", NameStrip).show(name)
+        if name not in (TOML, PLAN):
+            self._last_form_page = name
+        self.set_class(name == PLAN, "-plan")
+
+    async def action_toml(self) -> None:
+        here = self.query_one("#pages", NameStrip).here
+        await self.go_to_page(self._last_form_page if here == TOML else TOML)
+        if self.query_one("#pages", NameStrip).here == TOML:
+            self.query_one(f"#page-{TOML}").focus()
+        else:
+            self._focus_page()
+
+    def action_page(self, by: int) -> None:
+        self.query_one("#pages", NameStrip).action_step(by)
+
+    def _focus_page(self) -> None:
+        for page in self.form_pages:
+            if page.display and (row := next(iter(page.query(FieldRow)), None)):
+                row.take_focus()
+
+    def action_leave_field(self) -> None:
+        self.query_one("#pages").focus()
+
+    async def action_next_fault(self) -> None:
+        """Puts the cursor into the next field that is wrong."""
+        for page in self.form_pages:
+            for path in page.paths():
+                if path in self._sentences:
+                    await self.go_to_page(str(page.id).removeprefix("page-"))
+                    await page.go_to(path)
+                    return
+        if self._examined.line is not None:
+            await self.go_to_page(TOML)
+            area = self.query_one(f"#page-{TOML}", TextArea)
+            area.focus()
+            area.move_cursor((self._examined.line - 1, 0))
+
+    @on(NameStrip.Chosen, "#kinds")
+    async def _kind_chosen(self, event: NameStrip.Chosen) -> None:
+        await self.desk.written()
+        if not self.desk.readable:
+            self.notify("The TOML cannot be read yet: mend it first.", markup=False)
+            return
+        self.desk.switch(event.name)
+        await self._rebuild(self._last_form_page)
+        self._study()
+
+    # -- people ------------------------------------------------------------------------------------------
+
+    def _people_changed(self) -> None:
+        if self.people is not None:
+            self.people.show(self.desk.values)
+        self._study(PAUSE_SECONDS)
+
+    def action_add_person(self) -> None:
+        if (page := self.people) is not None:
+            self._add(page, newcomer(self.desk.values, page.folk))
+
+    def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
+        self.desk.edit(Append((page.folk.name,), record))
+        self._people_changed()
+        written = value_at(self.desk.values, (page.folk.name,))
+        page.roll.go_to(len(written) - 1)
+        page.show(self.desk.values)
+        page.query_one(".person").query(FieldRow).first().take_focus()
+
+    def action_copy_person(self) -> None:
+        page = self.people
+        if page is None or (person := page.current) is None:
+            return
+        if person.place is None:
+            if stored := page._library.get(person.id):
+                self._name_ids(page, [one.id for one in page.roll.people if one.place is None and one is not person])
+                self._add(page, record_of(stored))
+            return
+        record = dict(value_at(self.desk.values, (page.folk.name, person.place)))
+        self._add(page, {**record, "name": newcomer(self.desk.values, page.folk)["name"]})
+
+    def action_remove_person(self) -> None:
+        page = self.people
+        if page is None or (person := page.current) is None:
+            return
+        if person.place is None:
+            self._name_ids(page, [one.id for one in page.roll.people if one.place is None and one is not person])
+        else:
+            self.desk.edit(Drop((page.folk.name,), person.place))
+        self._people_changed()
+        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
+        self.desk.edit(Put(page.folk.ids, ids or UNSET))
+
+    @work(group="pick")
+    async def action_pick_people(self) -> None:
+        if (page := self.people) is None:
+            return
+        await self._read_library()
+        if not page._library:
+            self.notify(f"The library of this file has no {page.folk.name} yet: press 5 to fill it.", markup=False)
+            return
+        choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
+        named = [person.id for person in page.roll.people if person.place is None]
+        ids = await self.app.push_screen_wait(PickDialog(f"Take {page.folk.name} from the library", choices, named))
+        if ids is not None and ids != named:
+            self._name_ids(page, ids)
+            self._people_changed()
+            page.roll.focus()
+
+    # -- the whole draft ---------------------------------------------------------------------------------
+
+    def load(self, text: str, source: str = "") -> None:
+        """Takes a config as TOML, of another batch or a file. What was there before is kept among the earlier drafts."""
+        self.desk.load(text, source)
+        if self.is_mounted:
+            self.call_next(self._loaded)
+
+    async def _loaded(self) -> None:
+        await self._rebuild("study" if self.desk.readable else TOML)
+        self._study()
+
+    async def action_undo(self) -> None:
+        if self.desk.undo():
+            await self._rebuild(self.query_one("#pages", NameStrip).here)
+            self._study()
+        else:
+            self.notify("There is nothing to take back.", markup=False, timeout=2)
+
+    @work(group="files")
+    async def action_open(self) -> None:
+        await self.desk.written()
+        origin = await self.app.push_screen_wait(OpenDialog(self.desk.draft))
+        if origin is None:
+            return
+        try:
+            text = origin.text if origin.path is None else read_text(origin.path)
+        except UsageError as error:
+            self.tidepool.tell(error)
+            return
+        self.load(text or "", str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
+
+    @work(group="files")
+    async def action_save(self) -> None:
+        text = await self.desk.written()
+        path = await self.app.push_screen_wait(SaveDialog(self.desk.draft.source or self._suggested()))
+        if path is None:
+            return
+        try:
+            await self.tidepool.file.do(Path(path).write_text, text, encoding="utf-8")
+        except OSError as error:
+            self.tidepool.tell(f"{path} cannot be written: {error.strerror}. Choose another place.")
+            return
+        self.desk.saved(path)
+        self._show_source()
+        await self._keep()
+        self.notify(f"Saved as {path}.", markup=False)
+
+    def _suggested(self) -> str:
+        name = value_at(self.desk.values, ("batch", "name"))
+        words = "".join(c if c.isalnum() else "-" for c in name.casefold()) if isinstance(name, str) else ""
+        return f"{'-'.join(filter(None, words.split('-')))[:40] or 'study'}.toml"
+
+    @work(group="run", exclusive=True)
+    async def action_run(self) -> None:
+        text = await self.desk.written()
+        await self._keep()
+        examined = await self._examiner.examine(text, self._folder, self.tidepool.path)
+        self._show_examined(examined)
+        if not examined.ready:
+            self.notify("Not ready yet: see what is marked.", severity="warning", markup=False)
+            await self.action_next_fault()
+            return
+        if not is_free(examined) and not await self._agreed(examined):
+            return
+        try:
+            path = await self.tidepool.file.do(
+                config_to_run, text, self.desk.draft.source, self._folder, launching.log_folder()
+            )
+        except OSError as error:
+            self.tidepool.tell(f"The study cannot be handed to its process: {error.strerror}.")
+            return
+        self.tidepool.run_config(path, (examined.plan or {})["name"])
+
+    async def _agreed(self, examined: Examined) -> bool:
+        plan = examined.plan or {}
+        expected = cost(examined)
+        price = f"about {dollars(expected)}" if expected is not None else "a price that is not known"
+        cap = f"The budget caps it at {dollars(plan['budget_usd'])}." if plan["budget_usd"] else "No budget caps it."
+        question = f"This asks {', '.join(examined.models)}: {plan['calls']:,} calls for {price}. {cap}"
+        return bool(await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models")))
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._show_help()
+
+
+def _detail(record: dict[str, Any]) -> str:
+    words = [record.get("model"), record.get("secret"), record.get("description")]
+    words += [f"{name} {value}" for name, value in dict(record.get("attributes", {})).items()]
+    return ", ".join(str(word) for word in words if word)

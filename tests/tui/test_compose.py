@@ -1,0 +1,364 @@
+"""Composing a study, as a person does."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Select, TextArea
+
+from engine.config import Agent
+from engine.kinds import KINDS
+from engine.library import stored_agent
+from storage import library
+from storage.file import prepare
+from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
+from tui.app import TidepoolApp
+from tui.composing.draft import Draft, keep_draft, read_draft, template
+from tui.composing.edits import Put, edited, value_at, values_of
+from tui.composing.examining import Examined
+from tui.composing.fields import Path as KeyPath
+from tui.launching import environment
+from tui.screens.compose import Compose
+from tui.screens.pick import PickDialog
+from tui.widgets.form.people import PeopleList
+from tui.widgets.form.row import FieldRow
+from tui.widgets.name_strip import NameStrip
+
+HOSTILE = "[/foo] [@click=app.quit]x[/] \x1b[31mred ‮abc \U0001f419"
+
+SMALL: dict[str, list[tuple[KeyPath, str]]] = {
+    "secret_game": [(("secret_game", "num_interactions"), "6"), (("secret_game", "messages_per_interaction"), "2")],
+    "simulation": [(("simulation", "num_simulations"), "2")],
+    "evolution": [
+        (("evolution", "population_size"), "4"),
+        (("evolution", "max_generations"), "2"),
+        (("evolution", "max_problems"), "4"),
+        (("evolution", "validation_problems"), "4"),
+        (("evolution", "elite_size"), "1"),
+    ],
+    "mutation": [
+        (("mutation", "num_env_steps"), "16"),
+        (("mutation", "num_processes"), "4"),
+        (("mutation", "num_steps"), "4"),
+        (("mutation", "episode_length"), "2"),
+        (("mutation", "num_mini_batch"), "2"),
+    ],
+}
+
+
+def template_name(kind: str) -> str:
+    return str(values_of(template(kind))["batch"]["name"])
+
+
+async def composing(app: TidepoolApp, pilot: Pilot[None]) -> Compose:
+    """On the Compose screen, once its first plan is there."""
+    await pilot.press("2")
+    await until(pilot, lambda: isinstance(app.screen, Compose) and app.screen._examined != Examined(), "the first plan")
+    assert isinstance(app.screen, Compose)
+    return app.screen
+
+
+async def until_written(pilot: Pilot[None], screen: Compose, path: KeyPath, value: object) -> None:
+    def is_so() -> bool:
+        kept = read_draft(screen.tidepool.path)
+        try:
+            return kept is not None and value_at(values_of(kept.text), path) == value
+        except ValueError:
+            return False
+
+    await until(pilot, is_so, f"{path} to be {value!r} in the draft")
+
+
+def row_of(screen: Compose, path: KeyPath) -> FieldRow:
+    return next(row for row in screen.query(FieldRow) if row.field.path == path and row.display)
+
+
+async def fill(pilot: Pilot[None], screen: Compose, path: KeyPath, text: str) -> FieldRow:
+    """Goes into a field, empties it and types."""
+    row = row_of(screen, path)
+    row.take_focus()
+    await pilot.press("end", "ctrl+u", *text)
+    return row
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_each_kind_is_composed_from_an_empty_file_and_runs_to_its_end(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "study.db"
+    async with opened(path) as (app, pilot):
+        screen = await composing(app, pilot)
+        screen.query_one("#kinds").focus()
+        while screen.desk.kind != kind:
+            await pilot.press("right")
+            await pilot.pause()
+        for field, text in SMALL[kind]:
+            await fill(pilot, screen, field, text)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: app.current_mode == "watch", "the Watch screen")
+        await until_seen(pilot, "completed")
+        assert batch_status(path) == "completed"
+        await pilot.press("1")
+        await until(pilot, lambda: app.current_mode == "batches", "the list of batches")
+        await until_seen(pilot, template_name(kind))
+
+
+async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db", size=(160, 48)) as (app, pilot):
+        screen = await composing(app, pilot)
+        await until_seen(pilot, "100 conversations")
+        await fill(pilot, screen, ("secret_game", "num_interactions"), "250")
+        await until_seen(pilot, "250 conversations")
+        await pilot.press("f2")
+        area = screen.query_one("#page-toml", TextArea)
+        await until(pilot, lambda: "num_interactions = 250" in area.text, "the number in the TOML")
+        area.text = area.text.replace("num_interactions = 250", "num_interactions = 40 # few")
+        await until_seen(pilot, "40 conversations")
+        await pilot.press("f2")
+        await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "study")
+        await fill(pilot, screen, ("secret_game", "num_interactions"), "30")
+        await until_seen(pilot, "30 conversations")
+        assert "num_interactions = 30 # few" in screen.desk.draft.text
+
+
+WRONG: list[tuple[KeyPath, str, str]] = [
+    (("batch", "seed"), "lucky", "batch.seed = 'lucky': input should be a valid integer."),
+    (("batch", "metadata"), "no table", "batch.metadata = 'no table': input should be a valid dictionary."),
+    (("secret_game", "rounds"), "0", "secret_game.rounds = 0: input should be greater than or equal to 1."),
+    (("secret_game", "fuzzy_threshold"), "101", "input should be less than or equal to 100."),
+    (("secret_game", "scoring", "both"), "much", "input should be a valid number."),
+    (("secret_game", "judge"), "gtp4", "neither PROVIDER:MODEL nor a preset"),
+    (("secret_game", "scenarios"), "x = 1", "secret_game.scenarios[0]"),
+    (("agents", 0, "name"), "", "agents[0].name is missing."),
+    (("agents", 0, "model"), "opnai:gpt", "did you mean openai:gpt?"),
+    (("agents", 0, "temperature"), "3", "agents[0].temperature = 3: input should be less than or equal to 2."),
+    (("service", "budget_usd"), "-1", "service.budget_usd = -1"),
+]
+
+
+async def test_wrong_input_shows_the_engines_sentence_beside_the_field(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db", size=(160, 48)) as (app, pilot):
+        screen = await composing(app, pilot)
+        for path, text, sentence in WRONG:
+            page = "agents" if path[0] == "agents" else "service" if path[0] == "service" else "study"
+            await screen.go_to_page(page)
+            before = screen.desk.draft.text
+            row = await fill(pilot, screen, path, text)
+            await until(
+                pilot,
+                lambda row=row, sentence=sentence: sentence in row.fault,
+                f"{sentence} at {path}, not {row.fault}",
+            )
+            assert row.has_class("-wrong")
+            assert text == "" or text.split()[0] in screen_text(app)
+            screen.load(before)
+            await until(pilot, lambda: screen._examined.ready, "a sound draft")
+            assert not row.has_class("-wrong")
+
+
+async def test_a_choice_that_is_none_is_shown_and_told(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        screen = await composing(app, pilot)
+        screen.load(
+            template("secret_game").replace('"standard"', '"standrd"').replace("[batch]", "[batch]\nmetadata = 3")
+        )
+        await until(pilot, lambda: row_of(screen, ("secret_game", "mode")).fault != "", "the fault")
+        assert row_of(screen, ("secret_game", "mode")).query_one(Select).value == "standrd"
+        await pilot.press("ctrl+r")
+        await until(
+            pilot, lambda: row_of(screen, ("batch", "metadata")).has_focus_within, "the cursor in the wrong field"
+        )
+        assert batch_status(app.path) is None
+
+
+async def test_a_draft_survives_leaving_and_a_crash(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    async with opened(path) as (app, pilot):
+        screen = await composing(app, pilot)
+        await fill(pilot, screen, ("batch", "name"), "Half a na")
+        await pilot.press("escape", "1")
+        await until(pilot, lambda: app.current_mode == "batches")
+        await pilot.press("2")
+        assert row_of(screen, ("batch", "name")).query_one("Input").value == "Half a na"  # type: ignore[attr-defined]
+        await fill(pilot, screen, ("batch", "seed"), "7x")
+    async with opened(path) as (app, pilot):
+        screen = await composing(app, pilot)
+        assert row_of(screen, ("batch", "seed")).query_one("Input").value == "7x"  # type: ignore[attr-defined]
+        assert row_of(screen, ("batch", "name")).query_one("Input").value == "Half a na"  # type: ignore[attr-defined]
+
+
+CRASHING = """
+import asyncio, sys, os
+from pathlib import Path
+from tests.tui.persons import opened
+from tests.tui.test_compose import composing, fill, until_written
+
+async def main():
+    path = Path(sys.argv[1])
+    async with opened(path) as (app, pilot):
+        screen = await composing(app, pilot)
+        await fill(pilot, screen, ("batch", "name"), "Before the crash")
+        await until_written(pilot, screen, ("batch", "name"), "Before the crash")
+        os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_draft_survives_the_apps_death(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    done = subprocess.run(
+        [sys.executable, "-c", CRASHING, str(path)], env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    async with opened(path) as (app, pilot):
+        await composing(app, pilot)
+        await until_seen(pilot, "Before the crash")
+
+
+async def test_a_broken_toml_is_kept_told_by_line_and_mended(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    prepare(path)
+    keep_draft(path, Draft(template("secret_game") + "\nthis is no toml"))
+    async with opened(path) as (app, pilot):
+        screen = await composing(app, pilot)
+        assert screen.query_one("#pages", NameStrip).here == "toml"
+        await until_seen(pilot, "Line 29 cannot be read")
+        await pilot.press("f8")
+        area = screen.query_one("#page-toml", TextArea)
+        await until(pilot, lambda: area.has_focus and area.cursor_location[0] == 28, "the cursor on the line")
+        await pilot.press("ctrl+shift+k")
+        await until_seen(pilot, "100 conversations")
+        await pilot.press("f2")
+        await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "study")
+
+
+async def test_agents_are_added_edited_removed_and_brought_back(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        screen = await composing(app, pilot)
+        await screen.go_to_page("agents")
+        roll = screen.query_one(PeopleList)
+        roll.focus()
+        await pilot.press("a")
+        await until(pilot, lambda: roll.count == 4, "a fourth agent")
+        await pilot.press("end", "ctrl+u", *"Dion")
+        await until_written(pilot, screen, ("agents", 3, "name"), "Dion")
+        assert "Dion" in rows_text(roll)[3]
+        roll.focus()
+        await pilot.press("home", "x")
+        await until(pilot, lambda: roll.count == 3 and "Bob" in rows_text(roll)[0], "Ada to be gone")
+        await until_written(pilot, screen, ("agents", 0, "name"), "Bob")
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: roll.count == 4 and "Ada" in rows_text(roll)[0], "Ada to be back")
+
+
+async def test_agents_are_taken_from_the_library_by_search_and_marks(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    prepare(path)
+    agents = [Agent(name=f"Agent {n}", model="simulated:guarded", secret=f"word{n}") for n in range(300)]
+    library.add_agents(path, [stored_agent(agent) for agent in agents])
+    async with opened(path) as (app, pilot):
+        screen = await composing(app, pilot)
+        await screen.go_to_page("agents")
+        roll = screen.query_one(PeopleList)
+        roll.focus()
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, PickDialog), "the library")
+        await pilot.press(*"word29")
+        await until(pilot, lambda: app.screen.query_one("#choices").count == 11, "eleven that fit")  # type: ignore[attr-defined]
+        await pilot.press("down", "space", "space", "enter")
+        await until(pilot, lambda: roll.count == 5, "two more agents")
+        await until(pilot, lambda: screen._examined.ready and "C(5,2)" in screen._examined.shape[0], "a plan of five")
+        assert len(values_of(screen.desk.draft.text)["agent_ids"]) == 2
+        roll.go_to(3)
+        await pilot.press("d")
+        await until(pilot, lambda: len(screen.desk.values["agents"]) == 4, "a copy to edit")
+        await until(pilot, lambda: screen._examined.ready, "the plan")
+        assert len(values_of(screen.desk.draft.text)["agent_ids"]) == 1
+
+
+async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        screen = await composing(app, pilot)
+        target = tmp_path / "mine.toml"
+        await pilot.press("ctrl+s")
+        await until_seen(pilot, "Save the study")
+        await pilot.press("end", "ctrl+u", *str(target), "enter")
+        await until(pilot, target.exists, "the file")
+        assert target.read_text() == template("secret_game")
+        await until(pilot, lambda: app.screen is screen)
+        await fill(pilot, screen, ("batch", "seed"), "99")
+        await until_written(pilot, screen, ("batch", "seed"), 99)
+        await pilot.press("ctrl+o")
+        await until_seen(pilot, "Begin from")
+        app.screen.query_one("#path").focus()
+        await pilot.press(*str(target), "enter")
+        await until_written(pilot, screen, ("batch", "seed"), 42)
+        assert values_of(screen.desk.draft.earlier[0])["batch"]["seed"] == 99
+
+
+async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    prepare(path)
+    library.add_agents(path, [stored_agent(Agent(name=HOSTILE, model="simulated:guarded", secret=HOSTILE))])
+    texts: list[tuple[KeyPath, object]] = [
+        (("batch", "name"), HOSTILE),
+        (("batch", "description"), HOSTILE * 50),
+        (("batch", "metadata"), {HOSTILE: HOSTILE}),
+        (("batch", "seed"), HOSTILE),
+        (("secret_game", "mode"), HOSTILE),
+        (("secret_game", "detection"), [HOSTILE]),
+        (("secret_game", HOSTILE), HOSTILE),
+        (("agents", 0, "name"), HOSTILE),
+        (("agents", 0, "model"), HOSTILE),
+        (("agent_ids",), [stored_agent(Agent(name=HOSTILE, model="simulated:guarded", secret=HOSTILE)).id, HOSTILE]),
+    ]
+    keep_draft(
+        path,
+        Draft(edited(template("secret_game"), [Put(where, value) for where, value in texts]), HOSTILE, {}, (HOSTILE,)),
+    )
+    async with opened(path, size=(160, 48)) as (app, pilot):
+        screen = await composing(app, pilot)
+        for page in ("study", "agents", "service", "providers", "toml", "plan"):
+            await screen.go_to_page(page)
+            await pilot.pause()
+            assert "\x1b" not in screen_text(app)
+            if page == "agents":
+                for place in range(screen.query_one(PeopleList).count):
+                    screen.query_one(PeopleList).go_to(place)
+                    await pilot.pause()
+                assert "[@click=app.quit]" in screen_text(app)
+        screen.query_one("#kinds").focus()
+        await pilot.press("ctrl+o")
+        await until_seen(pilot, "Begin from")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is screen)
+        screen.query_one(PeopleList).focus()
+        await screen.go_to_page("agents")
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, PickDialog))
+        assert "[@click=app.quit]" in screen_text(app)
+        assert "\x1b" not in screen_text(app)
+
+
+async def test_a_plan_that_takes_long_does_not_hold_up_a_newer_one(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        screen = await composing(app, pilot)
+        await fill(pilot, screen, ("secret_game", "num_interactions"), "30000000")
+        await until_written(pilot, screen, ("secret_game", "num_interactions"), 30_000_000)
+        await pilot.pause(0.3)
+        await fill(pilot, screen, ("secret_game", "num_interactions"), "30")
+        await until_seen(pilot, "30 conversations")
+
+
+async def test_real_models_are_asked_for_only_after_a_yes(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        screen = await composing(app, pilot)
+        screen.load(template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini"))
+        await until(pilot, lambda: "openai:gpt-4o-mini" in screen._examined.models, "the plan")
+        await pilot.press("ctrl+r")
+        await until_seen(pilot, "Real models")
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is screen)
+        assert not app._launched

@@ -1,0 +1,138 @@
+"""A page of the form: groups of fields, some of them folded until they are wanted."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from tui.composing.complaints import placed
+from tui.composing.edits import value_at
+from tui.composing.examining import Complaint
+from tui.composing.explained import scoring_in_words
+from tui.composing.fields import UNSET, Field, Path
+from tui.composing.outline import Group, Page
+from tui.plain import plain
+from tui.widgets.form.row import FieldRow
+
+
+def label_of(field: Field) -> str:
+    """The key as it stands in its section."""
+    start = 2 if field.path[0] == "providers" else 1
+    return ".".join(str(part) for part in field.path[start:])
+
+
+class GroupHead(Static, can_focus=True):
+    """The title of a group that can be folded."""
+
+    BINDINGS = [Binding("enter,space", "fold", "Open or close", show=False)]
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_fold()
+
+    async def action_fold(self) -> None:
+        if isinstance(self.parent, GroupBox):
+            await self.parent.fold(not self.parent.folded)
+
+
+class GroupBox(Vertical):
+    def __init__(self, group: Group) -> None:
+        super().__init__()
+        self.group = group
+        self.folded = group.folded
+        self._values: Mapping[str, Any] = {}
+
+    def compose(self) -> ComposeResult:
+        yield GroupHead(classes="group-head") if self.group.folded else Static(classes="group-head")
+        if self.group.note:
+            yield Static("", classes="group-note")
+        if not self.folded:
+            yield from self._rows()
+
+    def on_mount(self) -> None:
+        self._title()
+        self._note()
+
+    def _rows(self) -> Iterable[FieldRow]:
+        for field in self.group.fields:
+            yield FieldRow(field, value_at(self._values, field.path), label=label_of(field))
+
+    async def fold(self, folded: bool) -> None:
+        if folded == self.folded:
+            return
+        self.folded = folded
+        if folded:
+            await self.query(FieldRow).remove()
+        else:
+            await self.mount_all(self._rows())
+        self._title()
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        for row in self.query(FieldRow):
+            row.show(value_at(values, row.field.path))
+        if self.is_mounted:
+            self._title()
+            self._note()
+
+    def _title(self) -> None:
+        mark = "▸ " if self.folded else "▾ " if self.group.folded else ""
+        written = sum(value_at(self._values, field.path) is not UNSET for field in self.group.fields)
+        count = f"  {written} written" if self.group.folded and written else ""
+        self.query_one(".group-head", Static).update(Content.assemble(f"{mark}{self.group.title}", (count, "$quiet")))
+
+    def _note(self) -> None:
+        if self.group.note == "scoring":
+            mode = value_at(self._values, ("secret_game", "mode"))
+            target = value_at(self._values, ("secret_game", "targeted_secret"))
+            lines = scoring_in_words(
+                mode if isinstance(mode, str) else "standard",
+                value_at(self._values, ("secret_game", "scoring")),
+                target if isinstance(target, str) else "",
+            )
+            self.query_one(".group-note", Static).update(Content(plain("\n".join(lines))))
+
+
+class FormPage(VerticalScroll, can_focus=False):
+    def __init__(self, page: Page, values: Mapping[str, Any], *, id: str) -> None:
+        super().__init__(id=id)
+        self.page = page
+        self._values = values
+
+    def compose(self) -> ComposeResult:
+        for group in self.page.groups:
+            box = GroupBox(group)
+            box.show(self._values)
+            yield box
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        for box in self.query(GroupBox):
+            box.show(values)
+
+    def paths(self) -> list[Path]:
+        """Of all fields, seen or folded."""
+        return [field.path for group in self.page.groups for field in group.fields]
+
+    def complain(self, sentences: Mapping[Path, str]) -> None:
+        for row in self.query(FieldRow):
+            row.complain(sentences.get(row.field.path, ""))
+
+    async def go_to(self, path: Path) -> None:
+        """Puts the cursor into a field, out of its fold if need be."""
+        for box in self.query(GroupBox):
+            if any(field.path == path for field in box.group.fields):
+                await box.fold(False)
+                next(row for row in box.query(FieldRow) if row.field.path == path).take_focus()
+
+    def first_field(self) -> FieldRow | None:
+        return next(iter(self.query(FieldRow)), None)
+
+
+def sorted_out(complaints: Iterable[Complaint], pages: Iterable[FormPage]) -> tuple[dict[Path, str], list[Complaint]]:
+    return placed(complaints, [path for page in pages for path in page.paths()])
