@@ -23,6 +23,7 @@ COMMANDS = {
     "import": ("import_file", "batches, entities and agents of another Tidepool file in, each once"),
     "models": ("models", "models of each provider, prices, retirement dates, keys; --pull NAME for Ollama"),
     "delete": ("delete", "removes a batch, after a question or with --yes"),
+    "web": ("web", "the same app in a browser, on loopback"),
     "api": ("api", "the HTTP API, on loopback"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
 }
