@@ -25,6 +25,8 @@ PROOFS = {
     "mutation_learning": "Query mutation: learning",
     "mutation_speed": "Query mutation: waves",
     "ollama_pool": "Several Ollama servers",
+    "kill_points": "Provider batches, killed at every step",
+    "providers_speed": "Real SDKs and several servers",
     "pace": "A limit of requests a minute",
     "simulations": "Two thousand simulations",
 }

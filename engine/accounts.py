@@ -10,6 +10,20 @@ from engine.limits import Limiter
 from engine.prices import PriceTag, expected_input, worst_cost
 from engine.providers.provider import Provider, RateLimits
 
+CALLS_IN_A_LIMIT = 20
+"""calls that a minute's tokens are taken to serve at least"""
+
+
+def rest_after(limits: RateLimits) -> float:
+    """Seconds to wait where nothing is left. The reset is when all of a limit will be free again; it fills up evenly,
+    so the next call fits long before."""
+    rest = 0.0
+    if limits.requests_left == 0 and limits.requests_reset:
+        rest = limits.requests_reset / (limits.requests_per_minute or 1)
+    if limits.tokens_left == 0 and limits.tokens_reset:
+        rest = max(rest, limits.tokens_reset / CALLS_IN_A_LIMIT)
+    return rest
+
 
 class Account:
     def __init__(self, provider: Provider, settings: ProviderSettings) -> None:
@@ -63,9 +77,4 @@ class Account:
             limiter.requests.per_minute = limits.requests_per_minute
         if limits.tokens_per_minute and not self.settings.tokens_per_minute:
             limiter.tokens.per_minute = limits.tokens_per_minute
-        for left, reset in (
-            (limits.requests_left, limits.requests_reset),
-            (limits.tokens_left, limits.tokens_reset),
-        ):
-            if left == 0 and reset:
-                limiter.rest(reset)
+        limiter.rest(rest_after(limits))

@@ -120,7 +120,8 @@ class Limiter:
 
     def rest(self, seconds: float) -> None:
         """Nothing leaves for so long: the provider said so."""
-        self._rest_until = max(self._rest_until, time.monotonic() + seconds)
+        if seconds > 0:
+            self._rest_until = max(self._rest_until, time.monotonic() + seconds)
 
     def faulted(self, seconds: float) -> None:
         """A server fault: no growth for a while."""

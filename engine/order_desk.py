@@ -340,14 +340,16 @@ class OrderDesk:
 
     async def stop(self, *, cancel: bool) -> None:
         """Finishes a creation in flight, never waits for an order."""
-        await asyncio.gather(*(clerk.finish_creations(STOP_SECONDS) for clerk in self._clerks.values()))
         await self._end_tasks()
-        for order in self._orders if cancel else ():
-            await self._clerks[order.provider].cancel(order)
+        for order in self._orders:
+            if cancel:
+                await self._clerks[order.provider].cancel(order)
+            elif order.remote_id is not None:
+                self._tide.log("info", f"Left at {order.provider}: {order.remote_id}. A resume is attached to it.")
 
     async def finish(self) -> None:
         """The study is over: what orders still bring is surplus, and what they have not begun need not be paid."""
-        await self.stop(cancel=False)
+        await self._end_tasks()
         for order in list(self._orders):
             order.abandoned |= order.addresses
             if order.results is None:
@@ -387,6 +389,7 @@ class OrderDesk:
             self._tide.fail(error)
 
     async def _end_tasks(self) -> None:
+        await asyncio.gather(*(clerk.finish_creations(STOP_SECONDS) for clerk in self._clerks.values()))
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.kinds import load_kind
 from engine.reading import thaw
-from storage.batches import find_batch, progress_of, shown_status
+from storage.batches import find_batch, open_orders, progress_of, shown_status
 from storage.file import reading
 
 
@@ -59,6 +59,7 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
                 "SELECT * FROM wave WHERE batch_number = ? ORDER BY wave", (batch["number"],)
             )
         ],
+        "provider_batches": open_orders(connection, batch["number"]),
         "tokens": {"input": progress["input_tokens"], "output": progress["output_tokens"]},
         "cost_usd": None if progress["unpriced"] else progress["cost_usd"],
         "seconds": progress["seconds"],

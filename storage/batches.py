@@ -261,6 +261,25 @@ def money_by_provider(connection: sqlite3.Connection, batch_number: int) -> dict
     return {name: Money(spent[name], reserved.get(name, 0.0)) for name in {*spent, *reserved}}
 
 
+def open_orders(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
+    """Provider batches that a batch still waits for, or will be attached to when it is resumed."""
+    rows = connection.execute(
+        "SELECT provider, remote_id, coalesce(remote_state, state) AS state, count, created_at FROM provider_batch "
+        "WHERE batch_number = ? AND state IN ('intended', 'creating', 'created') ORDER BY created_at",
+        (batch_number,),
+    ).fetchall()
+    return [
+        {
+            "provider": row["provider"],
+            "id": row["remote_id"],
+            "state": row["state"],
+            "calls": row["count"],
+            "seconds": max(0.0, time.time() - row["created_at"]),
+        }
+        for row in rows
+    ]
+
+
 def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """The words left for a batch and not taken yet."""
     for row in connection.execute(

@@ -59,6 +59,12 @@ def print_head(out: Console, summary: dict[str, Any]) -> None:
             f"{calls['replayed']:,} replayed, {calls['retried']:,} retried, {calls['failed']:,} failed"
         )
     )
+    for order in summary["provider_batches"]:
+        where = f"{order['provider']} {order['id'] or '(being created)'}"
+        waited = duration(order["seconds"])
+        out.print(
+            Text(f"waits   for {order['calls']:,} calls at {printable(where)}: {order['state']}, {waited} so far")
+        )
     tokens = summary["tokens"]
     out.print(Text(f"cost    {money(summary['cost_usd'])}, {tokens['input']:,} tokens in, {tokens['output']:,} out"))
     performance = summary["performance"]

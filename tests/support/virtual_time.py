@@ -12,9 +12,20 @@ import pytest
 
 import engine.limits
 import engine.live
+import engine.providers.ollama.pool
+import engine.providers.ollama.provider
 import engine.providers.simulated.provider
 
 T = TypeVar("T")
+
+MODULES = (
+    engine.limits,
+    engine.live,
+    engine.providers.ollama.pool,
+    engine.providers.ollama.provider,
+    engine.providers.simulated.provider,
+)
+"""those that look at the clock"""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -44,7 +55,7 @@ def play(monkeypatch: pytest.MonkeyPatch, story: Coroutine[Any, Any, T]) -> tupl
     """Runs a story in virtual time; returns what it returned, and how many seconds it took."""
     loop = VirtualLoop()
     clock = _Clock(loop)
-    for module in (engine.limits, engine.live, engine.providers.simulated.provider):
+    for module in MODULES:
         monkeypatch.setattr(module, "time", clock)
     begun = loop.now
     with asyncio.Runner(loop_factory=lambda: loop) as runner:

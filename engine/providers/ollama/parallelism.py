@@ -36,7 +36,8 @@ class Parallelism:
         else:
             self._work += work
         self._count += 1
-        if self._count > 2 * self.limit and now > self._since:
+        enough = 2 * self.limit if self._held else self.limit
+        if self._count > enough and now > self._since:
             self._judge(self._work / (now - self._since))
             self._start_window()
 

@@ -1,8 +1,9 @@
 """Several Ollama servers as one: each call goes to the server that will be through with it first.
 
 Servers differ in speed, so "least busy" is counted in time, not in calls: what a server has in hand, times what a call
-takes there. A slow server gets a call only where waiting for a faster one would take longer. A server that is busy,
-silent or gone rests for a while, longer each time, and the others carry on.
+takes there. While more calls wait than the pool is ever given at once, every server works; towards the end a slow one
+gets a call only where waiting for a faster one would take longer. A server that is busy, silent or gone rests for a
+while, longer each time, and the others carry on.
 """
 
 import asyncio
@@ -58,6 +59,8 @@ class Host:
 class Pool:
     def __init__(self, hosts: list[Host]) -> None:
         self.hosts = hosts
+        self.most = sum(host.parallelism.ceiling for host in hosts)
+        """calls that it is given at once: as many mean that more may be waiting outside"""
         self._waiting: deque[tuple[asyncio.Future[Host], str]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -87,6 +90,8 @@ class Pool:
         if not free:
             return None
         chosen = min(free, key=lambda host: (host.through_at(), host.in_flight))
+        if len(self._waiting) + sum(host.in_flight for host in self.hosts) >= self.most:
+            return chosen
         fastest = min(awake, key=lambda host: host.share)
         queue = fastest.share * (fastest.in_flight + len(self._waiting))
         return chosen if chosen is fastest or chosen.through_at() <= max(queue, fastest.quickest) else None

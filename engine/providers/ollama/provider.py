@@ -58,10 +58,12 @@ class OllamaProvider:
 
     def concurrency(self, max_concurrent: int) -> int:
         """Configured for each server."""
+        most = max_concurrent * len(self.urls)
         if self._pool is not None:
+            self._pool.most = most
             for host in self._pool.hosts:
                 host.parallelism.change(max_concurrent)
-        return max_concurrent * len(self.urls)
+        return most
 
     @property
     def pool(self) -> Pool:

@@ -1,0 +1,146 @@
+"""Several servers as one: each call where it is answered first, none lost when a server rests."""
+
+import asyncio
+
+import pytest
+
+from engine.providers.ollama.parallelism import Parallelism
+from engine.providers.provider import Fault, ProviderError
+from tests.support.virtual_time import play
+
+from .servers import Machines, Server
+
+MEAN = (20 + 29.5) / 50
+"""seconds of the mean call of a server that takes one second for fifty tokens"""
+
+
+@pytest.mark.parametrize(
+    "servers",
+    [
+        ((1.0, 1), (3.0, 1)),
+        ((1.0, 4), (3.0, 4)),
+        ((1.0, 2), (3.0, 8)),
+        ((1.0, 8), (3.0, 1)),
+        ((1.0, 1), (1.0, 1)),
+        ((2.0, 2), (1.0, 1), (5.0, 4)),
+        ((1.0, 3),),
+    ],
+)
+def test_the_pool_brings_nearly_what_its_servers_bring_together(
+    monkeypatch: pytest.MonkeyPatch, servers: tuple[tuple[float, int], ...]
+) -> None:
+    async def story() -> Machines:
+        machines = Machines(*(Server(seconds, parallel) for seconds, parallel in servers))
+        await machines.answer_all(600)
+        return machines
+
+    machines, seconds = play(monkeypatch, story())
+    ideal = 600 / sum(parallel / (speed * MEAN) for speed, parallel in servers)
+    assert ideal / seconds >= 0.9
+    assert sum(server.answered for server in machines.servers) == 600
+
+
+def test_steps_taken_together_are_shared_out_by_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen environments that wait for each other: a slow server must not hold up every step."""
+
+    async def story() -> Machines:
+        machines = Machines(Server(1.0, 2), Server(3.0, 2))
+        for step in range(40):
+            await asyncio.gather(*(machines.ask(100 * step + number) for number in range(16)))
+        return machines
+
+    machines, seconds = play(monkeypatch, story())
+    ideal = 640 / (2 / MEAN + 2 / (3 * MEAN))
+    assert ideal / seconds >= 0.8
+    fast, slow = machines.servers
+    assert 2 < fast.answered / slow.answered < 5
+
+
+@pytest.mark.parametrize(("parallel", "most"), [(1, 3), (2, 4), (4, 8)])
+def test_a_server_is_not_given_more_at_once_than_helps(
+    monkeypatch: pytest.MonkeyPatch, parallel: int, most: int
+) -> None:
+    async def story() -> int:
+        machines = Machines(Server(1.0, parallel), max_concurrent=64)
+        await machines.answer_all(400)
+        (host,) = machines.provider.pool.hosts
+        return host.parallelism.limit
+
+    limit, _ = play(monkeypatch, story())
+    assert parallel <= limit <= most
+
+
+def test_a_server_that_goes_away_and_comes_back_loses_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Machines:
+        machines = Machines(Server(1.0, 2), Server(1.0, 2))
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        machines.servers[0].down = lambda: 20 < loop.time() - start < 60
+        await machines.answer_all(400)
+        return machines
+
+    machines, seconds = play(monkeypatch, story())
+    assert sum(server.answered for server in machines.servers) == 400
+    assert machines.servers[0].answered > 100, "it was tried again after its rest"
+    assert seconds < 400 * MEAN / 2
+
+
+def test_a_full_server_rests_and_says_what_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    async def story() -> Machines:
+        machines = Machines(Server(1.0, 1, queue=1), Server(1.0, 1))
+        machines.provider.notices.listen(told.append)
+        await machines.answer_all(200)
+        return machines
+
+    machines, _ = play(monkeypatch, story())
+    assert sum(server.answered for server in machines.servers) == 200
+    assert all("OLLAMA_NUM_PARALLEL" in line and "host0 is busy" in line for line in told)
+
+
+def test_calls_go_only_where_their_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Machines:
+        machines = Machines(Server(1.0, models=("llama3.2",)), Server(1.0, models=("qwen3",)))
+        await asyncio.gather(*(machines.ask(number, ("llama3.2", "qwen3")[number % 2]) for number in range(40)))
+        return machines
+
+    machines, _ = play(monkeypatch, story())
+    assert [server.answered for server in machines.servers] == [20, 20]
+
+
+def test_a_model_that_vanishes_everywhere_stops_with_its_pull_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> str:
+        machines = Machines(Server(1.0), Server(1.0))
+        for server in machines.servers:
+            server.models = ("qwen3",)
+        with pytest.raises(ProviderError, match=r"ollama pull llama3\.2") as told:
+            await machines.answer_all(20)
+        return told.value.fault.value
+
+    fault, _ = play(monkeypatch, story())
+    assert fault == Fault.SYSTEMIC.value
+
+
+def test_a_model_that_vanishes_from_one_server_is_asked_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Machines:
+        machines = Machines(Server(1.0), Server(1.0))
+        machines.servers[0].models = ()
+        await machines.answer_all(20)
+        return machines
+
+    machines, _ = play(monkeypatch, story())
+    assert [server.answered for server in machines.servers] == [0, 20]
+
+
+def test_a_new_ceiling_holds_at_once() -> None:
+    parallelism = Parallelism(8)
+    parallelism.change(1)
+    assert parallelism.limit == 1
+
+
+def test_a_fault_halves_the_calls_at_once_and_one_is_always_allowed() -> None:
+    parallelism = Parallelism(8)
+    for _ in range(5):
+        parallelism.failed()
+    assert parallelism.limit == 1

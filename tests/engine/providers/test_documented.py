@@ -1,0 +1,26 @@
+"""docs/providers.md says what the code does."""
+
+import re
+from pathlib import Path
+
+from engine.clerk import LOOKS
+from engine.order import SMALL_REMAINDER, SMALL_SHARE
+from engine.presets import PRESET_TABLE
+from engine.providers.keys import KEY_VARIABLES
+
+PAGE = (Path(__file__).parent.parent.parent.parent / "docs" / "providers.md").read_text()
+
+
+def test_the_table_of_presets_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+:[\w.-]+)` \| (.*?) ?\|$", PAGE, flags=re.M)
+    assert rows == [(name, preset.model, preset.note) for name, preset in PRESET_TABLE.items()]
+
+
+def test_every_variable_that_holds_a_key_is_named() -> None:
+    assert all(variable in PAGE for name in ("openai", "anthropic") for variable in KEY_VARIABLES[name])
+
+
+def test_the_figures_are_those_of_the_code() -> None:
+    words = " ".join(PAGE.split())
+    assert LOOKS == 4 and "looks four times" in words
+    assert (SMALL_REMAINDER, SMALL_SHARE) == (10, 0.02) and "ten calls, or 2 %" in words
