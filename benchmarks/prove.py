@@ -28,6 +28,8 @@ PROOFS = {
     "kill_points": "Provider batches, killed at every step",
     "providers_speed": "Real SDKs and several servers",
     "pace": "A limit of requests a minute",
+    "secret_game": "A thousand conversations in each mode",
+    "evolution_truth": "Prompt evolution: what it claims",
     "simulations": "Two thousand simulations",
 }
 

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from engine.call import Call, Message
@@ -46,9 +47,17 @@ class SoldBatch:
 
 class Seller:
     def __init__(self, batch_id: str) -> None:
-        self.folder = seller_folder()
-        self._sales = self.folder / f"{batch_id}.sales"
+        self._batch_id = batch_id
         self._descriptor: int | None = None
+
+    @cached_property
+    def folder(self) -> Path:
+        """Made when something is sold: a plan leaves no trace."""
+        return seller_folder()
+
+    @property
+    def _sales(self) -> Path:
+        return self.folder / f"{self._batch_id}.sales"
 
     # -- live sales --------------------------------------------------------------------------------------
 

@@ -1,0 +1,76 @@
+"""What models, files and strangers write is shown, never obeyed: in every place that shows foreign text."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.studies import game, played
+from tui.plain import fitted, one_line, plain
+from tui.screens.dialog import Confirm, ErrorDialog
+from tui.screens.results import Results
+from tui.screens.watch import Watch
+from tui.widgets.talk import Talk
+from tui.widgets.talks import Talks
+from tui.wrapping import wrapped
+
+HOSTILE = {
+    "closing tag": "[/foo] [/] [b",
+    "live link": "[@click=app.quit]press me[/]",
+    "open link": "[link='x",
+    "escape": "\x1b[2J\x1b]0;title\x07\x1b[31mred\x9b5m",
+    "right to left": "\u202eevil\u202c \u05e9\u05dc\u05d5\u05dd",
+    "emoji": "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1e9\U0001f1ea \u2764\ufe0f",
+    "lone surrogate": "half \ud83d pair",
+    "long": "word " * 20_000,
+    "one long word": "x" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_made_plain_it_has_no_character_that_steers_a_terminal(text: str) -> None:
+    shown = plain(text)
+    assert all(character == "\n" or character.isprintable() for character in shown)
+    assert "\n" not in one_line(text)
+    shown.encode("utf-8")
+    assert all(len(fitted(shown, width)) <= width for width in (0, 1, 7, 80))
+    spans = wrapped(shown, 40)
+    assert all(0 <= start <= end <= len(shown) for start, end in spans)
+
+
+def poison(path: Path, text: str) -> None:
+    """Puts a text into every place of the file that a screen shows."""
+    safe = text.encode("utf-8", "replace").decode()
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE batch SET name = ?, description = ?, reason = ?", (safe, safe, safe))
+    connection.execute("UPDATE call SET text = ?, speaker = ?, model = ?", (safe, safe, safe))
+    connection.execute("UPDATE unit SET participants = json_array(?, ?), error = ?", (safe, safe, safe))
+    connection.execute("UPDATE unit SET status = 'failed' WHERE sequence_number = 2")
+    connection.execute("UPDATE outcome SET agent = ? || side, opponent = ?", (safe[:200], safe[:200]))
+    connection.execute("UPDATE log_line SET message = ?, level = ?", (safe, safe[:50]))
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_every_screen_shows_it_and_lives(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(talks=3))
+    poison(path, HOSTILE[name])
+    async with opened(path, size=(120, 40)) as (app, pilot):
+        await until_seen(pilot, "completed")
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("n")
+        await pilot.press("3")
+        await until(pilot, lambda: isinstance(app.screen, Watch) and app.screen.query_one(Talk).talk is not None)
+        await pilot.press("4", "slash")
+        await until(pilot, lambda: isinstance(app.screen, Results) and app.screen.query_one(Talks).list.count == 3)
+        await pilot.press("enter", "down")
+        app.tell(HOSTILE[name])
+        await until(pilot, lambda: isinstance(app.screen, ErrorDialog))
+        app.notify(HOSTILE[name][:200].encode("utf-8", "replace").decode(), markup=False)
+        await pilot.pause()
+        assert "\x1b" not in screen_text(app)
+        assert app.is_running
