@@ -97,7 +97,10 @@ def config_from(data: Mapping[str, Any], *, source: str = "the config", folder: 
     config = validated(Config, {**sections, "settings": settings}, source, "")
     if not config.batch.name:
         config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": kind_name})})
-    return kind.freeze(config, folder or Path.cwd())
+    try:
+        return kind.freeze(config, folder or Path.cwd())
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
 
 
 def thaw(frozen: str) -> Config:
