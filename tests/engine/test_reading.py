@@ -38,7 +38,7 @@ BAD = [
     ("a missing section", {"batch": {"kind": "secret_game"}}, "[secret_game]"),
     ("a section of another kind", game(evolution={}), "evolution"),
     ("an agent name twice", game(agents=[{"name": "A", "model": "simulated:x", "secret": "s"}] * 2), "'A'"),
-    ("one agent", game(agents=[{"name": "A", "model": "simulated:x", "secret": "s"}]), "two agents"),
+    ("one agent", game(agents=[{"name": "A", "model": "simulated:x", "secret": "s"}]), "at least 2 agents"),
     ("no secret", game(agents=[{"name": n, "model": "simulated:x"} for n in "AB"]), "secret"),
     ("an unknown provider", game(agents=[{"name": n, "model": "opnai:x", "secret": "s"} for n in "AB"]), "openai"),
     ("a target nobody names", game(secret_game={"mode": "targeted"}), "targeted_secret"),
