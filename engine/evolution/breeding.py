@@ -30,7 +30,7 @@ class Breeding:
     rates: Rates = RATES
     """mutation: chance of each segment to be hit, so a long prompt changes more than a short one"""
     rewrite_share: float = 0.5
-    """share of mutated children that a model rewrites"""
+    """share of children that a model rewrites instead"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,9 @@ def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, ma
         segments = crossover_named(how.crossover)(mother.segments, father.segments, rng)
         operators.append(how.crossover)
         others.append(father)
-    rewrite = None
+    rewrite = rng.choice(REWRITES) if rng.random() < how.rewrite_share else None
     hits = sum(rng.random() < how.rates.mutation for _ in segments)
-    if hits and rng.random() < how.rewrite_share:
-        rewrite = rng.choice(REWRITES)
-    else:
+    if rewrite is None:
         for _ in range(min(hits, _MOST_HITS)):
             segments, name = mutated(segments, rng, material)
             operators.append(name)

@@ -1,13 +1,12 @@
 """How a search goes on from one generation to the next: each strategy is a small file with one function."""
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Protocol
 
 from engine.errors import UsageError
 from engine.evolution.arena import Arena
 
-MODULES = {"genetic": "genetic", "reflective": "reflective", "random": "random_search", "gepa": "gepa_search"}
+MODULES = {"genetic": "genetic", "reflective": "reflective", "random": "random_search"}
 
 
 class Strategy(Protocol):
@@ -21,5 +20,7 @@ def strategy_named(name: str) -> Strategy:
 
 
 def check_strategy(name: str) -> None:
-    if name == "gepa" and find_spec("gepa") is None:
-        raise UsageError('evolution.strategy = "gepa" needs the package gepa: pip install "tidepool-lab[gepa]".')
+    if name not in MODULES:
+        raise UsageError(
+            f"evolution.strategy = {name!r} is not part of this version yet; there are {', '.join(MODULES)}."
+        )
