@@ -7,18 +7,26 @@ file, so merging keeps it once, and a script that generates from a seed knows th
 import json
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from engine.agent_files import read_agents
 from engine.config import Agent, Config
 from engine.errors import NotFound, UsageError
+from engine.faults import faults_of
+from engine.secret_game.code_words import code_words
 from engine.simulation.entities import Entity, entity_from
+from engine.simulation.entity_files import read_entities
 from engine.simulation.prompts import portrait
+from engine.simulation.type_library import holds_types, types_of_file
+from engine.streams import stream
 from storage import library
-from storage.file import reading
+from storage.file import prepare, reading
 
 
 def content_id(name: str, content: object) -> str:
@@ -49,7 +57,7 @@ def agent_of(stored: library.StoredAgent) -> Agent:
     try:
         return Agent.model_validate(stored.definition)
     except ValidationError as error:
-        raise UsageError(f"library agent {stored.id}: {error.errors()[0]['msg']}.") from None
+        raise UsageError(f"library agent {stored.id}: {faults_of(error, Agent)[0].sentence}") from None
 
 
 def agent_from_entity(entity: Entity, model: str, secret: str = "", **settings: Any) -> Agent:
@@ -61,6 +69,65 @@ def agent_from_entity(entity: Entity, model: str, secret: str = "", **settings: 
         instructions="\n".join(portrait("About you", entity)),
         **settings,
     )
+
+
+def agent_from_champion(prompt: str, name: str, model: str, secret: str = "", **settings: Any) -> Agent:
+    """An agent that plays by the prompt which won an evolution."""
+    return Agent(name=name, model=model, secret=secret, instructions=prompt, **settings)
+
+
+def secrets_for(names: Sequence[str], seed: int) -> list[str]:
+    """A code word for each: other company, other words."""
+    return code_words(len(names), stream(seed, "code words", *names))
+
+
+# -- into the library ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Haul:
+    """What is to be put into a library."""
+
+    entities: tuple[library.StoredEntity, ...] = ()
+    types: tuple[library.StoredType, ...] = ()
+    agents: tuple[library.StoredAgent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    added: int
+    known: int
+    """that were there already"""
+    types: tuple[str, ...] = ()
+
+
+def entities_of_files(paths: Iterable[Path]) -> Haul:
+    """Entities and entity types; all files are read before anything is written."""
+    entities: list[library.StoredEntity] = []
+    types: list[library.StoredType] = []
+    for path in paths:
+        if holds_types(path):
+            types += types_of_file(path)
+        else:
+            entities += [stored_entity(entity) for entity in read_entities(path)]
+    return Haul(tuple(entities), tuple(types))
+
+
+def agents_of_files(paths: Iterable[Path]) -> Haul:
+    return Haul(agents=tuple(stored_agent(agent) for path in paths for agent in read_agents(path)))
+
+
+def keep(database: Path, haul: Haul) -> Kept:
+    prepare(database)
+    if haul.types:
+        library.put_types(database, haul.types)
+    added = library.add_entities(database, haul.entities) if haul.entities else 0
+    added += library.add_agents(database, haul.agents) if haul.agents else 0
+    known = len(haul.entities) + len(haul.agents) - added
+    return Kept(added, known, tuple(kind.name for kind in haul.types))
+
+
+# -- out of the library ----------------------------------------------------------------------------------
 
 
 def names_library(config: Config) -> bool:

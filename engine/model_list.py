@@ -2,13 +2,14 @@
 shown as far as they are known."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from engine.config import OllamaSettings, Providers, ProviderSettings, SimulatedSettings
 from engine.presets import KNOWN_MODELS, PRESET_TABLE, PROVIDERS, RETIREMENTS
 from engine.prices import PriceTag
 from engine.providers.anthropic.provider import AnthropicProvider
-from engine.providers.keys import KEY_VARIABLES, has_key, shown_host
+from engine.providers.keys import KEY_VARIABLES, has_key, scrubbed, shown_host
 from engine.providers.line import Complained
 from engine.providers.listing import ModelCard
 from engine.providers.ollama.provider import OllamaProvider
@@ -34,6 +35,16 @@ class ListedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedHost:
+    """A server of one's own."""
+
+    address: str
+    models: tuple[str, ...]
+    silence: str = ""
+    """why it does not answer, where it does not"""
+
+
+@dataclass(frozen=True, slots=True)
 class ListedProvider:
     name: str
     key: str
@@ -41,46 +52,73 @@ class ListedProvider:
     where: str
     models: tuple[ListedModel, ...]
     note: str = ""
+    hosts: tuple[ListedHost, ...] = ()
+    reached: bool | None = None
+    """whether it answered; None: it was not asked"""
 
 
 async def list_models(providers: Providers, names: tuple[str, ...] = PROVIDERS) -> list[ListedProvider]:
     return list(await asyncio.gather(*(_listed(name, getattr(providers, name)) for name in names)))
 
 
+def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
+    """What can be said of a provider without asking it."""
+    if isinstance(settings, SimulatedSettings):
+        return _simulated(settings)
+    provider = _opened(name, settings)
+    cards = [ModelCard(known) for known in KNOWN_MODELS.get(name, ())]
+    return ListedProvider(name, _key(name), _where(provider), _models(provider, cards))
+
+
 async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
     if isinstance(settings, SimulatedSettings):
         return _simulated(settings)
-    settings = settings.model_copy(update={"timeout": SECONDS})
-    provider: OpenAIProvider | AnthropicProvider | OllamaProvider
-    if isinstance(settings, OllamaSettings):
-        provider = OllamaProvider(settings)
-        key, where = "not needed", ", ".join(map(shown_host, provider.urls))
-    else:
-        provider = OpenAIProvider(settings) if name == "openai" else AnthropicProvider(settings)
-        key, where = "set" if has_key(name) else "missing", shown_host(provider.line.where)
+    provider = _opened(name, settings)
+    known, key = known_models(name, settings), _key(name)
+    if key == "missing":
+        return replace(known, note=f"set {KEY_VARIABLES[name][0]} to see all models of the account")
     try:
-        cards, note = await _cards(provider, key)
-        models = tuple(_model(f"{name}:{card.name}", provider.price(card.name), card.retires) for card in cards)
+        if isinstance(provider, OllamaProvider):
+            return await _with_hosts(provider, known)
+        async with asyncio.timeout(SECONDS):
+            return replace(known, models=_models(provider, await provider.models()), reached=True)
+    except (Complained, ProviderError, TimeoutError) as error:
+        words = scrubbed(str(error)) or "no answer in time"
+        return replace(known, note=f"could not be asked: {words}", reached=False)
     finally:
         await provider.close()
-    return ListedProvider(name, key, where, models, note)
 
 
-async def _cards(
-    provider: "OpenAIProvider | AnthropicProvider | OllamaProvider", key: str
-) -> tuple[list[ModelCard], str]:
-    known = [ModelCard(name) for name in KNOWN_MODELS.get(provider.name, ())]
-    if key == "missing":
-        variable = KEY_VARIABLES[provider.name][0]
-        return known, f"set {variable} to see all models of the account"
-    try:
-        async with asyncio.timeout(SECONDS):
-            cards = await provider.models()
-    except (Complained, ProviderError, TimeoutError) as error:
-        return known, f"could not be asked: {error or 'no answer in time'}"
-    if not cards and provider.name == "ollama":
-        return [], "no server answers, or none has a model; start one with `ollama serve`"
-    return cards, ""
+async def _with_hosts(provider: OllamaProvider, known: ListedProvider) -> ListedProvider:
+    cards = await provider.hosts()
+    hosts = tuple(ListedHost(shown_host(card.url), card.models, scrubbed(card.silence)) for card in cards)
+    names: set[str] = set().union(*(card.models for card in cards))
+    models = _models(provider, [ModelCard(name) for name in sorted(names)])
+    note = "" if names else "no server answers, or none has a model; start one with `ollama serve`"
+    return replace(known, models=models, note=note, hosts=hosts, reached=not all(host.silence for host in hosts))
+
+
+def _opened(name: str, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
+    settings = settings.model_copy(update={"timeout": SECONDS})
+    if isinstance(settings, OllamaSettings):
+        return OllamaProvider(settings)
+    return OpenAIProvider(settings) if name == "openai" else AnthropicProvider(settings)
+
+
+def _key(name: str) -> str:
+    return "not needed" if name == "ollama" else "set" if has_key(name) else "missing"
+
+
+def _where(provider: OpenAIProvider | AnthropicProvider | OllamaProvider) -> str:
+    if isinstance(provider, OllamaProvider):
+        return ", ".join(map(shown_host, provider.urls))
+    return shown_host(provider.line.where)
+
+
+def _models(
+    provider: OpenAIProvider | AnthropicProvider | OllamaProvider, cards: Iterable[ModelCard]
+) -> tuple[ListedModel, ...]:
+    return tuple(_model(f"{provider.name}:{card.name}", provider.price(card.name), card.retires) for card in cards)
 
 
 def _model(model: str, tag: PriceTag | None, retires: str | None) -> ListedModel:
@@ -105,5 +143,5 @@ def _simulated(settings: SimulatedSettings) -> ListedProvider:
     tag = PriceTag(settings.price_input / MILLION, settings.price_output / MILLION)
     models = tuple(_model(f"simulated:{name}", tag, None) for name in (*PERSONAS, *VOICES))
     return ListedProvider(
-        "simulated", "not needed", "in this process", models, "any other name is a persona of its own"
+        "simulated", "not needed", "in this process", models, "any other name is a persona of its own", reached=True
     )

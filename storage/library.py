@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from storage.errors import NotFound
+from storage.errors import FileError, NotFound
 from storage.file import prepare, settle, writing
 
 Shelf = Literal["entity", "agent"]
@@ -28,6 +28,8 @@ class StoredEntity:
     description: str
     attributes: dict[str, Any]
     created_at: float = 0.0
+    damaged: bool = False
+    """the file holds something else than it should: it is listed, so that it can be removed, and nothing more"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,10 @@ class StoredAgent:
     definition: dict[str, Any]
     """as in [[agents]] of a config"""
     created_at: float = 0.0
+    damaged: bool = False
+
+
+Found = TypeVar("Found", StoredEntity, StoredAgent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,16 @@ class StoredType:
     name: str
     definition: dict[str, Any]
     created_at: float = 0.0
+
+
+Stamp = tuple[tuple[int, int, float], ...]
+
+
+def stamp(connection: sqlite3.Connection) -> Stamp:
+    """Another one whenever the library has changed: cheap, so that a screen need not read all to know."""
+    tables = ("library_entity", "library_type", "library_agent")
+    asked = "SELECT count(*), coalesce(max(rowid), 0), coalesce(max(created_at), 0) FROM"
+    return tuple(tuple(connection.execute(f"{asked} {table}").fetchone()) for table in tables)
 
 
 def list_entities(connection: sqlite3.Connection, type_name: str | None = None) -> list[StoredEntity]:
@@ -58,16 +74,16 @@ def list_agents(connection: sqlite3.Connection) -> list[StoredAgent]:
 
 def list_types(connection: sqlite3.Connection) -> list[StoredType]:
     rows = connection.execute("SELECT * FROM library_type ORDER BY name").fetchall()
-    return [StoredType(row["name"], json.loads(row["definition"]), row["created_at"]) for row in rows]
+    return [StoredType(str(row["name"]), _mapping(row["definition"])[0], row["created_at"]) for row in rows]
 
 
 def find_entities(connection: sqlite3.Connection, references: Iterable[str]) -> list[StoredEntity]:
     """In the order named; each reference is an id, a unique beginning of one, or a pattern with `*`."""
-    return [_entity(row) for row in _found(connection, "entity", references)]
+    return [_sound(_entity(row), "entity") for row in _found(connection, "entity", references)]
 
 
 def find_agents(connection: sqlite3.Connection, references: Iterable[str]) -> list[StoredAgent]:
-    return [_agent(row) for row in _found(connection, "agent", references)]
+    return [_sound(_agent(row), "agent") for row in _found(connection, "agent", references)]
 
 
 def add_entities(path: Path, entities: Sequence[StoredEntity]) -> int:
@@ -94,6 +110,40 @@ def add_agents(path: Path, agents: Sequence[StoredAgent]) -> int:
         added = connection.total_changes - before
     settle(path)
     return added
+
+
+def replace_entity(path: Path, old_id: str, entity: StoredEntity) -> None:
+    """An edit: another content has another id, and stands where the old one stood."""
+    columns = (entity.id, entity.name, entity.type, entity.description, _json(entity.attributes))
+    _replace(path, "entity", old_id, ("id", "name", "type", "description", "attributes"), columns)
+
+
+def replace_agent(path: Path, old_id: str, agent: StoredAgent) -> None:
+    columns = (agent.id, agent.name, _json(agent.definition))
+    _replace(path, "agent", old_id, ("id", "name", "definition"), columns)
+
+
+def replace_type(path: Path, old_name: str, kind: StoredType) -> None:
+    """Under another name the old one goes."""
+    with writing(path) as connection:
+        connection.execute("DELETE FROM library_type WHERE name = ?", (old_name,))
+        connection.execute(
+            "INSERT OR REPLACE INTO library_type (name, definition, created_at) VALUES (?, ?, ?)",
+            (kind.name, _json(kind.definition), time.time()),
+        )
+    settle(path)
+
+
+def _replace(path: Path, shelf: Shelf, old_id: str, names: Sequence[str], values: Sequence[object]) -> None:
+    with writing(path) as connection:
+        row = connection.execute(f"SELECT rowid FROM library_{shelf} WHERE id = ?", (old_id,)).fetchone()
+        connection.execute(f"DELETE FROM library_{shelf} WHERE id = ?", (old_id,))
+        places = ", ".join("?" * (len(names) + 2))
+        connection.execute(
+            f"INSERT OR IGNORE INTO library_{shelf} (rowid, {', '.join(names)}, created_at) VALUES ({places})",
+            (row[0] if row else None, *values, time.time()),
+        )
+    settle(path)
 
 
 def put_types(path: Path, types: Sequence[StoredType]) -> None:
@@ -156,12 +206,34 @@ def _matches(reference: str, ids: list[str], shelf: Shelf) -> list[str]:
 
 
 def _entity(row: sqlite3.Row) -> StoredEntity:
-    attributes = json.loads(row["attributes"])
-    return StoredEntity(row["id"], row["name"], row["type"], row["description"], attributes, row["created_at"])
+    attributes, damaged = _mapping(row["attributes"])
+    kind = None if row["type"] is None else str(row["type"])
+    texts = str(row["id"]), str(row["name"]), kind, str(row["description"])
+    return StoredEntity(*texts, attributes, row["created_at"], damaged)
 
 
 def _agent(row: sqlite3.Row) -> StoredAgent:
-    return StoredAgent(row["id"], row["name"], json.loads(row["definition"]), row["created_at"])
+    definition, damaged = _mapping(row["definition"])
+    return StoredAgent(str(row["id"]), str(row["name"]), definition, row["created_at"], damaged)
+
+
+def _mapping(text: object) -> tuple[dict[str, Any], bool]:
+    """A stored JSON object, and whether it is something else: the file may be a stranger's."""
+    try:
+        found = json.loads(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RecursionError):
+        return {}, True
+    return (found, False) if isinstance(found, dict) else ({}, True)
+
+
+def _sound(stored: Found, shelf: Shelf) -> Found:
+    if stored.damaged:
+        several = {"entity": "entities", "agent": "agents"}[shelf]
+        raise FileError(
+            f"The library's {shelf} {stored.id!r} is damaged: what it holds cannot be read. "
+            f"`tidepool {several} remove` takes it out."
+        )
+    return stored
 
 
 def _json(content: Any) -> str:

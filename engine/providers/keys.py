@@ -13,6 +13,7 @@ KEY_VARIABLES = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"),
     "ollama": ("OLLAMA_API_KEY",),
 }
+ADDRESS_VARIABLES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "ollama": "OLLAMA_HOST"}
 _LOOKS_LIKE_KEY = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}|(?<=Bearer )\S+")
 _SHORTEST = 6
 HIDDEN = "[key]"
@@ -20,6 +21,11 @@ HIDDEN = "[key]"
 
 def has_key(provider: str) -> bool:
     return any(os.environ.get(name) for name in KEY_VARIABLES.get(provider, ()))
+
+
+def keys_looked_for(provider: str) -> list[tuple[str, bool]]:
+    """The environment variables a key may stand in, and whether there is something in each."""
+    return [(name, bool(os.environ.get(name))) for name in KEY_VARIABLES.get(provider, ())]
 
 
 def scrubbed(text: str) -> str:

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 
 from engine.accounts import Account
 from engine.call import Call
-from engine.config import Config
 from engine.errors import RunError
 from engine.live import LiveCall
 from engine.presets import resolve_model
-from engine.providers.catalogue import open_provider
 from engine.providers.provider import ProviderError
-from engine.simulation.config import Simulation
 from engine.simulation.entities import Entity
 from engine.simulation.entity_types import EntityType, writing_tasks, written
 from engine.simulation.prompts import Prompt, backstory, written_text
+from engine.single_call import provider_for
 from engine.streams import seed_of
 
 MOST_TOKENS = 400
@@ -43,19 +41,15 @@ async def write_texts(
 ) -> Written:
     """The entities with every text a model is to write."""
     model = resolve_model(model)
-    config: Config = Simulation(model=model)
-    provider = open_provider(model.partition(":")[0], config, "library")
-    account = Account(provider, config.limits_for(provider.name))
-    scribe = _Scribe(account, model, seed)
     try:
-        await provider.check([model.partition(":")[2]])
-        finished = await asyncio.gather(
-            *(_finished(scribe, entity_type, entity, with_backstory, language) for entity in entities)
-        )
+        async with provider_for(model) as provider:
+            scribe = _Scribe(Account(provider, provider.settings), model, seed)
+            await provider.check([model.partition(":")[2]])
+            finished = await asyncio.gather(
+                *(_finished(scribe, entity_type, entity, with_backstory, language) for entity in entities)
+            )
     except ProviderError as error:
         raise RunError(f"The texts could not be written: {error}") from error
-    finally:
-        await provider.close()
     return Written(list(finished), scribe.calls, scribe.cost_usd)
 
 

@@ -1,3 +1,5 @@
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,32 @@ def test_agents_and_types_are_kept_too_and_a_type_is_replaced_by_name(file: Path
     library.remove_type(file, "villager")
     with pytest.raises(NotFound, match="no entity type 'villager'"):
         library.remove_type(file, "villager")
+
+
+def _listed(path: Path) -> list[str]:
+    with reading(path) as connection:
+        return [entity.id for entity in library.list_entities(connection)]
+
+
+def test_an_edit_stands_where_the_old_one_stood_and_changes_the_stamp(file: Path) -> None:
+    with reading(file) as connection:
+        before = library.stamp(connection)
+    library.replace_entity(file, "ada-2", StoredEntity("eve-1", "Eve", None, "", {}))
+    assert _listed(file) == ["ada-1", "eve-1", "bob-1"]
+    with reading(file) as connection:
+        assert library.stamp(connection) != before
+    library.replace_entity(file, "eve-1", PEOPLE[2])
+    assert _listed(file) == ["ada-1", "bob-1"], "what is there already is kept once"
+    library.replace_entity(file, "gone", StoredEntity("new-1", "New", None, "", {}))
+    assert _listed(file) == ["ada-1", "bob-1", "new-1"], "an edit of what somebody removed meanwhile is not lost"
+
+
+def test_what_is_damaged_is_listed_and_can_be_removed_but_not_used(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE library_entity SET attributes = '[1' WHERE id = 'ada-1'")
+        connection.commit()
+    with reading(file) as connection:
+        assert [entity.damaged for entity in library.list_entities(connection)] == [True, False, False]
+        with pytest.raises(FileError, match="damaged"):
+            library.find_entities(connection, ["ada-1"])
+    assert library.remove(file, "entity", ["ada-1"]) == ["ada-1"]

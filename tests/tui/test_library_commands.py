@@ -112,6 +112,9 @@ def test_agents_are_added_made_of_entities_and_generated(typed: Typed, tmp_path:
         (["entities", "remove"], "Name the ids"),
         (["agents", "generate", "-n", "2"], "needs --model"),
         (["agents", "add"], "Name a FILE"),
+        (["agents", "add", "--from-champion", "last"], "needs --model"),
+        (["agents", "add", "--from-champion", "last", "--model", "gpt4o_mini"], "There is no file"),
+        (["agents", "add", "--entity", "ada", "--name", "Bob"], "an entity keeps its own name"),
         (["agents", "generate", "--model", "gpt4o_mnii"], "did you mean 'gpt4o_mini'"),
     ],
 )
@@ -119,6 +122,29 @@ def test_mistakes_are_told_and_leave_no_file(typed: Typed, tmp_path: Path, words
     code = 1 if "no file" in complaint else 2
     assert complaint in typed(*words, code=code)
     assert not (tmp_path / "s.db").exists()
+
+
+EVOLUTION = """
+[batch]
+kind = "evolution"
+[evolution]
+population_size = 4
+elite_size = 1
+max_generations = 1
+max_problems = 4
+validation_problems = 4
+"""
+
+
+def test_the_prompt_that_won_an_evolution_becomes_an_agent(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(EVOLUTION)
+    champion = json.loads(typed("--run", str(tmp_path / "e.toml"), "--json"))["statistics"]["champion"]
+    typed("agents", "add", "--from-champion", "last", "--model", "simulated:guarded", "--name", "Winner")
+    typed("agents", "add", "--from-champion", "last", "--model", "simulated:guarded", "--secret", "marigold")
+    winner, other = json.loads(typed("agents", "list", "--json"))
+    assert winner["name"] == "Winner" and winner["instructions"] == champion["prompt"] and winner["secret"]
+    assert (other["name"], other["secret"]) == ("Champion", "marigold")
+    assert "no batch" in typed("agents", "add", "--from-champion", "zzz", "--model", "gpt4o_mini", code=2).lower()
 
 
 def test_foreign_text_cannot_steer_the_terminal(typed: Typed, tmp_path: Path) -> None:

@@ -8,15 +8,23 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from engine.agent_files import read_agents
 from engine.config import Agent
 from engine.errors import UsageError
-from engine.library import agent_from_entity, entity_of, stored_agent
+from engine.library import (
+    Haul,
+    agent_from_champion,
+    agent_from_entity,
+    agents_of_files,
+    entity_of,
+    keep,
+    secrets_for,
+    stored_agent,
+)
 from engine.presets import resolve_model
 from engine.secret_game.code_words import code_words
 from engine.streams import stream
 from storage import library
-from storage.file import prepare, reading
+from storage.file import reading
 from tui.commands.entities import add_generation, generated
 from tui.main import shared_options
 from tui.report import console, printable
@@ -31,7 +39,11 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     add.add_argument("files", nargs="*", metavar="FILE", type=Path)
     add.add_argument("--entity", action="append", default=[], metavar="ID", help="make an agent of this entity")
     _add_playing(add)
-    add.add_argument("--secret", help="the secret of an agent made of one entity; else a code word by --seed")
+    add.add_argument(
+        "--from-champion", metavar="BATCH", help="make an agent that plays by the prompt which won this evolution"
+    )
+    add.add_argument("--name", help="of an agent from a champion (Champion)")
+    add.add_argument("--secret", help="the secret of an agent that is made; else a code word by --seed")
     add.add_argument("--seed", type=int, default=42, help="of code words (42)")
     generate = actions.add_parser("generate", help="make agents of entities from a type and a seed, with code words")
     add_generation(generate, "--writer")
@@ -43,7 +55,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="MODEL", help="PROVIDER:MODEL or a preset, for agents made of entities")
+    parser.add_argument("--model", metavar="MODEL", help="PROVIDER:MODEL or a preset, for agents that are made")
     parser.add_argument("--memory", choices=("short", "long"), default="short")
 
 
@@ -92,28 +104,50 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
-    if bool(options.files) == bool(options.entity):
-        raise UsageError("Name a FILE of agents, or --entity ID with --model MODEL to make an agent of an entity.")
+    if sum(map(bool, (options.files, options.entity, options.from_champion))) != 1:
+        raise UsageError(
+            "Name a FILE of agents, or --entity ID with --model MODEL to make an agent of an entity, or "
+            "--from-champion BATCH with --model MODEL to make one of an evolution's winning prompt."
+        )
+    if options.name and not options.from_champion:
+        raise UsageError("--name is for an agent from a champion; an entity keeps its own name.")
     if options.files:
-        _keep(options, [agent for path in options.files for agent in read_agents(path)])
-        return
+        _keep(options, agents_of_files(options.files))
+    elif options.entity:
+        _add_of_entities(options)
+    else:
+        _add_champion(options)
+
+
+def _add_of_entities(options: argparse.Namespace) -> None:
     with reading(options.db) as connection:
         entities = [entity_of(stored) for stored in library.find_entities(connection, options.entity)]
     if options.secret is not None and len(entities) > 1:
         raise UsageError("--secret is for one entity; agents that share it would have nothing to find out.")
-    secrets = [options.secret] if options.secret is not None else _secrets(options, [e.name for e in entities])
-    _keep(options, [_agent(options, *pair) for pair in zip(entities, secrets, strict=True)])
+    names = [entity.name for entity in entities]
+    secrets = [options.secret] if options.secret is not None else secrets_for(names, options.seed)
+    _keep(options, _haul([_agent(options, *pair) for pair in zip(entities, secrets, strict=True)]))
+
+
+def _add_champion(options: argparse.Namespace) -> None:
+    from engine.evolution.champion import champion_prompt
+
+    model, name = _model(options), options.name or "Champion"
+    with reading(options.db) as connection:
+        prompt = champion_prompt(connection, options.from_champion)
+    secret = options.secret if options.secret is not None else secrets_for([name], options.seed)[0]
+    _keep(options, _haul([agent_from_champion(prompt, name, model, secret, memory=options.memory)]))
 
 
 def _generate(options: argparse.Namespace) -> None:
     _model(options)
     kind, entities = generated(options)
     secrets = code_words(len(entities), stream(options.seed, "code words", kind.name))
-    _keep(options, [_agent(options, *pair) for pair in zip(entities, secrets, strict=True)])
+    _keep(options, _haul([_agent(options, *pair) for pair in zip(entities, secrets, strict=True)]))
 
 
-def _secrets(options: argparse.Namespace, names: list[str]) -> list[str]:
-    return code_words(len(names), stream(options.seed, "code words", *names))
+def _haul(agents: list[Agent]) -> Haul:
+    return Haul(agents=tuple(map(stored_agent, agents)))
 
 
 def _agent(options: argparse.Namespace, entity: Any, secret: str) -> Agent:
@@ -122,20 +156,18 @@ def _agent(options: argparse.Namespace, entity: Any, secret: str) -> Agent:
 
 def _model(options: argparse.Namespace) -> str:
     if not options.model:
-        raise UsageError("An agent made of an entity needs --model, e.g. --model simulated:guarded or gpt4o_mini.")
+        raise UsageError("An agent that is made needs --model, e.g. --model simulated:guarded or gpt4o_mini.")
     resolve_model(options.model)
     return str(options.model)
 
 
-def _keep(options: argparse.Namespace, agents: list[Agent]) -> None:
-    stored = [stored_agent(agent) for agent in agents]
-    prepare(options.db)
-    added = library.add_agents(options.db, stored)
-    known = len(stored) - added
+def _keep(options: argparse.Namespace, haul: Haul) -> None:
+    kept, stored = keep(options.db, haul), haul.agents
     if options.json:
-        print(json.dumps({"added": added, "known": known, "ids": [agent.id for agent in stored]}))
+        print(json.dumps({"added": kept.added, "known": kept.known, "ids": [agent.id for agent in stored]}))
         return
-    print(f"added {added:,} of {len(stored):,}" + (f" ({known:,} were there already)" if known else ""))
+    there = f" ({kept.known:,} were there already)" if kept.known else ""
+    print(f"added {kept.added:,} of {len(stored):,}{there}")
     for agent in stored[:10]:
         print(printable(agent.id))
 

@@ -11,14 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.errors import UsageError
-from engine.library import stored_entity
+from engine.library import Haul, entities_of_files, keep, stored_entity
 from engine.simulation.dimensions import in_words
 from engine.simulation.entities import Entity
-from engine.simulation.entity_files import read_entities
 from engine.simulation.entity_types import EntityType, generate, writing_tasks
-from engine.simulation.type_library import find_type, holds_types, known_types, types_of_file
+from engine.simulation.type_library import find_type, known_types
 from storage import library
-from storage.file import prepare, reading
+from storage.file import reading
 from tui.main import shared_options
 from tui.report import console, money, printable
 
@@ -120,21 +119,12 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
-    """All files are read before anything is written."""
-    types = [kind for path in options.files if holds_types(path) for kind in types_of_file(path)]
-    entities = [
-        stored_entity(entity) for path in options.files if not holds_types(path) for entity in read_entities(path)
-    ]
-    prepare(options.db)
-    library.put_types(options.db, types)
-    if types:
-        print(f"added {_counted(len(types), 'entity type')}: {', '.join(kind.name for kind in types)}", file=sys.stderr)
-    _keep(options, entities)
+    _keep(options, entities_of_files(options.files))
 
 
 def _generate(options: argparse.Namespace) -> None:
     kind, entities = generated(options)
-    _keep(options, [stored_entity(entity, kind.name) for entity in entities])
+    _keep(options, Haul(tuple(stored_entity(entity, kind.name) for entity in entities)))
 
 
 def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
@@ -163,16 +153,17 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
     return kind, texts.entities
 
 
-def _keep(options: argparse.Namespace, entities: list[library.StoredEntity]) -> None:
+def _keep(options: argparse.Namespace, haul: Haul) -> None:
+    kept, entities = keep(options.db, haul), haul.entities
+    if kept.types:
+        print(f"added {_counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}", file=sys.stderr)
     if not entities:
         return
-    prepare(options.db)
-    added = library.add_entities(options.db, entities)
-    known = len(entities) - added
     if options.json:
-        print(json.dumps({"added": added, "known": known, "ids": [entity.id for entity in entities]}))
+        print(json.dumps({"added": kept.added, "known": kept.known, "ids": [entity.id for entity in entities]}))
         return
-    print(f"added {added:,} of {len(entities):,}" + (f" ({known:,} were there already)" if known else ""))
+    there = f" ({kept.known:,} were there already)" if kept.known else ""
+    print(f"added {kept.added:,} of {len(entities):,}{there}")
     for entity in entities[:10]:
         print(printable(entity.id))
     if len(entities) > 10:

@@ -50,6 +50,9 @@ def _print(listed: ListedProvider) -> None:
     out.print(Text(f"{listed.name} · {listed.where} · key {listed.key}", style="bold"))
     if listed.note:
         out.print(Text(printable(listed.note), style="yellow"))
+    for host in listed.hosts:
+        told = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
+        out.print(Text(printable(f"{host.address}: {told}")))
     priced = [model for model in listed.models if model.input_usd or model.output_usd]
     if priced:
         out.print(_table(priced))

@@ -40,6 +40,15 @@ class Pulling:
     total: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class HostCard:
+    """One server: what it has, or why it does not answer."""
+
+    url: str
+    models: tuple[str, ...]
+    silence: str = ""
+
+
 class OllamaProvider:
     name = "ollama"
     simulated = False
@@ -123,8 +132,12 @@ class OllamaProvider:
                 self.notices(f"{where} has no {name} and gets no calls to it. There: ollama pull {name}")
 
     async def models(self) -> list[ModelCard]:
-        await self._look_around()
-        return [ModelCard(name) for name in sorted(set().union(*(host.models for host in self.pool.hosts)))]
+        names: set[str] = set().union(*(card.models for card in await self.hosts()))
+        return [ModelCard(name) for name in sorted(names)]
+
+    async def hosts(self) -> list[HostCard]:
+        silent = await self._look_around()
+        return [HostCard(host.url, tuple(sorted(host.models)), silent.get(host.url, "")) for host in self.pool.hosts]
 
     async def pull(self, model_name: str) -> AsyncIterator[Pulling]:
         """Fetches a model onto every server, and tells how far it is."""

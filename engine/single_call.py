@@ -1,0 +1,145 @@
+"""One call outside every batch: a provider tried, an agent spoken to. Nothing is kept, nothing is repeated.
+
+It goes through the provider that a batch would go through, once: somebody is waiting for it, sees what went wrong in
+the provider's words, and can ask again. So there are no retries here, and a short patience.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from engine.call import Call, Message
+from engine.config import Agent, Config, Providers
+from engine.errors import RunError
+from engine.presets import refuse_retired, resolve_model
+from engine.prices import worst_cost
+from engine.providers.catalogue import open_provider
+from engine.providers.keys import scrubbed
+from engine.providers.provider import Provider, ProviderError
+from engine.secret_game.prompts import Briefing, rules_text, system_prompt
+from engine.secret_game.scoring import SCORING
+from engine.simulation.config import Simulation
+from engine.streams import seed_of
+
+PATIENCE = 60.0
+"""seconds, unless told otherwise"""
+VISITOR = "Visitor"
+MESSAGES_LEFT = 4
+"""in a talk of five whose first message was the visitor's"""
+PROBE_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What came back."""
+
+    text: str
+    model: str
+    simulated: bool
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None: the price is unknown"""
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a call may cost, told before it is sent."""
+
+    model: str
+    simulated: bool
+    most_usd: float | None
+    """None: unknown"""
+
+    @property
+    def free(self) -> bool:
+        return self.most_usd == 0
+
+
+@asynccontextmanager
+async def provider_for(model: str, providers: Providers | None = None) -> AsyncIterator[Provider]:
+    """The provider of PROVIDER:MODEL, for calls that belong to no batch."""
+    config: Config = Simulation(model=model)
+    if providers is not None:
+        config = config.model_copy(update={"providers": providers})
+    provider = open_provider(model.partition(":")[0], config, "library")
+    try:
+        yield provider
+    finally:
+        await provider.close()
+
+
+def trial_call(agent: Agent, message: str) -> Call:
+    """What the agent is asked: with a secret, as in a talk of the secret game; without, as itself."""
+    if agent.secret:
+        system = system_prompt(
+            Briefing(
+                agent=agent.name,
+                partner=VISITOR,
+                secret=agent.secret,
+                rules=rules_text("standard", SCORING),
+                messages_left=MESSAGES_LEFT,
+                instructions=agent.instructions,
+            )
+        )
+    else:
+        system = "\n\n".join(filter(None, (f"You are {agent.name}.", agent.instructions)))
+    return Call(
+        "try",
+        1,
+        resolve_model(agent.model),
+        (Message("user", message),),
+        system,
+        temperature=agent.temperature,
+        max_tokens=agent.max_tokens,
+    )
+
+
+def probe_call(model: str) -> Call:
+    """As short as a question can be."""
+    model = resolve_model(model)
+    operation = "embed" if "embed" in model or model == "simulated:encoder" else "chat"
+    messages = (Message("user", "Answer with the word: ready"),)
+    return Call("test", 1, model, messages, max_tokens=PROBE_TOKENS, operation=operation)
+
+
+async def price_of(call: Call, providers: Providers | None = None) -> Price:
+    async with provider_for(call.model, providers) as provider:
+        tag = provider.price(call.model_name)
+        return Price(call.model, provider.simulated, None if tag is None else worst_cost(call, tag))
+
+
+async def ask_once(
+    call: Call, sample: int = 0, providers: Providers | None = None, *, patience: float = PATIENCE
+) -> Said:
+    """Raises RunError with the provider's words. Another `sample` is another answer to the same question."""
+    refuse_retired(call.model)
+    try:
+        async with asyncio.timeout(patience), provider_for(call.model, providers) as provider:
+            provider.backoff = min(provider.backoff, 0.1)
+            await provider.check([call.model_name])
+            started = time.monotonic()
+            answer = await provider.complete(call, seed_of(sample, "single call", call.model), 1)
+            seconds = time.monotonic() - started
+            notices: list[str] = []
+            provider.notices.listen(notices.append)
+    except ProviderError as error:
+        raise RunError(scrubbed(str(error))) from None
+    except TimeoutError:
+        raise RunError(
+            f"{call.model} gave no answer within {patience:g} s. Check the network and the address, or ask again."
+        ) from None
+    return Said(
+        text="" if call.operation == "embed" else answer.text,
+        model=call.model,
+        simulated=provider.simulated,
+        seconds=seconds if answer.seconds is None else answer.seconds,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        cost_usd=answer.cost_usd,
+        notices=tuple(map(scrubbed, notices)),
+    )
