@@ -5,6 +5,7 @@ everything put so far is on disk. Inserts are compiled once from the SQLModel ta
 """
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiosqlite
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random
 
 from storage.errors import FileError
 from storage.file import BUSY_SECONDS, explain
@@ -69,15 +71,26 @@ class Writer:
 
     async def open(self) -> None:
         self._connection = await aiosqlite.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        for pragma in (
-            "journal_mode = WAL",
-            "synchronous = NORMAL",
-            "wal_autocheckpoint = 0",
-            "cache_size = -16384",
-        ):
-            await self._connection.execute(f"PRAGMA {pragma}")
+        try:
+            await self._enter_wal()
+            for pragma in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -16384"):
+                await self._connection.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error as error:
+            await self._connection.close()
+            raise FileError(explain(self.path, error)) from error
         self._task = asyncio.create_task(self._drain(), name="writer")
         self._task.add_done_callback(self._ended)
+
+    async def _enter_wal(self) -> None:
+        """Changing the journal takes the file for itself, and SQLite does not wait for that where two ask at once."""
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception(lambda error: "locked" in str(error)),
+            wait=wait_random(0.01, 0.1),
+            stop=stop_after_delay(BUSY_SECONDS),
+            reraise=True,
+        ):
+            with attempt:
+                await self._connection.execute("PRAGMA journal_mode = WAL")
 
     async def close(self) -> None:
         """Writes what is queued, then lets go of the file."""

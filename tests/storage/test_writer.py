@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import FileError
-from storage.file import connect, prepare
+from storage.file import connect, prepare, settle
 from storage.tables import LibraryType
 from storage.writer import Statement, Writer, insert_into
 from tests.support.state import query
@@ -205,3 +205,29 @@ async def test_the_wal_does_not_grow_without_end_under_a_reader_in_autocommit(
         reader.execute("SELECT count(*) FROM library_type").fetchone()
         largest = max(largest, wal.stat().st_size)
     assert largest < 3_000_000 < 20 * 200 * 500 * 2
+
+
+async def test_writers_that_open_and_settle_one_file_at_the_same_moment_wait_for_each_other(database: Path) -> None:
+    prepare(database)
+
+    async def come_and_go(number: int) -> None:
+        for visit in range(5):
+            writer = Writer(database)
+            await writer.open()
+            writer.put(INSERT, (f"{number}.{visit}", "", 0.0))
+            await writer.close()
+            await asyncio.to_thread(settle, database)
+
+    await asyncio.gather(*(come_and_go(number) for number in range(6)))
+    assert query(database, "SELECT count(*) FROM library_type") == [(30,)]
+
+
+async def test_a_file_that_cannot_become_a_log_is_let_go_and_told_in_words(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(database)
+    monkeypatch.setattr("storage.writer.BUSY_SECONDS", 0.05)
+    with closing(connect(database)) as hog:
+        hog.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(FileError, match="locked by another program"):
+            await Writer(database).open()
