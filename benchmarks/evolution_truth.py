@@ -33,9 +33,9 @@ QUESTIONS = 2_000
 
 LARGE: dict[str, Any] = {
     "population_size": 30,
-    "max_generations": 10,
+    "max_generations": 20,
     "max_problems": 80,
-    "validation_problems": 200,
+    "validation_problems": 400,
     "elite_size": 3,
     "target_fitness": 2.0,
 }

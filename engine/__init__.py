@@ -10,6 +10,7 @@ _HOMES = {
     "load_config": "engine.reading",
     "run_batch": "engine.run",
     "resume_batch": "engine.run",
+    "Evolution": "engine.evolution.config",
     "Mutation": "engine.mutation.config",
     "SecretGame": "engine.secret_game.config",
     "Simulation": "engine.simulation.config",

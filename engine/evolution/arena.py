@@ -12,7 +12,7 @@ from engine.evolution.chronicle import Chronicle
 from engine.evolution.config import EvolutionSettings
 from engine.evolution.contender import Contender
 from engine.evolution.diversity import distance_to_rest, mean_distance
-from engine.evolution.examiner import Examiner, Paper
+from engine.evolution.examiner import Examiner, Marks, Paper
 from engine.evolution.genome import Genome
 from engine.evolution.numbering import Numbering
 from engine.evolution.problems import Problem
@@ -20,7 +20,7 @@ from engine.evolution.racing import Rung, calls_in, comparable, rungs, survivors
 from engine.evolution.selection import elites
 from engine.evolution.stopping import Generation, StopRules, stopped_by
 from engine.streams import stream
-from engine.tide import Tide
+from engine.tide import Tide, Unit
 
 NOTHING_ANSWERED = "none of its calls was answered"
 
@@ -60,11 +60,9 @@ class Arena:
 
     async def judge(self, genomes: Sequence[Genome]) -> None:
         """One generation: its new prompts meet the problems."""
-        generation = len(self.history)
-        entrants = self._admit(genomes, generation)
-        await self._race(entrants, generation)
-        self._answered = not entrants or any(entrant.fitness for entrant in entrants)
-        self._tell(genomes, generation, entrants)
+        entrants = self.admit(genomes)
+        await self._race(entrants, len(self.history))
+        self.end_generation(genomes, entrants)
 
     def stopped(self) -> str | None:
         """The rule that ends the search now, if one does."""
@@ -74,7 +72,7 @@ class Arena:
         rules = StopRules(settings.target_fitness, settings.max_generations, settings.stagnation)
         if rule := stopped_by(self.history, rules):
             return rule
-        next_calls = self.calls_of_generation(settings.population_size)
+        next_calls = self.calls_of_generation(settings.population_size, settings.population_size)
         return "max_calls" if 0 < settings.max_calls < self.calls + next_calls else None
 
     def scores(self, genomes: Sequence[Genome]) -> list[float]:
@@ -86,9 +84,15 @@ class Arena:
         contenders = [one for one in self.known.values() if operator in (None, one.genome.operator)]
         return contenders[elites(_scores(contenders), 1)[0]]
 
-    def calls_of_generation(self, genomes: int) -> int:
-        """No fewer than a generation of so many new genomes takes, rewrites included."""
-        return self.examiner.calls_for(calls_in(self._rungs(genomes))) + genomes
+    def order(self, generation: int) -> list[int]:
+        """In which order the problems come: other ones decide early in every generation."""
+        order = list(range(len(self.problems)))
+        self.stream("order", generation).shuffle(order)
+        return order
+
+    def calls_of_generation(self, genomes: int, rewrites: int) -> int:
+        """What a generation of so many new genomes takes."""
+        return self.examiner.calls_for(calls_in(self._rungs(genomes))) + rewrites
 
     def fork(self, letter: str) -> "Arena":
         """Another search from the same judged seeds, which it has paid for too; it leaves no genomes in the file."""
@@ -98,63 +102,83 @@ class Arena:
         other.calls = other._calls_told = self.history[0].calls
         return other
 
-    # -- one generation ----------------------------------------------------------------------------------
+    # -- one generation, and its parts for strategies that have none ---------------------------------------
 
-    def _admit(self, genomes: Sequence[Genome], generation: int) -> list[Contender]:
+    def admit(self, genomes: Sequence[Genome], first_place: int = 0, why: str = "genome") -> list[Contender]:
+        """Those whose prompt is new, each with a unit of its own."""
+        generation = len(self.history)
         prompts = [genome.prompt for genome in genomes]
         entrants = []
-        for place, genome in enumerate(genomes):
+        for place, genome in enumerate(genomes, first_place):
             if genome.prompt in self.known:
                 continue
-            unit = self.tide.open_unit(
-                self.numbering.next_unit(),
-                participants=(genome.id,),
-                round=generation,
-                interaction_type="genome" if self._letter == "g" else "random_search",
-            )
-            distance = distance_to_rest(place, prompts, self.stream("distance", generation, place))
+            distance = distance_to_rest(place - first_place, prompts, self.stream("distance", generation, place))
+            unit = self._open(genome, why if self._letter == "g" else "random_search")
             contender = Contender(genome, f"{self._letter}{generation}.{place}", unit, distance)
             self.known[genome.prompt] = contender
             entrants.append(contender)
-        self.tide.expect_units(self.numbering.units)
         return entrants
 
+    def call_back(self, contender: Contender, why: str) -> None:
+        """A contender that was closed is to be asked more: in a unit of its own, for the first one has ended."""
+        contender.unit = self._open(contender.genome, why)
+
+    def _open(self, genome: Genome, why: str) -> Unit:
+        unit = self.tide.open_unit(
+            self.numbering.next_unit(), participants=(genome.id,), round=genome.generation, interaction_type=why
+        )
+        self.tide.expect_units(self.numbering.units)
+        return unit
+
     async def _race(self, entrants: list[Contender], generation: int) -> None:
-        order = list(range(len(self.problems)))
-        self.stream("order", generation).shuffle(order)
+        order = self.order(generation)
         racing = list(range(len(entrants)))
-        made = 0
+        before = self.calls
         for rung in self._rungs(len(entrants)) if entrants else ():
-            made += await self._meet([entrants[index] for index in racing], order[rung.start : rung.end], rung.look)
+            places = order[rung.start : rung.end]
+            await self.meet([(entrants[index], places) for index in racing], rung.look)
             kept = survivors({index: entrants[index].total for index in racing}, rung.keep)
             for index in set(racing) - set(kept):
-                self._close(entrants[index])
+                self.close(entrants[index])
             racing = kept
         for index in racing:
-            self._close(entrants[index])
-        self.calls += made
-        self.calls_saved += self.examiner.calls_for(len(self.problems) * len(entrants)) - made
+            self.close(entrants[index])
+        self.calls_saved += self.examiner.calls_for(len(self.problems) * len(entrants)) - (self.calls - before)
 
-    async def _meet(self, contenders: Sequence[Contender], places: Sequence[int], look: int) -> int:
-        """A rung: one wave."""
+    async def meet(self, sittings: Sequence[tuple[Contender, Sequence[int]]], look: int = 0) -> list[Marks]:
+        """Contenders meet problems, each its own: one wave."""
         wave = self.numbering.next_wave()
-        questions = [(f"p{place}", self.problems[place]) for place in places]
-        first_sample = look * self.settings.samples
-        papers = [Paper(one.unit, one.name, one.genome.prompt, questions, wave, first_sample) for one in contenders]
-        problems = [self.problems[place] for place in places]
-        for contender, marks in zip(contenders, await self.examiner.mark(papers), strict=True):
-            contender.take(marks, problems, self._weights)
-        return self.examiner.calls_for(len(papers) * len(places))
+        papers = [
+            Paper(
+                one.unit,
+                one.name,
+                one.genome.prompt,
+                [(f"p{place}", self.problems[place]) for place in places],
+                wave,
+                look * self.settings.samples,
+            )
+            for one, places in sittings
+        ]
+        marked = await self.examiner.mark(papers)
+        for (contender, places), marks in zip(sittings, marked, strict=True):
+            contender.take(marks, [self.problems[place] for place in places], self._weights)
+            contender.met += 0 if look else len(places)
+            contender.looked_again |= bool(look)
+        self.calls += self.examiner.calls_for(sum(len(places) for _, places in sittings))
+        return marked
 
     def _rungs(self, genomes: int) -> tuple[Rung, ...]:
         return rungs(len(self.problems), genomes, self.settings.racing)
 
-    def _close(self, contender: Contender) -> None:
+    def close(self, contender: Contender) -> None:
         if self._chronicle and not contender.unit.settled:
             self._chronicle.tell_genome(contender.genome, contender)
         self.tide.close_unit(contender.unit, None if contender.fitness else NOTHING_ANSWERED)
 
-    def _tell(self, genomes: Sequence[Genome], generation: int, entrants: Sequence[Contender]) -> None:
+    def end_generation(self, genomes: Sequence[Genome], entrants: Sequence[Contender]) -> None:
+        """`genomes` is the population as it now is, `entrants` those of it that were new."""
+        generation = len(self.history)
+        self._answered = not entrants or any(entrant.fitness for entrant in entrants)
         population = [self.known[genome.prompt] for genome in genomes]
         known = [one.total for one in population if one.total is not None]
         prompts = [genome.prompt for genome in genomes]

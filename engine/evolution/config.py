@@ -95,6 +95,9 @@ class EvolutionSettings(Section):
     """stop before the search would take more calls than this; 0 = no such rule"""
     racing: bool = True
     """problems come in rungs, and the weaker half stops being asked after each"""
+    seed_final: bool = True
+    """after the search all seed prompts are asked more, so that the best of them is found with care; false: the best
+    seed is the one that the search itself left over, and the gain is overstated"""
     random_baseline: bool = False
     """after the search, a random search with as many calls stands beside it"""
     frozen: FrozenProblems | None = None

@@ -25,6 +25,10 @@ class Contender:
     failures: list[Failure] = field(default_factory=list)
     """problems it got wrong, for a model that reflects"""
     asked: int = 0
+    met: int = 0
+    """problems it has met, in the order of its generation; each counts once"""
+    looked_again: bool = False
+    """it has met all of them once more"""
     by_model: Mapping[str, Fitness | None] = field(default_factory=dict)
     fitness: Fitness | None = None
     """None: nothing came back"""

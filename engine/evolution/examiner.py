@@ -48,8 +48,9 @@ class Examiner:
         self._tide = tide
         self._settings = settings
         self.models = settings.solvers()
-        gathers = any(tide.gathers(model.partition(":")[0]) for model in self.models)
-        self._pace = pace_of(settings, gathers=gathers)
+        self.gathers = any(tide.gathers(model.partition(":")[0]) for model in self.models)
+        """calls leave through a batch API"""
+        self._pace = pace_of(settings, gathers=self.gathers)
 
     def calls_for(self, problems: int) -> int:
         return problems * len(self.models) * self._settings.samples

@@ -25,9 +25,9 @@ async def finished(arena: Arena, children: Sequence[Child], generation: int, mat
     asked = [child.rewrite is not None for child in children]
     wave = arena.numbering.next_wave() if any(asked) else 0
     made = await arena.examiner.together(
-        _rewritten(arena, child, f"g{generation}.{place}", wave) for place, child in enumerate(children)
+        rewritten_by_model(arena, child, failures_of(arena, child.genome), f"g{generation}.{place}", wave)
+        for place, child in enumerate(children)
     )
-    arena.calls += sum(asked)
     seen = set(arena.known)
     genomes = []
     for place, genome in enumerate(made):
@@ -37,10 +37,10 @@ async def finished(arena: Arena, children: Sequence[Child], generation: int, mat
     return genomes
 
 
-async def _rewritten(arena: Arena, child: Child, name: str, wave: int) -> Genome:
+async def rewritten_by_model(arena: Arena, child: Child, failures: Sequence[Failure], name: str, wave: int) -> Genome:
+    """The child as it was where it needs no rewrite, or the rewrite is of no use."""
     if child.rewrite is None:
         return child.genome
-    failures = failures_of(arena, child.genome)
     if child.rewrite == "reflect" and not failures:
         child = replace(child, rewrite="elaborate")
     request = rewrite_request(str(child.rewrite), child.genome.prompt, failures)
@@ -52,6 +52,7 @@ async def _rewritten(arena: Arena, child: Child, name: str, wave: int) -> Genome
         system=request.system,
         max_tokens=MOST_TOKENS,
     )
+    arena.calls += 1
     try:
         reply = await arena.tide.study.ask(call)
     except CallFailed:

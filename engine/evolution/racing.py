@@ -30,21 +30,21 @@ class Rung:
     """1: the problems are asked a second time"""
 
 
-def rungs(problems: int, genomes: int, racing: bool = True) -> tuple[Rung, ...]:
-    """Without racing, one rung of everything."""
+def rungs(problems: int, genomes: int, racing: bool = True, first: int = FIRST_RUNG) -> tuple[Rung, ...]:
+    """The first rung has at least `first` problems where there are so many. Without racing, one rung of everything."""
     if not racing:
         return (Rung(0, problems, genomes, genomes),)
     found, start, entrants = [], 0, genomes
-    for end in _ends(problems):
+    for end in _ends(problems, first):
         keep = min(entrants, max(LEAST_KEPT, (entrants + 1) // 2))
         found.append(Rung(start, end, entrants, keep))
         start, entrants = end, keep
     return (*found, Rung(0, problems, entrants, entrants, look=1))
 
 
-def _ends(problems: int) -> list[int]:
+def _ends(problems: int, first: int) -> list[int]:
     ends = [problems]
-    while ends[0] // 2 >= FIRST_RUNG and len(ends) < MOST_RUNGS:
+    while ends[0] // 2 >= first and len(ends) < MOST_RUNGS:
         ends.insert(0, ends[0] // 2)
     return ends
 

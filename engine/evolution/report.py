@@ -40,6 +40,7 @@ def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list
         "stopped_by": None,
         "calls_saved_by_racing": None,
         "search_calls": sum(told["calls"] for told in generations),
+        "baseline_calls": None,
         "random_search": None,
     }
 

@@ -17,7 +17,7 @@ from engine.evolution.outlook import outlook
 from engine.evolution.pace import with_limits, with_sizes
 from engine.evolution.problems import Problem, ProblemSet, problem_set
 from engine.evolution.report import report
-from engine.evolution.strategies.founders import SEED
+from engine.evolution.seed_final import best_seed
 from engine.evolution.strategies.random_search import search_on
 from engine.evolution.strategies.strategy import check_strategy, strategy_named
 from engine.planning import Plan
@@ -50,8 +50,11 @@ async def play(tide: Tide) -> None:
     examiner, numbering, chronicle = Examiner(tide, settings), Numbering(), Chronicle(tide)
     arena = Arena(tide, settings, problems.training, examiner, numbering, chronicle)
     stopped_by = await strategy_named(settings.strategy).search(arena)
-    champion, baseline = arena.leader(), arena.leader(SEED)
-    rival = await random_rival(arena) if settings.random_baseline else None
+    search_calls = arena.calls
+    baseline = await best_seed(arena)
+    champion = arena.leader()
+    baseline_calls = arena.calls - search_calls
+    rival = await random_rival(arena, search_calls) if settings.random_baseline else None
     finalists = [champion, baseline, *([rival.leader()] if rival else [])]
     marks = await validated(arena, finalists, problems.validation)
     ours, theirs = (marks[one.genome.prompt] for one in (champion, baseline))
@@ -61,7 +64,8 @@ async def play(tide: Tide) -> None:
         **comparison(ours, theirs, tide.seed),
         "stopped_by": stopped_by,
         "calls_saved_by_racing": arena.calls_saved,
-        "search_calls": arena.calls,
+        "search_calls": search_calls,
+        "baseline_calls": baseline_calls,
         "random_search": None,
     }
     if rival:
@@ -76,10 +80,10 @@ async def play(tide: Tide) -> None:
     tide.reason = stopped_by
 
 
-async def random_rival(arena: Arena) -> Arena:
-    """A random search that starts from the same judged seeds and makes at least as many calls."""
+async def random_rival(arena: Arena, calls: int) -> Arena:
+    """A random search that starts from the same judged seeds and makes at least so many calls in all."""
     rival = arena.fork("r")
-    await search_on(rival, arena.calls)
+    await search_on(rival, calls)
     return rival
 
 

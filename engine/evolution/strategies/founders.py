@@ -1,7 +1,5 @@
 """The first generation: prompts written by people, and mutants of them where there are too few."""
 
-from dataclasses import replace
-
 from engine.evolution.arena import Arena
 from engine.evolution.config import EvolutionSettings
 from engine.evolution.genome import Genome, genome_from
@@ -13,10 +11,10 @@ _TRIES = 20
 
 
 def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
-    """The user's prompts, or those that come with Tidepool; each once."""
+    """The user's prompts, or those that come with Tidepool; each once, whether there is room for it or not."""
     own = (genome_from(prompt) for prompt in settings.seed_prompts)
     found = {genome.prompt: genome for genome in (own if settings.seed_prompts else seed_genomes())}
-    return tuple(found.values())[: settings.population_size]
+    return tuple(found.values())
 
 
 def material_of(settings: EvolutionSettings) -> Material:
@@ -26,7 +24,7 @@ def material_of(settings: EvolutionSettings) -> Material:
 
 
 def founders(arena: Arena, material: Material) -> list[Genome]:
-    found = {genome.prompt: genome for genome in seeds_of(arena.settings)}
+    found = {genome.prompt: genome for genome in seeds_of(arena.settings)[: arena.settings.population_size]}
     seeds = list(found.values())
     rng = arena.stream("founders")
     for place in range(_TRIES * arena.settings.population_size):
@@ -34,6 +32,6 @@ def founders(arena: Arena, material: Material) -> list[Genome]:
             break
         mother = seeds[place % len(seeds)]
         segments, name = mutated(mother.segments, rng, material)
-        mutant = replace(mother.child(segments, name, 0))
+        mutant = mother.child(segments, name, 0)
         found.setdefault(mutant.prompt, mutant)
     return list(found.values())

@@ -3,10 +3,9 @@
 from importlib import import_module
 from typing import Protocol
 
-from engine.errors import UsageError
 from engine.evolution.arena import Arena
 
-MODULES = {"genetic": "genetic", "reflective": "reflective", "random": "random_search"}
+MODULES = {"genetic": "genetic", "reflective": "reflective", "gepa": "gepa_search", "random": "random_search"}
 
 
 class Strategy(Protocol):
@@ -20,7 +19,8 @@ def strategy_named(name: str) -> Strategy:
 
 
 def check_strategy(name: str) -> None:
-    if name not in MODULES:
-        raise UsageError(
-            f"evolution.strategy = {name!r} is not part of this version yet; there are {', '.join(MODULES)}."
-        )
+    """Says what to install where a strategy needs it."""
+    if name == "gepa":
+        from engine.evolution.strategies.gepa_search import require_extra
+
+        require_extra()
