@@ -377,7 +377,7 @@ class OrderDesk:
 
     def _start_busy(self, life: Coroutine[Any, Any, None]) -> None:
         """Answers on their way to the ledger: no wave leaves before they have come through."""
-        self._tide.strands.spawn(life, self._report)
+        self._tide.strands.spawn(life, self._tide.strands.ending(self._report))
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)

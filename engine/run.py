@@ -282,7 +282,7 @@ class _Session:
             tide.desk.take_up()
         watch = asyncio.create_task(self.steering.watch(tide, self._earlier_seconds))
         watch.add_done_callback(self._watch_ended)
-        main = tide.strands.spawn(load_kind(self.config.batch.kind).play(tide), self._ended)
+        main = tide.strands.spawn(load_kind(self.config.batch.kind).play(tide), tide.strands.ending(self._ended))
         stopped = asyncio.ensure_future(self.steering.stopped())
         try:
             ends: list[asyncio.Future[Any]] = [main, stopped, tide.fault]

@@ -8,10 +8,11 @@ never passes through a false zero and no timer is needed.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+Ending = Callable[["asyncio.Task[Any]"], None]
+"""called when a strand has ended"""
 
 
 class Strands:
@@ -19,6 +20,7 @@ class Strands:
         self.busy = 0
         self.on_idle: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._plainly = self.ending(lambda task: None)
 
     def park(self) -> "asyncio.Future[Any]":
         """Takes the running strand out of the count; await the future, which `release` completes."""
@@ -38,20 +40,25 @@ class Strands:
             self.busy += 1
             future.set_exception(error)
 
-    def spawn(self, story: Awaitable[T], then: Callable[["asyncio.Task[T]"], None]) -> "asyncio.Task[T]":
-        """A new busy strand; `then` is called when it ends, while it still counts as busy."""
+    def spawn(self, story: Awaitable[T], ending: "Ending | None" = None) -> "asyncio.Task[T]":
+        """A new busy strand; those of a group share one `ending`."""
         self.busy += 1
         task: asyncio.Task[T] = asyncio.ensure_future(story)
         self._tasks.add(task)
-        task.add_done_callback(partial(self._ended, then))
+        task.add_done_callback(ending or self._plainly)
         return task
 
-    def _ended(self, then: Callable[["asyncio.Task[T]"], None], task: "asyncio.Task[T]") -> None:
-        self._tasks.discard(task)
-        then(task)
-        self.busy -= 1
-        if not self.busy:
-            self.on_idle()
+    def ending(self, then: "Ending") -> "Ending":
+        """What happens at the end of each strand that is spawned with it: `then`, while the strand still counts."""
+
+        def ended(task: "asyncio.Task[Any]") -> None:
+            self._tasks.discard(task)
+            then(task)
+            self.busy -= 1
+            if not self.busy:
+                self.on_idle()
+
+        return ended
 
     async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
         """Like gather: all stories as strands of their own; the first error is raised after all have ended."""
@@ -65,9 +72,10 @@ class Strands:
             if not left:
                 latch.set(None)
 
+        ending = self.ending(one_ended)
         for story in stories:
             left += 1
-            tasks.append(self.spawn(story, one_ended))
+            tasks.append(self.spawn(story, ending))
         left -= 1
         if left:
             await latch.wait()

@@ -255,9 +255,10 @@ class Tide:
             if not left:
                 ended.set(None)
 
+        ending = self.strands.ending(one_ended)
         for count, (plan, remembered) in enumerate(self._remembered(plans), 1):
             left += 1
-            self.strands.spawn(self._run_unit(plan, remembered), one_ended)
+            self.strands.spawn(self._run_unit(plan, remembered), ending)
             if not count % UNITS_PER_LOOK:
                 await asyncio.sleep(0)
         left -= 1
@@ -294,14 +295,16 @@ class Tide:
                 participants=plan.participants,
                 details=plan.details,
             )
+        story, awaited = plan.story(unit), plan.awaited
+        del plan  # a hundred thousand units may wait here: only what is still needed waits with them
         try:
-            result = UnitResult(value=await plan.story(unit))
+            result = UnitResult(value=await story)
         except CallFailed as error:
             result = UnitResult(error=str(error))
         if not unit.settled:
             self.ledger.end_unit(number, result.error)
         self.emit(UnitEnded(number, result.error))
-        if plan.awaited:
+        if awaited:
             self._results[number].set(result)
 
     # -- ask ---------------------------------------------------------------------------------------------

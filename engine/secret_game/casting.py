@@ -1,15 +1,16 @@
 """What every conversation of a batch shares: the agents, what they are told, and how their words are judged."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
+from engine.call import Message
 from engine.config import Agent, Config
 from engine.presets import resolve_model
 from engine.secret_game.config import Scenario, SecretGameSettings
 from engine.secret_game.pairing import Meeting, Schedule
-from engine.secret_game.prompts import Briefing, rules_text, system_prompt
+from engine.secret_game.prompts import Briefing, remembered, rules_text, system_prompt
 from engine.secret_game.scoring import KEEPING_MODES
 
 PROMPTS_KEPT = 20_000
@@ -44,6 +45,16 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a side stands when the talk begins."""
+
+    part: Part
+    held: Held
+    before: tuple[Message, ...]
+    """what it hears before the first message: the scene, and all it remembers"""
+
+
+@dataclass(frozen=True, slots=True)
 class Cast:
     agents: Mapping[str, Agent]
     models: Mapping[str, str]
@@ -57,6 +68,8 @@ class Cast:
     """some conversations wait for earlier ones of their game"""
     prompt: Callable[[Part, int, Held], str]
     """what a side is told with so many messages left, holding these secrets: the same words again and again"""
+    fresh: Callable[[str, str, int | None], tuple[Stand, Stand]]
+    """where opener and partner of a scenario stand who remember nothing: shared by all their conversations"""
 
     @classmethod
     def of(cls, config: Config) -> "Cast":
@@ -74,19 +87,21 @@ class Cast:
             keeps_secrets=keeps_secrets,
             linked=keeps_secrets or any(agent.memory == "long" for agent in config.agents),
             prompt=_prompts(settings, rules_of(settings)),
+            fresh=_fresh_stands({agent.name: agent for agent in config.agents}, settings.scenarios),
         )
 
     def remembers(self, name: str) -> bool:
         return self.agents[name].memory == "long"
 
+    def stands(self, meeting: Meeting) -> tuple[Stand, Stand]:
+        """Of the opener and of the partner, before either remembers or holds anything."""
+        scenarios = self.settings.scenarios
+        return self.fresh(meeting.opener, meeting.partner, (meeting.round - 1) % len(scenarios) if scenarios else None)
+
     def parts(self, meeting: Meeting) -> tuple[Part, Part]:
         """Of the opener and of the partner."""
-        scenarios = self.settings.scenarios
-        index = (meeting.round - 1) % len(scenarios) if scenarios else None
-        names = (meeting.opener, meeting.partner)
-        given = _secrets_of(scenarios[index]) if index is not None else (self.secrets[names[0]], self.secrets[names[1]])
-        first = Part(self.agents[names[0]], names[1], given[0], index)
-        return first, Part(self.agents[names[1]], names[0], given[1], index)
+        opener, partner = self.stands(meeting)
+        return opener.part, partner.part
 
 
 def rules_of(settings: SecretGameSettings) -> str:
@@ -94,8 +109,20 @@ def rules_of(settings: SecretGameSettings) -> str:
     return rules_text(settings.mode, settings.scoring.model_dump(), target)
 
 
-def _secrets_of(scenario: Scenario) -> tuple[str, str]:
-    return scenario.opener_secret, scenario.partner_secret
+def _fresh_stands(
+    agents: Mapping[str, Agent], scenarios: Sequence[Scenario]
+) -> Callable[[str, str, int | None], tuple[Stand, Stand]]:
+    @lru_cache(maxsize=PROMPTS_KEPT)
+    def stands(opener: str, partner: str, index: int | None) -> tuple[Stand, Stand]:
+        secrets = (agents[opener].secret, agents[partner].secret)
+        if index is not None:
+            secrets = (scenarios[index].opener_secret, scenarios[index].partner_secret)
+        return (
+            Stand(Part(agents[opener], partner, secrets[0], index), None, remembered((), partner, opens=True)),
+            Stand(Part(agents[partner], opener, secrets[1], index), None, remembered((), opener, opens=False)),
+        )
+
+    return stands
 
 
 def _prompts(settings: SecretGameSettings, rules: str) -> Callable[[Part, int, Held], str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine.call import Call, Message
 from engine.errors import CallFailed
-from engine.secret_game.casting import Cast, Held, Part
+from engine.secret_game.casting import Cast, Part, Stand
 from engine.secret_game.detectors.detection import Reveal, judge_talk
 from engine.secret_game.detectors.judge import judge_prompt, read_verdict
 from engine.secret_game.game import FinishedTalk, Game, Talk
@@ -17,16 +17,6 @@ VERDICT_TOKENS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """Where a side stands when the talk begins."""
-
-    part: Part
-    held: Held
-    before: tuple[Message, ...]
-    """what it hears before the first message: the scene, and all it remembers"""
-
-
-@dataclass(frozen=True, slots=True)
 class Conversation:
     cast: Cast
     tide: Tide
@@ -35,12 +25,17 @@ class Conversation:
     """None where no conversation waits for another"""
 
     async def play(self, unit: Unit) -> None:
+        """A hundred thousand of these may wait at once: what waits here is only what was said, in one frame."""
+        said: list[str] = []
         try:
-            talk = await self._talk(unit)
+            stands = await self._stands()
+            for turn in range(1, self.cast.settings.messages_per_interaction + 1):
+                said.append((await unit.ask(self._call(stands[(turn - 1) % 2], turn, said))).text)
         except CallFailed:
             if self.game:
                 self.game.lose(unit, self.meeting)
             raise
+        talk: Talk = [(index % 2, text) for index, text in enumerate(said)]
         if self.game or not unit.settled:
             self._conclude(unit, talk)
         if self.cast.judge_model:
@@ -48,25 +43,29 @@ class Conversation:
 
     # -- the talk ----------------------------------------------------------------------------------------
 
-    async def _talk(self, unit: Unit) -> Talk:
-        opener, partner = self.cast.parts(self.meeting)
-        stands = (await self._stand(opener, opens=True), await self._stand(partner, opens=False))
-        talk: Talk = []
-        for turn in range(1, self.cast.settings.messages_per_interaction + 1):
-            side = (turn - 1) % 2
-            reply = await unit.ask(self._call(stands[side], side, turn, talk))
-            talk.append((side, reply.text))
-        return talk
+    async def _stands(self) -> tuple[Stand, Stand]:
+        """Of the opener and of the partner."""
+        opener, partner = self.cast.stands(self.meeting)
+        if self.game is None:
+            return opener, partner
+        return await self._informed(self.game, opener, opens=True), await self._informed(
+            self.game, partner, opens=False
+        )
 
-    async def _stand(self, part: Part, *, opens: bool) -> Stand:
-        known = await self.game.knowledge_of(part.agent.name, self.meeting) if self.game else None
-        held = tuple(known.held.values()) if known and self.cast.keeps_secrets else None
-        return Stand(part, held, remembered(known.talks if known else (), part.partner, opens=opens))
+    async def _informed(self, game: Game, stand: Stand, *, opens: bool) -> Stand:
+        part = stand.part
+        known = await game.knowledge_of(part.agent.name, self.meeting)
+        if known is None:
+            return stand
+        held = tuple(known.held.values()) if self.cast.keeps_secrets else None
+        return Stand(part, held, remembered(known.talks, part.partner, opens=opens))
 
-    def _call(self, stand: Stand, side: int, turn: int, talk: Talk) -> Call:
+    def _call(self, stand: Stand, turn: int, said: list[str]) -> Call:
         """What one side is asked: its own words are `assistant`, the partner's are `user`."""
         agent = stand.part.agent
-        heard = tuple([Message("assistant" if speaker == side else "user", text) for speaker, text in talk])
+        heard = tuple(
+            [Message("user" if (turn - place) % 2 else "assistant", text) for place, text in enumerate(said, 1)]
+        )
         left = self.cast.settings.messages_per_interaction - turn + 1
         return Call(
             step=f"t{turn}",

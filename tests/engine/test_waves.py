@@ -259,7 +259,7 @@ async def test_strands_never_pass_through_a_false_zero(seed: int) -> None:
             strands.release(future, None)
 
     strands.on_idle = lambda: asyncio.get_running_loop().call_soon(come_to_rest)
-    strands.spawn(strands.all(story(0) for _ in range(20)), lambda task: None)
+    strands.spawn(strands.all(story(0) for _ in range(20)))
     await all_done
     assert len(seen) > 1 and all(alive == parked for alive, parked in seen)
 
@@ -276,18 +276,18 @@ async def test_a_fan_out_returns_in_order_and_raises_the_first_error_after_all_h
             raise ValueError("three")
         return number
 
-    assert await strands.spawn(strands.all(story(n) for n in range(3)), lambda task: None) == [0, 1, 2]
+    assert await strands.spawn(strands.all(story(n) for n in range(3))) == [0, 1, 2]
     with pytest.raises(ValueError, match="three"):
-        await strands.spawn(strands.all(story(n) for n in range(5)), lambda task: None)
+        await strands.spawn(strands.all(story(n) for n in range(5)))
     assert sorted(ended) == [0, 0, 1, 1, 2, 2, 3, 4]
-    assert await strands.spawn(strands.all([]), lambda task: None) == []
+    assert await strands.spawn(strands.all([])) == []
 
 
 async def test_a_latch_gives_its_value_to_those_before_and_after() -> None:
     strands = Strands()
     latch: Latch[Reply] = Latch(strands)
-    early = strands.spawn(latch.wait(), lambda task: None)
+    early = strands.spawn(latch.wait())
     await asyncio.sleep(0)
     latch.set(Reply("late"))
     assert (await early).text == "late"
-    assert (await strands.spawn(latch.wait(), lambda task: None)).text == "late"
+    assert (await strands.spawn(latch.wait())).text == "late"
