@@ -26,7 +26,7 @@ PROOFS = {
     "mutation_speed": "Query mutation: waves",
     "ollama_pool": "Several Ollama servers",
     "kill_points": "Provider batches, killed at every step",
-    "providers_speed": "Real SDKs and several servers",
+    "providers_speed": "Calls through the real SDKs",
     "pace": "A limit of requests a minute",
     "secret_game": "A thousand conversations in each mode",
     "evolution_truth": "Prompt evolution: what it claims",

@@ -1,4 +1,4 @@
-"""What a call through a real SDK costs, and what several Ollama servers bring together: ratios within one run.
+"""What a call through a real SDK costs in CPU and in time: ratios within one run.
 
 The server is the test suite's emulator in a process of its own. Each way of asking runs in a process of its own too;
 start-up is excluded everywhere, the ledger is included in ours. `python -m benchmarks.providers_speed WAY URL` is one of
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.bench.figures import Figure, at_least, at_most
+from engine.bench.figures import Figure, at_most
 from tests.emulator import RemoteEmulator
 
 CONVERSATIONS, MESSAGES, AT_ONCE = 400, 5, 100
@@ -25,7 +25,6 @@ LATENCY = 0.2
 ROUNDS = 3
 MODEL = "gpt-4o-mini"
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": "Good morning"}], "max_completion_tokens": 300}
-SERVERS = {"fast": {"parallel": 4, "latency": 0.05, "queue": 64}, "slow": {"parallel": 4, "latency": 0.15, "queue": 64}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,10 @@ class Cost:
 
 
 def prove() -> Iterator[Figure]:
-    yield from asyncio.run(_sdk_figures())
-    yield asyncio.run(_pool_figure())
+    yield from asyncio.run(_figures())
 
 
-async def _sdk_figures() -> list[Figure]:
+async def _figures() -> list[Figure]:
     async with RemoteEmulator(faults={"openai": {"latency": LATENCY, "jitter": 0.5}}) as emulator:
         costs: dict[str, list[Cost]] = {way: [] for way in WAYS}
         for _ in range(ROUNDS):
@@ -58,18 +56,6 @@ async def _sdk_figures() -> list[Figure]:
         at_most("CPU per call ÷ a plain chat.completions.create loop", cpu["ours"] / cpu["create"], "×", 0.5, note),
         at_most("makespan ÷ a raw aiohttp loop", seconds["ours"] / seconds["raw"], "×", 1.15, times),
     ]
-
-
-async def _pool_figure() -> Figure:
-    """Two servers, one three times slower, against what both could do at most."""
-    calls = 600
-    async with RemoteEmulator(faults=SERVERS) as emulator:
-        hosts = [emulator.urls["fast"], emulator.urls["slow"]]
-        seconds = min([(await _child("pool", *hosts)).seconds for _ in range(ROUNDS)])
-    together = sum(server["parallel"] / server["latency"] for server in SERVERS.values())
-    share = calls / seconds / together
-    note = f"{calls / seconds:.0f} of {together:.0f} calls a second"
-    return at_least("two Ollama servers, one three times slower: share of the sum of both", share, "×", 0.9, note)
 
 
 async def _child(*arguments: str) -> Cost:
@@ -128,19 +114,6 @@ async def ours(url: str) -> Cost:
     return await _played(config_from(study))
 
 
-async def pool(*hosts: str) -> Cost:
-    from engine.reading import config_from
-
-    study = {
-        "batch": {"kind": "secret_game"},
-        "service": {"name": "live"},
-        "providers": {"ollama": {"hosts": list(hosts), "max_concurrent": 16}},
-        "secret_game": {"num_interactions": 300, "messages_per_interaction": 2, "detection": ["exact"]},
-        "agents": [_agent("Ada", "ollama:llama3.2"), _agent("Bob", "ollama:llama3.2")],
-    }
-    return await _played(config_from(study))
-
-
 def _agent(name: str, model: str) -> dict[str, str]:
     return {"name": name, "model": model, "secret": f"secret of {name}"}
 
@@ -175,12 +148,11 @@ async def _looped(ask: Callable[[], Awaitable[None]]) -> Cost:
     return Cost(time.perf_counter() - began, time.process_time() - cpu)
 
 
-WAYS: dict[str, Callable[..., Awaitable[Cost]]] = {"raw": raw, "create": create, "ours": ours}
+WAYS: dict[str, Callable[[str], Awaitable[Cost]]] = {"raw": raw, "create": create, "ours": ours}
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        way = {**WAYS, "pool": pool}[sys.argv[1]]
-        cost = asyncio.run(way(*sys.argv[2:]))  # type: ignore[arg-type]
+        cost = asyncio.run(WAYS[sys.argv[1]](sys.argv[2]))  # type: ignore[arg-type]
         print(json.dumps({"seconds": cost.seconds, "cpu": cost.cpu}))
     else:
         for figure in prove():
