@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -80,13 +80,16 @@ async def resume_batch(
     path = Path(database)
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
-    config = _with_overrides(thaw(batch["config"]), overrides)
+    changes = tuple(overrides)
+    config = _with_overrides(thaw(batch["config"]), changes)
     if batch["status"] == "completed":
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = load_kind(config.batch.kind)
     async with _Accounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
-        return await _run(path, batch["id"], config, accounts, on_event, steering or Steering(), resumed=True)
+        return await _run(
+            path, batch["id"], config, accounts, on_event, steering or Steering(), resumed=True, changes=changes
+        )
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> Config:
@@ -179,9 +182,12 @@ async def _run(
     steering: Steering,
     *,
     resumed: bool,
+    changes: Sequence[str] = (),
 ) -> dict[str, Any]:
     with locks.holding(path, batch_id), _CalmGarbageCollector():
         await asyncio.to_thread(_begin, path, batch_id, simulated=accounts.simulated, resumed=resumed)
+        if changes:
+            await asyncio.to_thread(batches.rewrite_config, path, batch_id, frozen(config), changes)
         stop, reason = await _stopped_or_done(path, batch_id, config, accounts, on_event, steering, resumed=resumed)
         status, reason = await asyncio.to_thread(_end, path, batch_id, stop, reason)
         if on_event:

@@ -9,7 +9,7 @@ import secrets
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,16 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
             "UPDATE control SET taken_at = ? WHERE taken_at IS NULL "
             "AND batch_number = (SELECT number FROM batch WHERE id = ?)",
             (time.time(), batch_id),
+        )
+
+
+def rewrite_config(path: Path, batch_id: str, config: str, changes: Sequence[str]) -> None:
+    """What was changed on resume holds for the next resume too, and the log tells it."""
+    with writing(path) as connection:
+        connection.execute("UPDATE batch SET config = ? WHERE id = ?", (config, batch_id))
+        connection.execute(
+            "INSERT INTO log_line (batch_number, at, level, message) SELECT number, ?, 'info', ? FROM batch WHERE id = ?",
+            (time.time(), f"Resumed with {', '.join(changes)}.", batch_id),
         )
 
 

@@ -327,3 +327,14 @@ async def test_the_log_tells_when_a_batch_started_and_was_resumed(stage: Stage, 
     await stage.resume(units(1, talk(1)), on_event=lambda e: isinstance(e, Logged) and heard.append(e.message))
     assert heard == ["Resumed."]
     assert query(database, "SELECT level, message FROM log") == [("info", "Started."), ("info", "Resumed.")]
+
+
+async def test_what_was_set_on_resume_holds_for_the_next_resume_and_is_told(database: Path) -> None:
+    prices = {"price_input": 100.0, "price_output": 100.0}
+    poor = await run_batch(game(20, 3, service={"budget_usd": 0.05}, simulated=prices), database)
+    assert poor["reason"] == "budget"
+    richer = await resume_batch("last", database, overrides=["service.budget_usd=0.2"])
+    again = await resume_batch("last", database)
+    assert richer["reason"] == again["reason"] == "budget"
+    assert 0.05 < richer["cost_usd"] <= again["cost_usd"] <= 0.2
+    assert ("Resumed with service.budget_usd=0.2.",) in query(database, "SELECT message FROM log_line")
