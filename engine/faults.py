@@ -57,7 +57,7 @@ def _fault(fault: Any, model: type[BaseModel], prefix: Location) -> Fault:
     if fault["type"] == "missing":
         return Fault(path, f"{where} is missing.")
     message = fault["msg"].removeprefix("Value error, ")
-    said = f"{message[0].lower()}{message[1:].rstrip('.')}."
+    said = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
     if isinstance(fault["input"], Mapping):
         return Fault(path, f"[{where}]: {said}" if path else said)
     return Fault(path, f"{where} = {_short(fault['input'])}: {said}")

@@ -166,6 +166,13 @@ def remove(path: Path, shelf: Shelf, references: Iterable[str]) -> list[str]:
     return ids
 
 
+def remove_exactly(path: Path, shelf: Shelf, ids: Sequence[str]) -> None:
+    """Those with these very ids; one that is gone already is no fault."""
+    with writing(path) as connection:
+        connection.executemany(f"DELETE FROM library_{shelf} WHERE id = ?", [(one,) for one in ids])
+    settle(path)
+
+
 def remove_type(path: Path, name: str) -> None:
     with writing(path) as connection:
         if not connection.execute("DELETE FROM library_type WHERE name = ?", (name,)).rowcount:

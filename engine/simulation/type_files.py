@@ -34,6 +34,12 @@ def built_in_types() -> dict[str, EntityType]:
     return {kind.name: kind for path in sorted(folder.glob("*.toml")) for kind in read_entity_types(path)}
 
 
+def built_in_records() -> dict[str, dict[str, Any]]:
+    """The same as they are written, to be changed into one's own."""
+    folder = Path(__file__).with_name("types")
+    return {str(record["name"]): record for record in map(read_tree, sorted(folder.glob("*.toml")))}
+
+
 def read_entity_types(path: Path) -> list[EntityType]:
     """One type at the top of the file, or several under `entity_types`."""
     tree = read_tree(path)

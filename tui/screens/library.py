@@ -1,15 +1,215 @@
-"""Library: to come."""
+"""Library: the entities, entity types and agents of the file, to find, make, change, bring in and try."""
 
 from collections.abc import Iterable
 
+from textual import on
+from textual.binding import Binding
+from textual.containers import Horizontal
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input
 
-from tui.screens.place import Place
+from storage.library import Stamp, StoredAgent, StoredEntity, stamp
+from storage.watching import changes
+from tui.screens.library_actions import LibraryActions
+from tui.shelves import items as shelves
+from tui.shelves.details import details
+from tui.shelves.items import SHELVES, Item, KnownType, found
+from tui.widgets.cards import ActionCard, Cards
+from tui.widgets.name_strip import NameStrip
+from tui.widgets.reading import Reading
+from tui.widgets.shelf_list import ShelfList
+
+FIRST_STEPS = {
+    "entities": (
+        "No entities yet. They are who takes part in simulations, and agents can be made of them.",
+        ActionCard("g", "Generate some", "people, fantasy characters, organisations: from a seed", "screen.generate"),
+        ActionCard("a", "Write one", "a name, a description, attributes of your own", "screen.new"),
+        ActionCard("i", "Import a file", "JSON, TOML or CSV", "screen.bring_in"),
+    ),
+    "agents": (
+        "No agents yet. They play the secret game: a name, a model, a secret, instructions.",
+        ActionCard("a", "Write one", "choose its model and what it is told", "screen.new"),
+        ActionCard("i", "Import a file", "JSON, TOML or CSV, as [[agents]] of a config", "screen.bring_in"),
+        ActionCard("c", "Take a champion", "the prompt that won an evolution becomes an agent", "screen.champion"),
+    ),
+}
+"""what to do with an empty shelf"""
 
 
-class Library(Place):
+class Library(LibraryActions):
     MODE = "library"
+    PERIOD = 1.0
+    CSS_PATH = ["compose.tcss", "library.tcss"]
+    HELP = """The library of this file: entities (who takes part in simulations), entity types (which generate any number of
+    them from a seed) and agents (who play the secret game). Tab goes from shelf to shelf, slash searches as you type, enter
+    reads on in the text beside, escape comes back. Space marks several, to delete them or to make agents of them. What a
+    batch uses is frozen into it: changing the library changes no batch. An edited entity or agent gets a new id, since ids
+    are made of the content."""
+    BINDINGS = [
+        Binding("tab", "shelf(1)", "Shelf", id="library.shelf", tooltip="entities, types, agents", show=False),
+        Binding("right", "shelf(1)", "Next shelf", show=False),
+        Binding("left,shift+tab", "shelf(-1)", "Previous shelf", show=False),
+        Binding("slash", "search", "Search", key_display="/", id="library.search", tooltip="as you type", show=False),
+        Binding("g", "generate", "Generate", id="library.generate", tooltip="entities of a type, from a seed"),
+        Binding("a,n", "new", "New", key_display="a", id="library.new"),
+        Binding("e", "edit", "Edit", id="library.edit"),
+        Binding("x,delete", "delete", "Delete", key_display="x", id="library.delete", tooltip="asks first"),
+        Binding("i", "bring_in", "Import", id="library.import", tooltip="JSON, TOML or CSV, by path"),
+        Binding(
+            "m", "make_agents", "Agent", id="library.agent", tooltip="make one of the entity, or of each one marked"
+        ),
+        Binding("t", "try", "Try", id="library.try", tooltip="one message to the agent, and its answer"),
+        Binding(
+            "c", "champion", "Champion", id="library.champion", tooltip="an agent of a prompt that won an evolution"
+        ),
+        Binding("escape", "back", "Back to the list", show=False),
+    ]
+    AUTO_FOCUS = "ShelfList"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.library = shelves.Library()
+        self.shelf = "entities"
+        self._seen = -1
+        self._stamp: Stamp | None = None
+        self._wanted: str | None = None
 
     def compose_body(self) -> Iterable[Widget]:
-        yield Static("", classes="empty")
+        with Horizontal(id="library-head"):
+            yield NameStrip(SHELVES, self.shelf, title="tab", id="shelves")
+            yield Input(placeholder="/ search: words of anything", id="words", compact=True)
+        with Horizontal(id="library-main"):
+            yield ShelfList(id="shelf")
+            yield Reading(id="details")
+        yield Cards(id="first-steps")
+
+    @property
+    def roll(self) -> ShelfList:
+        return self.query_one(ShelfList)
+
+    @property
+    def item(self) -> Item | None:
+        return self.roll.current if self.is_mounted else None
+
+    @property
+    def chosen(self) -> list[Item]:
+        return self.roll.marked or ([self.item] if self.item else [])
+
+    # -- the file ----------------------------------------------------------------------------------------
+
+    async def look(self) -> None:
+        """A batch that runs writes all the time; the library is read again only where it has changed itself."""
+        seen = await self.tidepool.file.look(changes)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        now = await self.tidepool.file.look(stamp)
+        if now == self._stamp:
+            return
+        self._stamp = now
+        self.library = await self.tidepool.file.dig(shelves.read_library)
+        counts = {name: f"{title} {len(self.library.shelf(name)):,}" for name, title in SHELVES.items()}
+        await self.query_one(NameStrip).set_names(counts, self.shelf)
+        self._show()
+
+    def _show(self) -> None:
+        everything = self.library.shelf(self.shelf)
+        words = self.query_one("#words", Input).value
+        roll = self.roll
+        if self._wanted is not None and words and not any(one.id == self._wanted for one in found(everything, words)):
+            self.query_one("#words", Input).value = words = ""
+        roll.show(self.shelf, found(everything, words))
+        if self._wanted is not None:
+            roll.go_to_item(self._wanted)
+            if any(item.id == self._wanted for item in everything):
+                self._wanted = None
+        self._show_empty(not everything and self._stamp is not None)
+        self._tell()
+
+    def _show_empty(self, empty: bool) -> None:
+        steps = FIRST_STEPS.get(self.shelf)
+        cards = self.query_one(Cards)
+        cards.display = empty and steps is not None
+        self.query_one("#library-main").display = not cards.display
+        if cards.display and steps is not None:
+            cards.show(steps[0], steps[1:])
+
+    def _tell(self) -> None:
+        item = self.item
+        self.query_one("#details", Reading).show(details(item) if item else [])
+        self.refresh_bindings()
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        stored = self.item.stored if self.item else None
+        match action:
+            case "edit":
+                return stored is not None and not getattr(stored, "damaged", False)
+            case "delete":
+                return stored is not None and not (isinstance(stored, KnownType) and not stored.own)
+            case "make_agents":
+                return isinstance(stored, StoredEntity)
+            case "try":
+                return isinstance(stored, StoredAgent) and not stored.damaged
+            case "champion":
+                return self.shelf == "agents"
+            case "generate":
+                return self.shelf != "agents"
+        return True
+
+    def point_to(self, shelf: str, one: str) -> None:
+        self._wanted = one
+        self._turn_to(shelf)
+        self.nudge()
+
+    def _turn_to(self, shelf: str) -> None:
+        if shelf != self.shelf:
+            self.shelf = shelf
+            self.query_one("#words", Input).value = ""
+        self.query_one(NameStrip).show(shelf)
+        self._show()
+        self.roll.focus()
+
+    @on(NameStrip.Chosen)
+    def _strip_chosen(self, event: NameStrip.Chosen) -> None:
+        self._turn_to(event.name)
+
+    def action_shelf(self, by: int) -> None:
+        names = list(SHELVES)
+        self._turn_to(names[(names.index(self.shelf) + by) % len(names)])
+
+    @on(ShelfList.Highlighted)
+    def _moved(self) -> None:
+        self._tell()
+
+    @on(ShelfList.Opened)
+    def _opened(self) -> None:
+        self.query_one("#details", Reading).focus()
+
+    def action_search(self) -> None:
+        self.query_one("#words", Input).focus()
+
+    @on(Input.Changed, "#words")
+    def _narrowed(self) -> None:
+        self._show()
+
+    @on(Input.Submitted, "#words")
+    def _search_done(self) -> None:
+        self.roll.focus()
+
+    def action_back(self) -> None:
+        """Out of the text, out of the search, and at last out of the marks."""
+        field = self.query_one("#words", Input)
+        if self.roll.has_focus and self.roll.marked and not field.value:
+            self.roll.forget_marks()
+        elif not self.query_one("#details", Reading).has_focus:
+            field.value = ""
+        self.roll.focus()
+
+    def action_mark(self) -> None:
+        self.roll.toggle_mark()
+
+    def action_mark_all(self) -> None:
+        self.roll.toggle_all()
+        self.notify(f"{len(self.roll.marked):,} marked.", markup=False, timeout=2)

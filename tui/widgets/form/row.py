@@ -86,12 +86,21 @@ class FieldRow(Vertical):
     @on(Checkbox.Changed)
     def _changed(self, event: Message) -> None:
         event.stop()
+        if self.take_in():
+            self.post_message(self.Edited(self.field.path, self._value))
+
+    def take_in(self) -> bool:
+        """Takes what is typed; answers whether it is anything new."""
         said = self._editor.said
         if _same(said, self._value) or (self._value is UNSET and self._is_default(said)):
-            return
+            return False
         self._value = said
         self.set_class(said is not UNSET, "-written")
-        self.post_message(self.Edited(self.field.path, said))
+        return True
+
+    @property
+    def value(self) -> Any:
+        return self._value
 
     def _is_default(self, said: Any) -> bool:
         """A box that stands where it stood by itself says nothing new."""

@@ -1,0 +1,85 @@
+"""Which addresses and limits rule: those of the study that is being composed, and the defaults where it says nothing."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.config import Limits, Providers, ProviderSettings, Service
+from tui.composing.draft import read_draft
+from tui.composing.edits import value_at, values_of
+
+SHOWN_LIMITS = {
+    "max_concurrent": "calls at once",
+    "requests_per_minute": "requests a minute",
+    "tokens_per_minute": "tokens a minute",
+    "retries": "retries",
+    "timeout": "seconds a call may take",
+    "batch_size": "calls in a provider batch",
+    "budget_usd": "budget",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    providers: Providers = field(default_factory=Providers)
+    service: Service = field(default_factory=Service)
+    fault: str = ""
+    """why the draft's own could not be read"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    key: str
+    words: str
+    value: str
+    origin: str
+
+
+def rules_in_draft(database: Path) -> Rules:
+    draft = read_draft(database)
+    return Rules() if draft is None else rules_in(draft.text)
+
+
+def rules_in(text: str) -> Rules:
+    """Reads no more than the two sections: the rest of a draft may well be unfinished."""
+    try:
+        values = values_of(text)
+    except ValueError:
+        return Rules(fault="the draft in Compose is no valid TOML")
+    try:
+        return Rules(
+            Providers.model_validate(_section(values, "providers")),
+            Service.model_validate(_section(values, "service")),
+        )
+    except ValidationError:
+        return Rules(fault="the draft in Compose has a mistake in [service] or [providers]")
+
+
+def _section(values: dict[str, Any], name: str) -> Any:
+    section = value_at(values, (name,))
+    return section if isinstance(section, dict) else {}
+
+
+def limits_for(rules: Rules, provider: str) -> list[Limit]:
+    """What rules the calls of a provider, and where that is said."""
+    own: ProviderSettings = getattr(rules.providers, provider)
+    limits = []
+    for key, words in SHOWN_LIMITS.items():
+        if key in own.model_fields_set:
+            value, origin = getattr(own, key), f"[providers.{provider}]"
+        else:
+            value = getattr(rules.service, key)
+            origin = "[service]" if key in rules.service.model_fields_set else "default"
+        limits.append(Limit(key, words, _told(key, value), origin))
+    return limits
+
+
+def _told(key: str, value: float) -> str:
+    if key == "budget_usd":
+        return f"${value:,.2f}" if value else "no cap"
+    if not value and key in ("requests_per_minute", "tokens_per_minute"):
+        return "no fixed limit: headers and refusals rule"
+    assert key in Limits.model_fields
+    return f"{value:,g}"

@@ -1,0 +1,56 @@
+"""Between a form and the library: records checked by the engine's own rules, and written."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.config import Agent
+from engine.errors import UsageError
+from engine.faults import faults_in
+from engine.library import stored_agent, stored_entity
+from engine.simulation.entities import entity_from
+from storage.library import StoredAgent, StoredEntity
+from tui.composing.fields import Field, Form, Path
+
+SEVERAL_FIELDS = (
+    Field(("model",), Form.MODEL, "PROVIDER:MODEL, or a preset such as gpt4o_mini", required=True),
+    Field(("memory",), Form.CHOICE, "short: this conversation; long: all earlier ones", "short", ("short", "long")),
+    Field(("seed",), Form.WHOLE, "of the code words they get as secrets", 42),
+)
+"""what is asked where agents are made of several entities at once"""
+
+_WHERE = "entity"
+
+
+def entity_faults(record: Mapping[str, Any]) -> dict[Path, str]:
+    try:
+        entity_from(record, _WHERE)
+    except UsageError as error:
+        sentence = str(error).removeprefix(f"{_WHERE}, ").removeprefix(f"{_WHERE}: ")
+        place = next((key for key in ("attribute", "description", "name") if sentence.startswith(key)), "")
+        return {({"attribute": "attributes"}.get(place, place),) if place else (): sentence}
+    return {}
+
+
+def entity_in(record: Mapping[str, Any], type_name: str | None) -> StoredEntity:
+    return stored_entity(entity_from(record, _WHERE), type_name)
+
+
+def agent_faults(record: Mapping[str, Any]) -> dict[Path, str]:
+    """One sentence a field; the model's name is asked for in words where it is missing."""
+    faults: dict[Path, str] = {}
+    for fault in faults_in(Agent, record):
+        faults.setdefault(fault.where[:1], fault.sentence)
+    return faults
+
+
+def agent_in(record: Mapping[str, Any]) -> StoredAgent:
+    return stored_agent(Agent.model_validate(dict(record)))
+
+
+def several_faults(record: Mapping[str, Any]) -> dict[Path, str]:
+    """The same rules as for one agent; the seed is a whole number."""
+    agent = {key: value for key, value in record.items() if key in ("model", "memory")}
+    faults = agent_faults({"name": "somebody", **agent})
+    if not isinstance(record.get("seed", 42), int):
+        faults[("seed",)] = "a seed is a whole number."
+    return faults
