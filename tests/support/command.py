@@ -1,4 +1,8 @@
-"""Runs the real command in a process of its own."""
+"""Runs the real command in a process of its own.
+
+Loading SQLModel and scipy takes a second, and hundreds of commands are run: those that only run to their end are
+forked from a process that has loaded them (`tests.support.warm`). What is watched or killed starts from nothing.
+"""
 
 import json
 import os
@@ -7,6 +11,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.support import warm
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 60
@@ -19,15 +25,7 @@ class Tidepool:
 
     def __call__(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """Runs the command to its end."""
-        return subprocess.run(
-            self._command(arguments),
-            cwd=self.folder,
-            env=self._environment(environment),
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            stdin=subprocess.DEVNULL,
-        )
+        return warm.run(["--db", str(self.database), *arguments], self.folder, self._environment(environment), SECONDS)
 
     def json(self, *arguments: str) -> Any:
         """Runs the command with --json; stdout must be one JSON value and nothing else."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.emulator import Emulator
+from tests.support import warm
 
 ROOT = Path(__file__).parent.parent.parent.parent
 MODELS = {"openai": "openai:gpt-4o-mini", "anthropic": "anthropic:claude-haiku-5-5"}
@@ -76,15 +77,15 @@ async def killed_and_resumed(provider: str, point: KillPoint, wave: int = 1) -> 
             study = _written(Path(folder), provider)
             env = {**os.environ, **emulator.env(), "PYTHONPATH": str(ROOT)}
             await _kill(emulator, provider, point, wave, ["--db", f"{folder}/study.db", "--run", str(study)], env)
-            resume = ["-m", "tui", "--db", f"{folder}/study.db", "--resume", "last", "--json"]
+            resume = ["--db", f"{folder}/study.db", "--resume", "last", "--json"]
             if point.late:
                 emulator.points.arm(f"{provider}:{point.late}")
-            process = await _started(resume, env)
+            resumed = asyncio.create_task(asyncio.to_thread(warm.run, resume, Path(folder), env, SECONDS))
             if point.late:
                 await _let_it_arrive(emulator, f"{provider}:{point.at}", f"{provider}:{point.late}")
-            out, err = await asyncio.wait_for(process.communicate(), SECONDS)
-            assert process.returncode == 0, err.decode()
-            return Verdict(CONVERSATIONS * MESSAGES, len(emulator.purchases), json.loads(out))
+            done = await resumed
+            assert done.returncode == 0, done.stderr
+            return Verdict(CONVERSATIONS * MESSAGES, len(emulator.purchases), json.loads(done.stdout))
 
 
 async def _kill(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.emulator import Emulator
+from tests.support import warm
 from tests.support.command import ROOT
 
 MODELS = {"openai": "gpt4o_mini", "anthropic": "claude_haiku"}
@@ -47,7 +48,10 @@ class Shell:
         return process.returncode or 0, out.decode(), err.decode()
 
     async def __call__(self, *arguments: str, database: str = "study.db") -> tuple[int, str, str]:
-        return await self.ended(await self.start(*arguments, database=database))
+        command = ["--db", str(self.folder / database), *arguments]
+        done = await asyncio.to_thread(warm.run, command, self.folder, self.env, 90.0)
+        self.said += [done.stdout, done.stderr]
+        return done.returncode, done.stdout, done.stderr
 
     async def json(self, *arguments: str, database: str = "study.db") -> Any:
         code, out, err = await self(*arguments, "--json", database=database)

@@ -1,0 +1,67 @@
+"""Commands forked from a process that has the heavy packages loaded already."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+LOADED = (
+    "tests.support.warm",
+    "tui.main",
+    "tui.commands.run",
+    "tui.commands.read",
+    "storage.tables",
+    "scipy.stats",
+    "genai_prices",
+    "openai",
+    "anthropic",
+)
+
+
+def run(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float
+) -> "subprocess.CompletedProcess[str]":
+    """`tidepool ARGUMENTS` in that folder with that environment, to its end."""
+    with tempfile.TemporaryDirectory() as said:
+        out, err = Path(said, "stdout"), Path(said, "stderr")
+        process = _context().Process(target=_command, args=(list(arguments), folder, dict(environment), out, err))
+        process.start()
+        process.join(seconds)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired(["tidepool", *arguments], seconds, out.read_bytes(), err.read_bytes())
+        code = process.exitcode
+        process.close()
+        return subprocess.CompletedProcess(
+            ["tidepool", *arguments], code, out.read_text("utf-8"), err.read_text("utf-8")
+        )
+
+
+def _context() -> ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(LOADED))
+    return context
+
+
+def _command(arguments: list[str], folder: Path, environment: dict[str, str], out: Path, err: Path) -> None:
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for place, (path, mode) in enumerate(((Path(os.devnull), os.O_RDONLY), (out, os.O_WRONLY), (err, os.O_WRONLY))):
+        os.dup2(os.open(path, mode | os.O_CREAT), place)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+    sys.argv = ["tidepool", *arguments]
+    from tui.main import main
+
+    try:
+        sys.exit(main())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
