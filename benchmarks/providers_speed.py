@@ -24,7 +24,12 @@ CALLS = CONVERSATIONS * MESSAGES
 LATENCY = 0.2
 ROUNDS = 3
 MODEL = "gpt-4o-mini"
-BODY = {"model": MODEL, "messages": [{"role": "user", "content": "Good morning"}], "max_completion_tokens": 300}
+
+
+def body(number: int) -> dict[str, Any]:
+    """Each call asks something of its own: the server's latency is drawn by what it is asked."""
+    said = [{"role": "user", "content": f"Good morning, number {number}"}]
+    return {"model": MODEL, "messages": said, "max_completion_tokens": 300}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +80,9 @@ async def raw(url: str) -> Cost:
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-        async def ask() -> None:
+        async def ask(number: int) -> None:
             async with session.post(
-                f"{url}/chat/completions", json=BODY, headers={"Authorization": "Bearer any"}
+                f"{url}/chat/completions", json=body(number), headers={"Authorization": "Bearer any"}
             ) as got:
                 json.loads(await got.read())
 
@@ -90,8 +95,8 @@ async def create(url: str) -> Cost:
 
     async with AsyncOpenAI(base_url=url, max_retries=0) as client:
 
-        async def ask() -> None:
-            await client.chat.completions.create(**BODY)  # type: ignore[call-overload]
+        async def ask(number: int) -> None:
+            await client.chat.completions.create(**body(number))
 
         return await _looped(ask)
 
@@ -133,15 +138,15 @@ async def _played(study: Any) -> Cost:
     return Cost(ended - began, used - cpu)
 
 
-async def _looped(ask: Callable[[], Awaitable[None]]) -> Cost:
+async def _looped(ask: Callable[[int], Awaitable[None]]) -> Cost:
     """So many conversations at once, each one call after the other; the first call opens what must be opened."""
-    await ask()
+    await ask(-1)
     lanes = iter(range(CONVERSATIONS))
 
     async def lane() -> None:
-        for _ in lanes:
-            for _ in range(MESSAGES):
-                await ask()
+        for conversation in lanes:
+            for turn in range(MESSAGES):
+                await ask(conversation * MESSAGES + turn)
 
     began, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*(lane() for _ in range(AT_ONCE)))
