@@ -18,11 +18,13 @@ from typing import Any
 
 from engine.bench.figures import Figure, at_most
 from tests.emulator import RemoteEmulator
+from tests.support.studies import game
 
 CONVERSATIONS, MESSAGES, AT_ONCE = 400, 5, 100
 CALLS = CONVERSATIONS * MESSAGES
 LATENCY = 0.2
 ROUNDS = 3
+WAITED = 10
 MODEL = "gpt-4o-mini"
 
 
@@ -41,6 +43,13 @@ class Cost:
 
 def prove() -> Iterator[Figure]:
     yield from asyncio.run(_figures())
+    yield at_most(
+        "CPU of a process that waits for a provider batch, share of a core",
+        100 * asyncio.run(_waiting_share()),
+        "%",
+        2.0,
+        f"{WAITED} s for each of two waves",
+    )
 
 
 async def _figures() -> list[Figure]:
@@ -69,6 +78,18 @@ async def _child(*arguments: str) -> Cost:
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, env=env)
     out, _ = await process.communicate()
     return Cost(**json.loads(out))
+
+
+async def _waiting_share() -> float:
+    """The CPU that a slow provider batch costs more than a quick one, by the seconds it takes longer."""
+    await _batch(0)  # loads what must be loaded
+    quick, slow = await _batch(0), await _batch(WAITED)
+    return (slow.cpu - quick.cpu) / (slow.seconds - quick.seconds)
+
+
+async def _batch(seconds: float) -> Cost:
+    service, simulated = {"name": "auto", "poll_interval": 1.0}, {"batch_seconds": seconds}
+    return await _played(game(100, 2, service=service, simulated=simulated))
 
 
 # -- the ways --------------------------------------------------------------------------------------------
