@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from engine.errors import UsageError
 
@@ -73,6 +74,13 @@ def resolve_model(name: str) -> str:
     near = get_close_matches(name, PRESETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"presets are {', '.join(PRESETS)}."
     raise UsageError(f"{name!r} is neither PROVIDER:MODEL nor a preset: {hint}")
+
+
+def full_names(named: Any) -> Any:
+    """What presets stand for, in one name or in several; anything else stays what it is."""
+    if isinstance(named, list):
+        return [full_names(name) for name in named]
+    return PRESETS.get(named, named) if isinstance(named, str) else named
 
 
 def successor_of(model: str) -> str | None:

@@ -17,7 +17,7 @@ from engine.errors import FileError, NotFound, RunError, TidepoolError, UsageErr
 from engine.events import BatchEnded, BatchStarted, Listener
 from engine.kinds import Kind, load_kind
 from engine.library import with_library
-from engine.presets import refuse_retired
+from engine.presets import full_names, refuse_retired
 from engine.providers.catalogue import open_provider
 from engine.providers.provider import ProviderError
 from engine.reading import apply_override, config_from, thaw
@@ -30,6 +30,8 @@ from storage.ledger import Ledger
 from storage.writer import Writer
 
 DRAIN_SECONDS = 10.0
+MODEL_KEYS = {"encoder", "judge", "model", "models", "mutator", "target"}
+"""where a study names models"""
 
 
 async def run_batch(
@@ -106,7 +108,14 @@ def program_version() -> str:
 
 
 def frozen(config: Config) -> str:
-    return json.dumps(config.as_written(), ensure_ascii=False)
+    """As the file keeps it: a preset may stand for another model one day, a batch goes on with its own."""
+    data = config.as_written()
+    section = data.get(config.batch.kind, {})
+    judge = section.get("judge")
+    for place in (section, *data.get("agents", ()), *([judge] if isinstance(judge, dict) else ())):
+        for key in MODEL_KEYS & place.keys():
+            place[key] = full_names(place[key])
+    return json.dumps(data, ensure_ascii=False)
 
 
 def _with_overrides(config: Config, overrides: Iterable[str]) -> Config:

@@ -1,9 +1,15 @@
 """Short names stand for models that live, and retired models are refused with their successor."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from engine.errors import UsageError
 from engine.presets import KNOWN_MODELS, PRESET_TABLE, PRESETS, refuse_retired, resolve_model, successor_of
+from engine.reading import config_from
+from engine.run import enlist
+from tests.support.state import query
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -50,3 +56,15 @@ def test_any_other_id_is_passed_through(model: str) -> None:
 
 def test_a_preset_whose_older_model_is_gone_says_so() -> None:
     assert "retired" in PRESET_TABLE["gpt35"].note
+
+
+def test_a_batch_keeps_the_models_its_presets_stood_for_when_it_was_made(database: Path) -> None:
+    agents = [
+        {"name": name, "model": "gpt4o_mini", "secret": "moss", "instructions": "llama"} for name in ("Ada", "Bo")
+    ]
+    study = {"batch": {"kind": "secret_game"}, "secret_game": {"judge": "claude_haiku"}, "agents": agents}
+    enlist(config_from(study), database)
+    kept = json.loads(query(database, "SELECT config FROM batch")[0][0])
+    assert {agent["model"] for agent in kept["agents"]} == {"openai:gpt-4o-mini"}
+    assert kept["secret_game"]["judge"] == "anthropic:claude-haiku-5-5"
+    assert {agent["instructions"] for agent in kept["agents"]} == {"llama"}
