@@ -74,7 +74,7 @@ def list_agents(connection: sqlite3.Connection) -> list[StoredAgent]:
 
 def list_types(connection: sqlite3.Connection) -> list[StoredType]:
     rows = connection.execute("SELECT * FROM library_type ORDER BY name").fetchall()
-    return [StoredType(str(row["name"]), _mapping(row["definition"])[0], row["created_at"]) for row in rows]
+    return [StoredType(str(row["name"]), _mapping(row["definition"])[0], _moment(row)) for row in rows]
 
 
 def find_entities(connection: sqlite3.Connection, references: Iterable[str]) -> list[StoredEntity]:
@@ -216,12 +216,17 @@ def _entity(row: sqlite3.Row) -> StoredEntity:
     attributes, damaged = _mapping(row["attributes"])
     kind = None if row["type"] is None else str(row["type"])
     texts = str(row["id"]), str(row["name"]), kind, str(row["description"])
-    return StoredEntity(*texts, attributes, row["created_at"], damaged)
+    return StoredEntity(*texts, attributes, _moment(row), damaged)
 
 
 def _agent(row: sqlite3.Row) -> StoredAgent:
     definition, damaged = _mapping(row["definition"])
-    return StoredAgent(str(row["id"]), str(row["name"]), definition, row["created_at"], damaged)
+    return StoredAgent(str(row["id"]), str(row["name"]), definition, _moment(row), damaged)
+
+
+def _moment(row: sqlite3.Row) -> float:
+    at = row["created_at"]
+    return float(at) if isinstance(at, int | float) else 0.0
 
 
 def _mapping(text: object) -> tuple[dict[str, Any], bool]:

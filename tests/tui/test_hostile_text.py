@@ -1,16 +1,20 @@
 """What models, files and strangers write is shown, never obeyed: in every place that shows foreign text."""
 
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from storage.file import prepare
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import game, played
 from tui.plain import fitted, one_line, plain
 from tui.screens.dialog import Confirm, ErrorDialog
+from tui.screens.library import Library
 from tui.screens.results import Results
 from tui.screens.watch import Watch
+from tui.widgets.shelf_list import ShelfList
 from tui.widgets.talk import Talk
 from tui.widgets.talks import Talks
 from tui.wrapping import wrapped
@@ -73,4 +77,49 @@ async def test_every_screen_shows_it_and_lives(tmp_path: Path, name: str) -> Non
         app.notify(HOSTILE[name][:200].encode("utf-8", "replace").decode(), markup=False)
         await pilot.pause()
         assert "\x1b" not in screen_text(app)
+        assert app.is_running
+
+
+def shelve(path: Path) -> None:
+    """Every hostile text into every place of the library, as a stranger's file may have it."""
+    connection = sqlite3.connect(path)
+    for number, text in enumerate(HOSTILE.values()):
+        safe = text.encode("utf-8", "replace").decode()
+        attributes = json.dumps({safe[:100]: safe, "nested": [safe[:9]]})
+        agent = json.dumps({"model": safe, "secret": safe, "instructions": safe, "memory": [1]})
+        kind = json.dumps({"name": safe[:90], "dimensions": [{"name": "x", "kind": safe[:50]}], "portrait": safe})
+        connection.execute(
+            "INSERT INTO library_entity VALUES (?, ?, ?, ?, ?, 0)", (f"{number}{safe}", safe, safe, safe, attributes)
+        )
+        connection.execute("INSERT INTO library_agent VALUES (?, ?, ?, 0)", (f"{number}{safe}", safe, agent))
+        connection.execute("INSERT INTO library_type VALUES (?, ?, 0)", (f"{number}{safe[:90]}", kind))
+    connection.execute("INSERT INTO library_entity VALUES ('bad', x'00ff', 7, x'00', '[1', 'then')")
+    connection.execute("INSERT INTO library_agent VALUES ('bad', 3, 'null', 0)")
+    connection.commit()
+    connection.close()
+
+
+async def test_the_library_shows_it_and_lives(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    prepare(path)
+    shelve(path)
+    async with opened(path, size=(120, 40)) as (app, pilot):
+        await pilot.press("5")
+        for shelf in ("entities", "types", "agents"):
+            await until(pilot, lambda: isinstance(app.screen, Library) and app.screen.query_one(ShelfList).count > 9)
+            assert isinstance(app.screen, Library) and app.screen.shelf == shelf
+            roll = app.screen.query_one(ShelfList)
+            for place in range(roll.count):
+                roll.go_to(place)
+                await pilot.pause()
+                assert "\x1b" not in screen_text(app)
+            roll.go_to(3)
+            for key in {"entities": ("e", "m"), "types": ("e",), "agents": ("e", "t")}[shelf]:
+                await pilot.press(key)
+                await until(pilot, lambda: not isinstance(app.screen, Library), "a dialog")
+                await pilot.pause()
+                assert "\x1b" not in screen_text(app)
+                app.screen.dismiss(None)
+                await until(pilot, lambda: isinstance(app.screen, Library), "the library")
+            await pilot.press("tab")
         assert app.is_running

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.config import Limits, Providers, ProviderSettings, Service
+from engine.config import Providers, ProviderSettings, Service
 from tui.composing.draft import read_draft
 from tui.composing.edits import value_at, values_of
 
@@ -15,8 +15,8 @@ SHOWN_LIMITS = {
     "requests_per_minute": "requests a minute",
     "tokens_per_minute": "tokens a minute",
     "retries": "retries",
-    "timeout": "seconds a call may take",
-    "batch_size": "calls in a provider batch",
+    "timeout": "longest call",
+    "batch_size": "in a provider batch",
     "budget_usd": "budget",
 }
 
@@ -68,10 +68,10 @@ def limits_for(rules: Rules, provider: str) -> list[Limit]:
     limits = []
     for key, words in SHOWN_LIMITS.items():
         if key in own.model_fields_set:
-            value, origin = getattr(own, key), f"[providers.{provider}]"
+            value, origin = getattr(own, key), f"[providers.{provider}] in Compose"
         else:
             value = getattr(rules.service, key)
-            origin = "[service]" if key in rules.service.model_fields_set else "default"
+            origin = "[service] in Compose" if key in rules.service.model_fields_set else "default"
         limits.append(Limit(key, words, _told(key, value), origin))
     return limits
 
@@ -80,6 +80,6 @@ def _told(key: str, value: float) -> str:
     if key == "budget_usd":
         return f"${value:,.2f}" if value else "no cap"
     if not value and key in ("requests_per_minute", "tokens_per_minute"):
-        return "no fixed limit: headers and refusals rule"
-    assert key in Limits.model_fields
-    return f"{value:,g}"
+        return "none fixed: headers rule"
+    units = {"timeout": " s", "batch_size": " calls at most"}
+    return f"{value:,g}{units.get(key, '')}"

@@ -35,6 +35,9 @@ FIRST_STEPS = {
 }
 """what to do with an empty shelf"""
 
+SOMETIMES = ("edit", "delete", "make_agents", "try", "champion", "generate")
+"""actions that depend on the shelf and what is under the cursor; the footer is made anew only where they change"""
+
 
 class Library(LibraryActions):
     MODE = "library"
@@ -73,6 +76,8 @@ class Library(LibraryActions):
         self._seen = -1
         self._stamp: Stamp | None = None
         self._wanted: str | None = None
+        """what was just made, until it is in sight"""
+        self._offered: tuple[bool | None, ...] = ()
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="library-head"):
@@ -137,7 +142,10 @@ class Library(LibraryActions):
     def _tell(self) -> None:
         item = self.item
         self.query_one("#details", Reading).show(details(item) if item else [])
-        self.refresh_bindings()
+        offered = tuple(self.check_action(action, ()) for action in SOMETIMES)
+        if offered != self._offered:
+            self._offered = offered
+            self.refresh_bindings()
 
     # -- the person --------------------------------------------------------------------------------------
 

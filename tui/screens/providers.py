@@ -1,15 +1,213 @@
-"""Providers: to come."""
+"""Providers: whose models can be called, with what key, at what price; and a test call to see that it is so."""
 
+import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
+from textual import on, work
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Input
 
+from engine.config import ProviderSettings
+from engine.errors import TidepoolError
+from engine.presets import PROVIDERS
+from tui.closing import while_open
+from tui.errands import errand
+from tui.providing.cards import Card, Trial, about, fits, key_state, usual_model
+from tui.providing.settings import Rules, rules_in_draft
+from tui.screens.dialog import Confirm
 from tui.screens.place import Place
+from tui.widgets.panels import Panel, PanelStrip
+from tui.widgets.provider_lists import ModelTable, ProviderList
+from tui.widgets.reading import Reading
+from tui.words import dollars
+
+TEST_SECONDS = 30.0
+"""what a test call may take"""
 
 
 class Providers(Place):
     MODE = "providers"
+    PERIOD = 1.0
+    CSS_PATH = "providers.tcss"
+    HELP = """Whose models can be called from here. Keys are read from the environment, given to the provider's own SDK, and
+    shown nowhere: only whether one is there. T sends one short question to the model under the cursor, or to the cheapest one;
+    where that costs money, it asks first. Prices are dollars for a million tokens, live and by the batch API; what is not known
+    is called unknown. Addresses, Ollama servers and limits are those of the study in Compose, and the defaults where it says
+    nothing."""
+    BINDINGS = [
+        Binding(
+            "t", "test", "Test call", id="providers.test", tooltip="one short question to a model; asks where it costs"
+        ),
+        Binding(
+            "r", "ask_again", "Ask again", id="providers.refresh", tooltip="for models, and whether servers answer"
+        ),
+        Binding(
+            "tab", "next_panel", "Panel", id="providers.panel", tooltip="the list, its models, what is known of it"
+        ),
+        Binding("slash", "search", "Search", key_display="/", id="providers.search", tooltip="among the models"),
+        Binding("escape", "back", "Back to the list", show=False),
+    ]
+    AUTO_FOCUS = "ProviderList"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cards = {name: Card(name) for name in PROVIDERS}
+        self._rules: Rules | None = None
 
     def compose_body(self) -> Iterable[Widget]:
-        yield Static("", classes="empty")
+        yield ProviderList(id="providers")
+        yield PanelStrip()
+        with Horizontal(id="provider-panels"):
+            with Vertical(id="provider-models"):
+                models = Vertical(
+                    Input(placeholder="/ search among the models", id="words", compact=True), ModelTable(id="models")
+                )
+                yield Panel("Models", models, id="panel-models")
+            yield Panel("About", Reading(id="about"), id="panel-about")
+
+    @property
+    def roll(self) -> ProviderList:
+        return self.query_one(ProviderList)
+
+    @property
+    def card(self) -> Card:
+        return self.roll.current or self._cards["simulated"]
+
+    # -- asking ------------------------------------------------------------------------------------------
+
+    async def look(self) -> None:
+        """The study in Compose says where to ask: where it says something else than before, all are asked anew."""
+        rules = await self.tidepool.file.do(rules_in_draft, self.tidepool.path)
+        if rules != self._rules:
+            before, self._rules = self._rules, rules
+            for name in PROVIDERS:
+                if before is None or getattr(before.providers, name) != getattr(rules.providers, name):
+                    self._ask(name)
+            self._show()
+
+    def _ask(self, name: str) -> None:
+        assert self._rules is not None
+        self._put(replace(self._cards[name], asking=True, fault=""))
+        self.run_worker(self._listed(name, getattr(self._rules.providers, name)), group=f"ask-{name}", exclusive=True)
+
+    async def _listed(self, name: str, settings: ProviderSettings) -> None:
+        """First what is known without asking, then what the provider says: an address that is silent keeps nobody waiting."""
+        from engine.model_list import known_models, list_models
+
+        async def known() -> object:
+            return known_models(name, settings)
+
+        async def asked() -> object:
+            providers = (self._rules or Rules()).providers
+            return (await list_models(providers, (name,)))[0]
+
+        try:
+            for step in (known, asked):
+                listed = await errand(step)
+                self._put(replace(self._cards[name], listed=listed, asking=step is known))
+        except TidepoolError as error:
+            self._put(replace(self._cards[name], asking=False, fault=str(error)))
+
+    def _put(self, card: Card) -> None:
+        self._cards[card.name] = card
+        with while_open(self.app):
+            self._show()
+
+    # -- showing -----------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        self.roll.show([self._cards[name] for name in PROVIDERS])
+        card = self.card
+        words = self.query_one("#words", Input).value
+        models = card.listed.models if card.listed else ()
+        self.query_one(ModelTable).show([model for model in models if fits(model, words)], asking=card.asking)
+        self.query_one("#about", Reading).show(about(card, self._rules or Rules()))
+
+    @on(ProviderList.Highlighted)
+    def _moved(self) -> None:
+        self.query_one(ModelTable).cursor = 0
+        self._show()
+
+    @on(ProviderList.Opened)
+    def _opened(self) -> None:
+        self.query_one(PanelStrip).choose("panel-models")
+        self.query_one(ModelTable).focus()
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    def action_ask_again(self) -> None:
+        if self._rules is not None:
+            for name in PROVIDERS:
+                self._cards[name] = replace(self._cards[name], trial=None)
+                self._ask(name)
+
+    def action_next_panel(self) -> None:
+        """The providers, their models, what is known of them, and around again."""
+        strip = self.query_one(PanelStrip)
+        if self.roll.has_focus:
+            strip.choose("panel-models")
+            self.query_one(ModelTable).focus()
+        elif self.query_one(ModelTable).has_focus or self.query_one("#words", Input).has_focus:
+            strip.choose("panel-about")
+            self.query_one("#about", Reading).focus()
+        else:
+            self.roll.focus()
+
+    def action_search(self) -> None:
+        self.query_one(PanelStrip).choose("panel-models")
+        self.query_one("#words", Input).focus()
+
+    @on(Input.Changed, "#words")
+    def _narrowed(self) -> None:
+        self._show()
+
+    @on(Input.Submitted, "#words")
+    def _searched(self) -> None:
+        self.query_one(ModelTable).focus()
+
+    def action_back(self) -> None:
+        self.query_one("#words", Input).value = ""
+        self.roll.focus()
+
+    @on(ModelTable.Opened)
+    def _model_opened(self) -> None:
+        self.action_test()
+
+    def _model(self) -> str | None:
+        """The model under the cursor where one is being looked at, else the usual one."""
+        chosen = self.query_one(ModelTable).current
+        if chosen is not None and self.query_one(ModelTable).has_focus:
+            return f"{self.card.name}:{chosen.name}"
+        return usual_model(self.card)
+
+    @work(group="test")
+    async def action_test(self) -> None:
+        from engine.single_call import ask_once, price_of, probe_call
+
+        card, model, rules = self.card, self._model(), self._rules or Rules()
+        if card.trial is not None and card.trial.under_way:
+            return
+        if model is None:
+            self.tidepool.tell(f"{card.name} has no model to ask yet. {card.listed.note if card.listed else ''}")
+            return
+        call = probe_call(model)
+        try:
+            price = await errand(lambda: price_of(call, rules.providers))
+            if not price.free and key_state(card.name) != "missing":
+                most = "at an unknown price" if price.most_usd is None else f"for {dollars(price.most_usd)} at most"
+                question = f"Send one short question to {model}, {most}? It is paid for by the owner of the key."
+                if not await self.app.push_screen_wait(Confirm(question, "Send", no="Don't", title="A paid call")):
+                    return
+            self._put(replace(self._cards[card.name], trial=Trial(model)))
+            self.query_one(PanelStrip).choose("panel-about", focus=False)
+            said = await errand(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
+            trial = Trial(model, said)
+        except TidepoolError as error:
+            trial = Trial(model, fault=str(error))
+        except asyncio.CancelledError:
+            self._cards[card.name] = replace(self._cards[card.name], trial=None)
+            raise
+        self._put(replace(self._cards[card.name], trial=trial))

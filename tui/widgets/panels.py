@@ -58,8 +58,8 @@ class PanelStrip(Horizontal):
             name.display = name.panel.offered
         self._choose(self._panels[0], focus=False)
 
-    def choose(self, panel_id: str) -> None:
-        self._choose(next(panel for panel in self._panels if panel.id == panel_id))
+    def choose(self, panel_id: str, *, focus: bool = True) -> None:
+        self._choose(next(panel for panel in self._panels if panel.id == panel_id), focus=focus)
 
     def choose_next(self) -> None:
         panels = self._panels

@@ -1,0 +1,142 @@
+"""The providers, looked at as a person looks at them: keys told and never shown, servers up and down, a test call."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from engine.config import ProviderSettings
+from engine.model_list import ListedHost, ListedModel, ListedProvider
+from engine.presets import PROVIDERS
+from tests.emulator import Emulator
+from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
+from tui.app import TidepoolApp
+from tui.composing.draft import draft_path
+from tui.providing.cards import Card, Trial, about, price_words, state_of, usual_model
+from tui.providing.settings import limits_for, rules_in
+from tui.screens.dialog import Confirm
+from tui.screens.providers import Providers
+from tui.widgets.provider_lists import ModelTable, ProviderList
+from tui.widgets.reading import Reading
+
+KEY = "sk-proj-never-to-be-seen-0123456789"
+NOWHERE = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+async def emulator(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Emulator]:
+    async with Emulator() as running:
+        for name, value in running.env().items():
+            monkeypatch.setenv(name, KEY if name.endswith("_KEY") else value)
+        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
+            monkeypatch.delenv(name, raising=False)
+        yield running
+
+
+def states(app: TidepoolApp) -> dict[str, str]:
+    return {card.name: state_of(card)[0] for card in app.screen.query_one(ProviderList).cards}
+
+
+def told(app: TidepoolApp) -> str:
+    """Everything the screen could show, in view or not."""
+    texts = [passage.text for passage in app.screen.query_one(Reading).passages]
+    rows = [rows_text(app.screen.query_one(kind)) for kind in (ProviderList, ModelTable)]
+    return "\n".join([screen_text(app), *texts, *rows[0], *rows[1]])
+
+
+async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emulator) -> None:
+    path = tmp_path / "study.db"
+    hosts = json.dumps([emulator.urls["ollama"], NOWHERE])
+    draft = f'[batch]\nkind = "evolution"\n[service]\nretries = 2\n[providers.ollama]\nhosts = {hosts}\n'
+    draft_path(path).write_text(json.dumps({"text": draft}))
+    seen = []
+    async with opened(path, size=(80, 24)) as (app, pilot):
+        await pilot.press("6")
+        await until(pilot, lambda: isinstance(app.screen, Providers) and states(app).get("openai") == "ready", "OpenAI")
+        assert list(states(app)) == list(PROVIDERS) and states(app)["simulated"] == "ready"
+        assert states(app)["anthropic"] == "no key"
+        await pilot.press("t")
+        await until(pilot, lambda: states(app)["simulated"].startswith("answered in"), "the simulated answer")
+        assert "(simulated)" in told(app)
+
+        await pilot.press("down")
+        await until_seen(pilot, "OPENAI_API_KEY")
+        assert "present" in screen_text(app)
+        seen.append(told(app))
+        assert "gpt-4o-mini" in told(app) and "2027-01" in told(app)
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(app.screen, Confirm), "the question before money is spent")
+        assert not emulator.purchases
+        await pilot.press("y")
+        await until(
+            pilot, lambda: isinstance(app.screen, Providers) and "answered" in states(app)["openai"], "an answer"
+        )
+        assert len(emulator.purchases) == 1
+        emulator.set_faults("openai", keys=["another"])
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, Providers) and "failed" in states(app)["openai"], "a refusal")
+        assert "Check the key in OPENAI_API_KEY" in told(app)
+        seen.append(told(app))
+
+        await pilot.press("down", "down")
+        await until(pilot, lambda: "connection refused" in told(app), "the silent server")
+        assert "■ answers: llama3.2:latest" in told(app)
+        assert "2  ([service] in Compose)" in told(app)
+        seen.append(told(app))
+    assert not any(KEY[:12] in text or KEY[-10:] in text for text in seen)
+
+
+async def test_no_key_and_no_server_are_told_and_keep_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OLLAMA_HOST", "http://[bad")
+    async with opened(tmp_path / "study.db", size=(160, 48)) as (app, pilot):
+        await pilot.press("6")
+        await until(pilot, lambda: isinstance(app.screen, Providers) and states(app).get("ollama") == "cannot be asked")
+        await pilot.press("down")
+        await until_seen(pilot, "not set")
+        await pilot.press("t")
+        await until_seen(pilot, "There is no key for OpenAI")
+        await pilot.press("slash", *"sol", "enter")
+        await until(pilot, lambda: [m.name for m in app.screen.query_one(ModelTable).models] == ["gpt-6.1-sol"])
+
+
+def model(name: str, price: float | None) -> ListedModel:
+    return ListedModel(name, price, price, price, price, None)
+
+
+def test_the_usual_model_of_a_test_is_the_cheapest_that_talks() -> None:
+    models = (model("text-embedding-3", 0.01), model("large", 9.0), model("small", 0.5), model("odd", None))
+    listed = ListedProvider("openai", "set", "somewhere", models)
+    assert usual_model(Card("openai", listed)) == "openai:small"
+    assert usual_model(Card("openai")) is None
+    assert usual_model(Card("simulated")) == "simulated:guarded"
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"), [(None, "unknown"), (0.0, "free"), (0.15, "0.15"), (0.075, "0.075"), (1234.5, "1,234.50")]
+)
+def test_an_unknown_price_is_never_a_zero(amount: float | None, words: str) -> None:
+    assert price_words(amount) == words
+
+
+def test_limits_say_where_they_come_from() -> None:
+    rules = rules_in("[service]\nretries = 1\nbudget_usd = 2.5\n[providers.openai]\nmax_concurrent = 3\n")
+    limits = {limit.key: (limit.value, limit.origin) for limit in limits_for(rules, "openai")}
+    assert limits["max_concurrent"] == ("3", "[providers.openai] in Compose")
+    assert limits["retries"] == ("1", "[service] in Compose")
+    assert limits["budget_usd"] == ("$2.50", "[service] in Compose")
+    assert limits["timeout"] == ("60 s", "default")
+    assert rules_in("[service").fault and rules_in("[service]\nretries = 'x'").fault
+    assert rules_in("service = 3").providers.openai == ProviderSettings()
+
+
+def test_what_a_server_says_is_told_as_it_is() -> None:
+    host = ListedHost("one:11434", ("[/foo]",), "")
+    card = Card("ollama", ListedProvider("ollama", "not needed", "x", (), hosts=(host,)), False, Trial("m", fault="[b"))
+    texts = [passage.text for passage in about(card, rules_in(""))]
+    assert "■ answers: [/foo]" in texts and "m: [b" in texts
