@@ -51,16 +51,14 @@ def _heldout_episodes(config: Config, settings: MutationSettings) -> int:
 def _calls(config: Config, settings: MutationSettings) -> Iterator[PlannedCalls]:
     training, players = _training_steps(settings)
     heldout = _heldout_episodes(config, settings)
-    for step in range(training + settings.episode_length):
-        environments = players * settings.num_processes if step < training else heldout
-        yield from _step(settings, step, environments)
-
-
-def _step(settings: MutationSettings, step: int, environments: int) -> Iterator[PlannedCalls]:
-    stages = stages_of(settings)
-    for place, stage in enumerate(stages):
-        wave = step * len(stages) + place + 1
-        yield PlannedCalls(wave, _model(settings, stage), *_size(settings, stage, environments))
+    phases = ((training, players * settings.num_processes), (settings.episode_length, heldout))
+    wave = 0
+    for steps, environments in phases:
+        stages = [(_model(settings, stage), *_size(settings, stage, environments)) for stage in stages_of(settings)]
+        for _ in range(steps):
+            for stage in stages:
+                wave += 1
+                yield PlannedCalls(wave, *stage)
 
 
 def _model(settings: MutationSettings, stage: str) -> str:

@@ -1,6 +1,5 @@
 """What a secret game will take, before anything is called: calls by wave and model, tokens by what they are told."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from engine.config import Agent, Config
@@ -9,6 +8,7 @@ from engine.presets import resolve_model
 from engine.prices import expected_tokens
 from engine.secret_game.casting import Cast, Part, schedule_of
 from engine.secret_game.conversation import judge_call
+from engine.secret_game.tally import tally_of
 
 TOKENS_OF_A_MESSAGE = 60
 """output tokens a message is taken to have"""
@@ -19,25 +19,13 @@ MESSAGE_OVERHEAD = 8
 def planned(config: Config) -> Plan:
     players, schedule = Cast.of(config), schedule_of(config)
     length = players.settings.messages_per_interaction
-    opened: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
-    rounds_played: Counter[str] = Counter()
-    heard_before: Counter[str] = Counter()
-    game = 0
-    for meeting in schedule.meetings():
-        if meeting.game != game:
-            game = meeting.game
-            rounds_played.clear()
-        opened[meeting.opener] += 1
-        answered[meeting.partner] += 1
-        for name in {meeting.opener, meeting.partner}:
-            heard_before[name] += rounds_played[name]
-            rounds_played[name] += 1
+    tally = tally_of(schedule)
     calls: list[PlannedCalls] = []
     for name, agent in players.agents.items():
-        talks = opened[name] + answered[name]
-        remembered = heard_before[name] * length / talks if talks and players.remembers(name) else 0.0
-        calls += _messages(players, agent, opened[name], answered[name], int(remembered))
+        opened, answered = tally.opened[name], tally.answered[name]
+        talks = opened + answered
+        remembered = tally.heard_before[name] * length / talks if talks and players.remembers(name) else 0.0
+        calls += _messages(players, agent, opened, answered, int(remembered))
     calls += _verdicts(players, schedule.total)
     return Plan(schedule.total, merged(calls), tuple(_notes(players)))
 
