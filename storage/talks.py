@@ -3,9 +3,11 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from storage.queries import Transcript, transcript
 from storage.tables import UNIT_BITS, unit_id
+from storage.units import Spoken
 
 _MASK = (1 << UNIT_BITS) - 1
 
@@ -55,3 +57,30 @@ def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tupl
         (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1),
     ).fetchall()
     return [(row[0], row[1]) for row in rows]
+
+
+def readable(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
+    """The transcript; of a unit that is no talk, such as a genome's evaluation, its prompt and what was answered."""
+    found = transcript(connection, batch_number, sequence_number)
+    if found is None or found.messages:
+        return found
+    return replace(found, messages=_replies(connection, batch_number, sequence_number, found.participants))
+
+
+def _replies(
+    connection: sqlite3.Connection,
+    batch_number: int,
+    sequence_number: int,
+    participants: Sequence[str],
+    most: int = 500,
+) -> list[Spoken]:
+    prompt = connection.execute(
+        "SELECT prompt, operator FROM genome WHERE batch_number = ? AND genome_id = ? LIMIT 1",
+        (batch_number, participants[0] if participants else ""),
+    ).fetchone()
+    rows = connection.execute(
+        "SELECT step, text, source, model FROM call WHERE unit_id = ? AND status = 'answered' ORDER BY wave, id LIMIT ?",
+        (unit_id(batch_number, sequence_number), most),
+    ).fetchall()
+    told = [Spoken(0, "the prompt", prompt[0], None, "live", prompt[1])] if prompt else []
+    return told + [Spoken(n, step, text, None, source, model) for n, (step, text, source, model) in enumerate(rows, 1)]

@@ -17,6 +17,7 @@ from storage.file import prepare, settle
 from storage.watching import Watched, all_watched, batch_number, watched
 from tui import launching
 from tui.beside.process import Beside
+from tui.composing.examiner import Examiner
 from tui.file_reader import FileReader
 from tui.plain import one_line
 from tui.screens.batches import Batches
@@ -62,6 +63,8 @@ class TidepoolApp(App[None]):
         """draws plots"""
         self.counting = Beside()
         """works out statistics"""
+        self.examiner = Examiner()
+        """looks over drafts"""
         self.current: int | None = None
         """the number of the batch that Watch and Results show"""
         self.compared: list[int] = []
@@ -84,6 +87,7 @@ class TidepoolApp(App[None]):
         self.file.close()
         self.beside.close()
         self.counting.close()
+        self.examiner.close()
 
     # -- going places ------------------------------------------------------------------------------------
 

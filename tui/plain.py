@@ -23,8 +23,15 @@ def plain(text: str) -> str:
     return "".join(map(_shown, text.replace("\r\n", "\n").replace("\t", "    ")))
 
 
-def one_line(text: str) -> str:
-    return " ".join(plain(text).split())
+def one_line(text: str, most: int = 500) -> str:
+    """For a row, a cell, a title: no terminal is wider, and measuring what nobody sees takes seconds."""
+    shown = " ".join(plain(text[: 4 * most]).split())
+    return shown if len(text) <= 4 * most and len(shown) <= most else shown[:most] + "…"
+
+
+def shortened(text: str, most: int = 4_000) -> str:
+    """For a dialog or a sentence beside a field: the beginning, and how much there is beyond it."""
+    return plain(text) if len(text) <= most else f"{plain(text[:most])} … and {len(text) - most:,} characters more"
 
 
 @lru_cache(4096)
@@ -43,6 +50,7 @@ def fitted(text: str, width: int, *, right: bool = False) -> str:
     """Exactly `width` cells: cut with an ellipsis, or padded."""
     if width <= 0:
         return ""
+    text = text[: 8 * width + 64]
     length = len(text) if text.isascii() else cell_len(text)
     if length > width:
         return set_cell_size(text, width - 1) + "…"

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, chop_cells
 
-_WORDS = re.compile(r"\s*\S+")
+_WORD = re.compile(r"\S+")
+MARKS_IN_A_CELL = 8
+"""accents without end pile up in one cell: a line is cut before they cost more than a screen"""
 
 
 def wrapped(text: str, width: int) -> list[tuple[int, int]]:
@@ -24,16 +26,16 @@ def _paragraph(text: str, width: int) -> Iterator[tuple[int, int]]:
     measure = len if text.isascii() else cell_len
     start = end = 0
     used = 0
-    for found in _WORDS.finditer(text):
-        word = found.group()
+    for found in _WORD.finditer(text):
+        word = text[end : found.end()]
         length = measure(word)
-        if used and used + length > width:
+        if used and (used + length > width or found.end() - start > MARKS_IN_A_CELL * width):
             yield start, end
-            start = found.end() - len(word.lstrip())
-            word = text[start : found.end()]
+            start = found.start()
+            word = found.group()
             length, used = measure(word), 0
-        if length > width:
-            *whole, rest = chop_cells(word, width)
+        if length > width or len(word) > MARKS_IN_A_CELL * width:
+            *whole, rest = _chopped(word, width)
             for part in whole:
                 yield start, start + len(part)
                 start += len(part)
@@ -41,6 +43,11 @@ def _paragraph(text: str, width: int) -> Iterator[tuple[int, int]]:
         used += length
         end = found.end()
     yield start, max(start, end)
+
+
+def _chopped(word: str, width: int) -> list[str]:
+    most = MARKS_IN_A_CELL * width
+    return [part[i : i + most] for part in chop_cells(word, width) for i in range(0, len(part), most)] or [""]
 
 
 def marked(line: tuple[int, int], spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:

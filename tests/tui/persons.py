@@ -11,9 +11,30 @@ from textual.widget import Widget
 
 from storage.file import prepare
 from tui.app import TidepoolApp
+from tui.beside.process import Beside
+from tui.beside.worker import answer
+from tui.composing.examiner import Examiner
+from tui.composing.examining import Examined, answered
 from tui.widgets.rows import Rows
 
 WAIT_SECONDS = 40.0
+
+
+class Within(Beside):
+    """Does in a thread what the app has done by a process beside it; `test_beside.py` tries the processes."""
+
+    def start(self) -> None:
+        pass
+
+    def _ask(self, line: str) -> str:
+        return answer(line)
+
+
+class ExaminesWithin(Examiner):
+    """The same for drafts."""
+
+    def _ask(self, line: str) -> Examined:
+        return answered(line)
 
 
 @asynccontextmanager
@@ -21,6 +42,7 @@ async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator
     """The app on a study file, as `open_app` opens it."""
     prepare(path)
     app = TidepoolApp(path)
+    app.beside, app.counting, app.examiner = Within(), Within(), ExaminesWithin()
     try:
         async with app.run_test(size=size) as pilot:
             yield app, pilot

@@ -5,12 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from textual.pilot import Pilot
-from textual.widgets import Select, TextArea
+from textual.widgets import Input, Select, TextArea
 
 from engine.config import Agent
-from engine.kinds import KINDS
 from engine.library import stored_agent
 from storage import library
 from storage.file import prepare
@@ -28,29 +26,6 @@ from tui.widgets.form.row import FieldRow
 from tui.widgets.name_strip import NameStrip
 
 HOSTILE = "[/foo] [@click=app.quit]x[/] \x1b[31mred ‮abc \U0001f419"
-
-SMALL: dict[str, list[tuple[KeyPath, str]]] = {
-    "secret_game": [(("secret_game", "num_interactions"), "6"), (("secret_game", "messages_per_interaction"), "2")],
-    "simulation": [(("simulation", "num_simulations"), "2")],
-    "evolution": [
-        (("evolution", "population_size"), "4"),
-        (("evolution", "max_generations"), "2"),
-        (("evolution", "max_problems"), "4"),
-        (("evolution", "validation_problems"), "4"),
-        (("evolution", "elite_size"), "1"),
-    ],
-    "mutation": [
-        (("mutation", "num_env_steps"), "16"),
-        (("mutation", "num_processes"), "4"),
-        (("mutation", "num_steps"), "4"),
-        (("mutation", "episode_length"), "2"),
-        (("mutation", "num_mini_batch"), "2"),
-    ],
-}
-
-
-def template_name(kind: str) -> str:
-    return str(values_of(template(kind))["batch"]["name"])
 
 
 async def composing(app: TidepoolApp, pilot: Pilot[None]) -> Compose:
@@ -82,26 +57,6 @@ async def fill(pilot: Pilot[None], screen: Compose, path: KeyPath, text: str) ->
     row.take_focus()
     await pilot.press("end", "ctrl+u", *text)
     return row
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_each_kind_is_composed_from_an_empty_file_and_runs_to_its_end(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "study.db"
-    async with opened(path) as (app, pilot):
-        screen = await composing(app, pilot)
-        screen.query_one("#kinds").focus()
-        while screen.desk.kind != kind:
-            await pilot.press("right")
-            await pilot.pause()
-        for field, text in SMALL[kind]:
-            await fill(pilot, screen, field, text)
-        await pilot.press("ctrl+r")
-        await until(pilot, lambda: app.current_mode == "watch", "the Watch screen")
-        await until_seen(pilot, "completed")
-        assert batch_status(path) == "completed"
-        await pilot.press("1")
-        await until(pilot, lambda: app.current_mode == "batches", "the list of batches")
-        await until_seen(pilot, template_name(kind))
 
 
 async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: Path) -> None:
@@ -283,7 +238,8 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         target = tmp_path / "mine.toml"
         await pilot.press("ctrl+s")
         await until_seen(pilot, "Save the study")
-        await pilot.press("end", "ctrl+u", *str(target), "enter")
+        app.screen.query_one("#path", Input).value = str(target)
+        await pilot.press("enter")
         await until(pilot, target.exists, "the file")
         assert target.read_text() == template("secret_game")
         await until(pilot, lambda: app.screen is screen)
@@ -291,8 +247,9 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         await until_written(pilot, screen, ("batch", "seed"), 99)
         await pilot.press("ctrl+o")
         await until_seen(pilot, "Begin from")
+        app.screen.query_one("#path", Input).value = str(target)
         app.screen.query_one("#path").focus()
-        await pilot.press(*str(target), "enter")
+        await pilot.press("enter")
         await until_written(pilot, screen, ("batch", "seed"), 42)
         assert values_of(screen.desk.draft.earlier[0])["batch"]["seed"] == 99
 
@@ -339,16 +296,6 @@ async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, PickDialog))
         assert "[@click=app.quit]" in screen_text(app)
         assert "\x1b" not in screen_text(app)
-
-
-async def test_a_plan_that_takes_long_does_not_hold_up_a_newer_one(tmp_path: Path) -> None:
-    async with opened(tmp_path / "study.db") as (app, pilot):
-        screen = await composing(app, pilot)
-        await fill(pilot, screen, ("secret_game", "num_interactions"), "30000000")
-        await until_written(pilot, screen, ("secret_game", "num_interactions"), 30_000_000)
-        await pilot.pause(0.3)
-        await fill(pilot, screen, ("secret_game", "num_interactions"), "30")
-        await until_seen(pilot, "30 conversations")
 
 
 async def test_real_models_are_asked_for_only_after_a_yes(tmp_path: Path) -> None:

@@ -1,21 +1,25 @@
 """What models, files and strangers write is shown, never obeyed: in every place that shows foreign text."""
 
 import json
+import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from storage.file import prepare
+from storage.queries import Spoken, Transcript
 from tests.tui.persons import opened, screen_text, until, until_seen
-from tests.tui.studies import game, played
+from tests.tui.studies import game, played_now
 from tui.plain import fitted, one_line, plain
 from tui.screens.dialog import Confirm, ErrorDialog
 from tui.screens.library import Library
 from tui.screens.results import Results
 from tui.screens.watch import Watch
 from tui.widgets.shelf_list import ShelfList
-from tui.widgets.talk import Talk
+from tui.widgets.talk import Talk, talk_lines
 from tui.widgets.talks import Talks
 from tui.wrapping import wrapped
 
@@ -29,7 +33,10 @@ HOSTILE = {
     "lone surrogate": "half \ud83d pair",
     "long": "word " * 20_000,
     "one long word": "x" * 100_000,
+    "accents without end": "e" + "\u0301" * 100_000,
+    "nothing but spaces": " " * 100_000,
 }
+LONG = [name for name, text in HOSTILE.items() if len(text) > 1_000]
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -38,7 +45,7 @@ def test_made_plain_it_has_no_character_that_steers_a_terminal(text: str) -> Non
     assert all(character == "\n" or character.isprintable() for character in shown)
     assert "\n" not in one_line(text)
     shown.encode("utf-8")
-    assert all(len(fitted(shown, width)) <= width for width in (0, 1, 7, 80))
+    assert all(cell_len(fitted(shown, width)) == width for width in (0, 1, 7, 80))
     spans = wrapped(shown, 40)
     assert all(0 <= start <= end <= len(shown) for start, end in spans)
 
@@ -57,11 +64,31 @@ def poison(path: Path, text: str) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("name", [name for name, text in HOSTILE.items() if len(text) < 1_000])
-async def test_every_screen_shows_it_and_lives(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game(talks=3))
-    poison(path, HOSTILE[name])
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("original")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
+        played_now(folder / "study.db", game(talks=3))
+    return folder / "study.db"
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_message_of_100_kilobytes_is_laid_out_at_once(name: str) -> None:
+    text = HOSTILE[name]
+    said = Spoken(turn=1, speaker=text, model=text, content=text, thought=text, source="live")
+    talk = Transcript(1, [text, text], "failed", text, 1, 1, [said], [], [], {})
+    began = time.thread_time()
+    lines = talk_lines(talk, 80, ("word", "x"))
+    assert time.thread_time() - began < 2.0, "it took 30 seconds once"
+    assert max(sum(len(text) for text, _ in line.pieces) for line in lines) < 2_000
+
+
+@pytest.mark.parametrize("name", ["all short ones", *LONG[:2]])
+async def test_every_screen_shows_it_and_lives(original: Path, tmp_path: Path, name: str) -> None:
+    text = HOSTILE[name] if name in LONG else " ".join(text for name, text in HOSTILE.items() if name not in LONG)
+    path = Path(shutil.copy(original, tmp_path / "study.db"))
+    poison(path, text)
     async with opened(path, size=(120, 40)) as (app, pilot):
         await until_seen(pilot, "completed")
         await pilot.press("x")
@@ -72,9 +99,9 @@ async def test_every_screen_shows_it_and_lives(tmp_path: Path, name: str) -> Non
         await pilot.press("4", "slash")
         await until(pilot, lambda: isinstance(app.screen, Results) and app.screen.query_one(Talks).list.count == 3)
         await pilot.press("enter", "down")
-        app.tell(HOSTILE[name])
+        app.tell(text)
         await until(pilot, lambda: isinstance(app.screen, ErrorDialog))
-        app.notify(HOSTILE[name][:200].encode("utf-8", "replace").decode(), markup=False)
+        app.notify(text[:200].encode("utf-8", "replace").decode(), markup=False)
         await pilot.pause()
         assert "\x1b" not in screen_text(app)
         assert app.is_running

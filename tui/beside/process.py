@@ -21,6 +21,7 @@ class Beside:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="beside")
         self._process: subprocess.Popen[str] | None = None
+        self._closed = False
 
     def start(self) -> None:
         """Before the app runs, so that its first plot need not wait."""
@@ -43,6 +44,8 @@ class Beside:
 
     def _ask(self, line: str) -> str:
         for _ in range(2):
+            if self._closed:
+                break
             if self._process is None or self._process.poll() is not None:
                 self._end()
                 self.start()
@@ -69,6 +72,7 @@ class Beside:
 
     def close(self) -> None:
         """Also while it works: nobody waits for the answer any more."""
+        self._closed = True
         process = self._process
         if process is not None:
             process.kill()

@@ -48,7 +48,24 @@ def _report(job: dict[str, Any]) -> Any:
     return [plain(row) for row in captured.get().rstrip("\n").split("\n")]
 
 
-JOBS = {"draw": _draw, "summary": _summary, "expected": _expected, "report": _report}
+def _family(job: dict[str, Any]) -> Any:
+    """An evolution's family tree, line by line."""
+    from rich.console import Console
+
+    from engine.evolution.genealogy import read_family
+    from storage.file import reading
+    from tui.genealogy import print_family
+    from tui.plain import plain
+
+    console = Console(width=job["width"], markup=False, highlight=False, color_system=None, file=StringIO())
+    with reading(Path(job["path"])) as connection:
+        family = read_family(connection, job["number"], job["statistics"])
+    with console.capture() as captured:
+        print_family(console, family)
+    return plain(captured.get().rstrip("\n"))
+
+
+JOBS = {"draw": _draw, "summary": _summary, "expected": _expected, "report": _report, "family": _family}
 
 
 def answer(line: str) -> str:

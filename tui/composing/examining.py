@@ -120,16 +120,20 @@ def shape_of(config: Config) -> list[str]:
     return []
 
 
+def answered(line: str) -> Examined:
+    """One job, as JSON: {"text", "folder", "database"}."""
+    job = json.loads(line)
+    try:
+        return examined(job["text"], Path(job["folder"]), Path(job["database"]))
+    except Exception as error:
+        return Examined((Complaint((), f"The plan could not be worked out ({type(error).__name__}: {error})."),))
+
+
 def main() -> None:
     """Reads drafts as lines of JSON, answers each with a line, ends with its input: python -m tui.composing.examining"""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:
-        job = json.loads(line)
-        try:
-            found = examined(job["text"], Path(job["folder"]), Path(job["database"]))
-        except Exception as error:
-            found = Examined((Complaint((), f"The plan could not be worked out ({type(error).__name__}: {error})."),))
-        print(json.dumps(found.as_json()), flush=True)
+        print(json.dumps(answered(line).as_json()), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from textual.content import Content
 
 from engine.services import SERVICES
 from tui.composing.examining import Examined
-from tui.plain import plain
+from tui.plain import shortened
 from tui.words import count, dollars, span
 
 MOST_WAVES_SHOWN = 12
@@ -47,13 +47,13 @@ def in_full(examined: Examined) -> Content:
     lines += [Content("")]
     lines += [Content.assemble((f"{name:<9}", "$quiet"), words) for name, words in rows]
     lines += [Content(""), *_waves(plan), Content("")]
-    lines += [Content.assemble((plain(note), "$quiet")) for note in plan["notes"]]
+    lines += [Content.assemble((shortened(note), "$quiet")) for note in plan["notes"]]
     return Content("\n").join(lines)
 
 
 def _complaints(examined: Examined) -> Content:
     title = "Not ready yet" if examined.line is None else f"Line {examined.line} cannot be read"
-    sentences = [Content.assemble(("× ", "$state-failed"), plain(one.sentence)) for one in examined.complaints]
+    sentences = [Content.assemble(("× ", "$state-failed"), shortened(one.sentence)) for one in examined.complaints]
     return Content("\n\n").join([Content.assemble((title, "bold $state-failed")), *sentences])
 
 

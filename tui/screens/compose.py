@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from textual import events, on, work
 from textual.binding import Binding
@@ -12,43 +11,31 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static, TextArea
 
-from engine.errors import UsageError
 from engine.kinds import KINDS
-from engine.reading import read_text
-from storage.library import list_agents, list_entities
-from tui import launching
+from tui.closing import while_open
 from tui.composing.complaints import placed
 from tui.composing.desk import Desk
 from tui.composing.draft import fresh, keep_draft, read_draft
-from tui.composing.edits import Append, Drop, Put, value_at
-from tui.composing.examiner import Examiner
+from tui.composing.edits import Put
 from tui.composing.examining import Complaint, Examined
-from tui.composing.fields import UNSET
 from tui.composing.fields import Path as KeyPath
 from tui.composing.outline import pages_of
-from tui.composing.people import FOLKS, newcomer, record_of
-from tui.composing.plan_words import cost, in_full, in_one_line, is_free
-from tui.composing.running import config_to_run
+from tui.composing.people import FOLKS
+from tui.composing.plan_words import in_full, in_one_line
 from tui.composing.visible import restored, visible
-from tui.plain import one_line, plain
-from tui.screens.dialog import Confirm
-from tui.screens.draft_files import OpenDialog, SaveDialog
-from tui.screens.pick import PickDialog, choice_of
-from tui.screens.place import Place
+from tui.plain import one_line, plain, shortened
+from tui.screens.draft_people import PAUSE_SECONDS, DraftPeople
+from tui.screens.draft_travel import DraftTravel
 from tui.widgets.form.page import FormPage
 from tui.widgets.form.people import PeoplePage
 from tui.widgets.form.row import FieldRow
 from tui.widgets.name_strip import NameStrip
-from tui.words import dollars
-
-PAUSE_SECONDS = 0.2
-"""in the typing, before the draft is kept and planned"""
 
 TOML, PLAN = "toml", "plan"
 KIND_TITLES = {kind: kind.replace("_", " ").capitalize() for kind in KINDS}
 
 
-class Compose(Place):
+class Compose(DraftPeople, DraftTravel):
     MODE = "compose"
     PERIOD = 1.0
     CSS_PATH = "compose.tcss"
@@ -74,13 +61,13 @@ class Compose(Place):
     def __init__(self) -> None:
         super().__init__()
         self._desk: Desk | None = None
-        self._examiner = Examiner()
         self._examined = Examined()
         self._sentences: dict[KeyPath, str] = {}
         self._kind_shown: str | None = None
         self._last_form_page = "study"
         self._library_seen = -1
         self._building = asyncio.Lock()
+        self.form_pages: list[FormPage | PeoplePage] = []
 
     @property
     def desk(self) -> Desk:
@@ -88,12 +75,6 @@ class Compose(Place):
             kept = read_draft(self.tidepool.path)
             self._desk = Desk(kept or fresh())
         return self._desk
-
-    @property
-    def _folder(self) -> Path:
-        """Where relative paths of the draft start."""
-        source = self.desk.draft.source
-        return Path(source).parent if source else Path.cwd()
 
     # -- building ----------------------------------------------------------------------------------------
 
@@ -130,35 +111,31 @@ class Compose(Place):
                         one.display = False
                     await switcher.mount_all(pages)
                 self._kind_shown = kind
+                self.form_pages = pages if kind is not None else []
             self._show_values()
             titles = {one.name: one.title for one in pages_of(kind)} if kind else {}
             here = page if page in titles or page in (TOML, PLAN) else next(iter(titles), TOML)
             await self.query_one("#pages", NameStrip).set_names({**titles, TOML: "TOML", PLAN: "Plan"}, here)
             self.query_one("#kinds", NameStrip).show(desk.kind or "")
             self._show_toml()
+            for one in self.form_pages:
+                if one.id == f"page-{here}" and isinstance(one, FormPage):
+                    await one.fill(self._sentences)
             self._turn_to(here)
 
-    def _pages(self, kind: str) -> Iterable[Widget]:
+    def _pages(self, kind: str) -> Iterable[FormPage | PeoplePage]:
         for page in pages_of(kind):
             if page.name in FOLKS:
                 yield PeoplePage(FOLKS[page.name], self.desk.values, id=f"page-{page.name}")
             else:
                 yield FormPage(page, self.desk.values, id=f"page-{page.name}")
 
-    @property
-    def form_pages(self) -> list[FormPage | PeoplePage]:
-        return [*self.query(FormPage), *self.query(PeoplePage)]
-
-    @property
-    def people(self) -> PeoplePage | None:
-        return next(iter(self.query(PeoplePage)), None)
-
     # -- showing -----------------------------------------------------------------------------------------
 
     def _show_values(self) -> None:
         for page in self.form_pages:
             page.show(self.desk.values)
-        self._show_source()
+        self.show_source()
 
     def _show_toml(self) -> None:
         area = self.query_one(f"#page-{TOML}", TextArea)
@@ -166,11 +143,11 @@ class Compose(Place):
             with area.prevent(TextArea.Changed):
                 area.load_text(visible(self.desk.draft.text))
 
-    def _show_source(self) -> None:
+    def show_source(self) -> None:
         source = self.desk.draft.source
         self.query_one("#compose-source", Static).update(Content(one_line(Path(source).name) if source else "draft"))
 
-    def _show_examined(self, examined: Examined) -> None:
+    def show_examined(self, examined: Examined) -> None:
         self._examined = examined
         pages = self.form_pages
         self._sentences, rest = placed(examined.complaints, [path for page in pages for path in page.paths()])
@@ -187,7 +164,7 @@ class Compose(Place):
         """The line below: what no field can show, or the help of the field one is in."""
         bar = self.query_one("#compose-bar", Static)
         if rest:
-            bar.update(Content.assemble((plain(" ".join(one.sentence for one in rest)), "$state-failed")))
+            bar.update(Content.assemble((shortened(" ".join(one.sentence for one in rest), 600), "$state-failed")))
         else:
             self._show_help()
 
@@ -206,10 +183,15 @@ class Compose(Place):
         """Writes the text, keeps the draft, works out the plan; a newer change takes over."""
         await asyncio.sleep(pause)
         text = await self.desk.written()
-        await self._keep()
-        self._show_examined(await self._examiner.examine(text, self._folder, self.tidepool.path))
+        await self.keep()
+        examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
+        with while_open(self.app):
+            self.show_examined(examined)
 
-    async def _keep(self) -> None:
+    def study_soon(self) -> None:
+        self._study(PAUSE_SECONDS)
+
+    async def keep(self) -> None:
         if not self.desk.touched:
             return
         try:
@@ -224,7 +206,7 @@ class Compose(Place):
                 keep_draft(self.tidepool.path, self._desk.draft)
             except OSError:
                 self.log("the draft could not be kept")
-        self._examiner.close()
+        self.tidepool.examiner.close()
 
     async def look(self) -> None:
         """Follows the file's library, which may be filled from elsewhere."""
@@ -234,14 +216,6 @@ class Compose(Place):
         if self.people is not None and seen != self._library_seen:
             self._library_seen = seen
             await self._read_library()
-
-    async def _read_library(self) -> None:
-        page = self.people
-        if page is None:
-            return
-        query: Any = list_agents if page.folk.name == "agents" else list_entities
-        stored = await self.tidepool.file.look(query)
-        page.show_library({one.id: one for one in stored})
 
     # -- typing ------------------------------------------------------------------------------------------
 
@@ -324,67 +298,6 @@ class Compose(Place):
         await self._rebuild(self._last_form_page)
         self._study()
 
-    # -- people ------------------------------------------------------------------------------------------
-
-    def _people_changed(self) -> None:
-        if self.people is not None:
-            self.people.show(self.desk.values)
-        self._study(PAUSE_SECONDS)
-
-    def action_add_person(self) -> None:
-        if (page := self.people) is not None:
-            self._add(page, newcomer(self.desk.values, page.folk))
-
-    def _add(self, page: PeoplePage, record: dict[str, Any]) -> None:
-        self.desk.edit(Append((page.folk.name,), record))
-        self._people_changed()
-        written = value_at(self.desk.values, (page.folk.name,))
-        page.roll.go_to(len(written) - 1)
-        page.show(self.desk.values)
-        page.query_one(".person").query(FieldRow).first().take_focus()
-
-    def action_copy_person(self) -> None:
-        page = self.people
-        if page is None or (person := page.current) is None:
-            return
-        if person.place is None:
-            if stored := page._library.get(person.id):
-                self._name_ids(page, [one.id for one in page.roll.people if one.place is None and one is not person])
-                self._add(page, record_of(stored))
-            return
-        record = dict(value_at(self.desk.values, (page.folk.name, person.place)))
-        self._add(page, {**record, "name": newcomer(self.desk.values, page.folk)["name"]})
-
-    def action_remove_person(self) -> None:
-        page = self.people
-        if page is None or (person := page.current) is None:
-            return
-        if person.place is None:
-            self._name_ids(page, [one.id for one in page.roll.people if one.place is None and one is not person])
-        else:
-            self.desk.edit(Drop((page.folk.name,), person.place))
-        self._people_changed()
-        self.notify(f"Removed {person.cells[0]}. ctrl+z brings it back.", markup=False, timeout=3)
-
-    def _name_ids(self, page: PeoplePage, ids: list[str]) -> None:
-        self.desk.edit(Put(page.folk.ids, ids or UNSET))
-
-    @work(group="pick")
-    async def action_pick_people(self) -> None:
-        if (page := self.people) is None:
-            return
-        await self._read_library()
-        if not page._library:
-            self.notify(f"The library of this file has no {page.folk.name} yet: press 5 to fill it.", markup=False)
-            return
-        choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
-        named = [person.id for person in page.roll.people if person.place is None]
-        ids = await self.app.push_screen_wait(PickDialog(f"Take {page.folk.name} from the library", choices, named))
-        if ids is not None and ids != named:
-            self._name_ids(page, ids)
-            self._people_changed()
-            page.roll.focus()
-
     # -- the whole draft ---------------------------------------------------------------------------------
 
     def load(self, text: str, source: str = "") -> None:
@@ -404,74 +317,5 @@ class Compose(Place):
         else:
             self.notify("There is nothing to take back.", markup=False, timeout=2)
 
-    @work(group="files")
-    async def action_open(self) -> None:
-        await self.desk.written()
-        origin = await self.app.push_screen_wait(OpenDialog(self.desk.draft))
-        if origin is None:
-            return
-        try:
-            text = origin.text if origin.path is None else read_text(origin.path)
-        except UsageError as error:
-            self.tidepool.tell(error)
-            return
-        self.load(text or "", str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
-
-    @work(group="files")
-    async def action_save(self) -> None:
-        text = await self.desk.written()
-        path = await self.app.push_screen_wait(SaveDialog(self.desk.draft.source or self._suggested()))
-        if path is None:
-            return
-        try:
-            await self.tidepool.file.do(Path(path).write_text, text, encoding="utf-8")
-        except OSError as error:
-            self.tidepool.tell(f"{path} cannot be written: {error.strerror}. Choose another place.")
-            return
-        self.desk.saved(path)
-        self._show_source()
-        await self._keep()
-        self.notify(f"Saved as {path}.", markup=False)
-
-    def _suggested(self) -> str:
-        name = value_at(self.desk.values, ("batch", "name"))
-        words = "".join(c if c.isalnum() else "-" for c in name.casefold()) if isinstance(name, str) else ""
-        return f"{'-'.join(filter(None, words.split('-')))[:40] or 'study'}.toml"
-
-    @work(group="run", exclusive=True)
-    async def action_run(self) -> None:
-        text = await self.desk.written()
-        await self._keep()
-        examined = await self._examiner.examine(text, self._folder, self.tidepool.path)
-        self._show_examined(examined)
-        if not examined.ready:
-            self.notify("Not ready yet: see what is marked.", severity="warning", markup=False)
-            await self.action_next_fault()
-            return
-        if not is_free(examined) and not await self._agreed(examined):
-            return
-        try:
-            path = await self.tidepool.file.do(
-                config_to_run, text, self.desk.draft.source, self._folder, launching.log_folder()
-            )
-        except OSError as error:
-            self.tidepool.tell(f"The study cannot be handed to its process: {error.strerror}.")
-            return
-        self.tidepool.run_config(path, (examined.plan or {})["name"])
-
-    async def _agreed(self, examined: Examined) -> bool:
-        plan = examined.plan or {}
-        expected = cost(examined)
-        price = f"about {dollars(expected)}" if expected is not None else "a price that is not known"
-        cap = f"The budget caps it at {dollars(plan['budget_usd'])}." if plan["budget_usd"] else "No budget caps it."
-        question = f"This asks {', '.join(examined.models)}: {plan['calls']:,} calls for {price}. {cap}"
-        return bool(await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models")))
-
     def on_resize(self, event: events.Resize) -> None:
         self._show_help()
-
-
-def _detail(record: dict[str, Any]) -> str:
-    words = [record.get("model"), record.get("secret"), record.get("description")]
-    words += [f"{name} {value}" for name, value in dict(record.get("attributes", {})).items()]
-    return ", ".join(str(word) for word in words if word)

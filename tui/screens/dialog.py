@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from tui.plain import plain
+from tui.plain import shortened
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class ErrorDialog(Dialog[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -error") as box:
             box.border_title = Content(self._title)
-            yield Static(Content(plain(self.message)), classes="dialog-text")
+            yield Static(Content(shortened(self.message)), classes="dialog-text")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Close", id="close", variant="primary")
 
@@ -57,7 +57,7 @@ class Confirm(Dialog[bool]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as box:
             box.border_title = Content(self._title)
-            yield Static(Content(plain(self._question)), classes="dialog-text")
+            yield Static(Content(shortened(self._question)), classes="dialog-text")
             with Horizontal(classes="dialog-buttons"):
                 yield Button(Content(f"{self._yes} (y)"), id="yes", variant="error")
                 yield Button(Content(f"{self._no} (n)"), id="no", variant="primary")

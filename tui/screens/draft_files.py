@@ -15,7 +15,7 @@ from engine.kinds import KINDS
 from tui.composing.draft import Draft, kind_of, template
 from tui.composing.edits import value_at, values_of
 from tui.composing.explained import KINDS_IN_WORDS
-from tui.plain import fitted, one_line, plain
+from tui.plain import fitted, one_line, shortened
 from tui.screens.dialog import Dialog
 from tui.widgets.greeting import STARTERS
 from tui.widgets.rows import Piece, Rows
@@ -116,7 +116,7 @@ class OpenDialog(Dialog[Origin]):
         words = self.query_one("#path", Input).value.strip()
         path = Path(words).expanduser()
         if not path.is_file():
-            self.query_one("#fault", Static).update(Content(f"There is no file {plain(words)}. Check the path."))
+            self.query_one("#fault", Static).update(Content(f"There is no file {shortened(words)}. Check the path."))
             return
         self.dismiss(Origin("file", path.name, str(path.parent), path=path))
 
@@ -164,7 +164,7 @@ class SaveDialog(Dialog[str]):
             fault.update("Where to? Give a path.")
             return None
         if path.is_dir() or not path.parent.is_dir():
-            fault.update(Content(f"{plain(str(path))} is a folder, or lies in none that exists."))
+            fault.update(Content(f"{shortened(str(path))} is a folder, or lies in none that exists."))
             return None
         fault.update("This file exists and will be replaced." if path.exists() else "")
         return str(path.resolve())

@@ -46,7 +46,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
                 yield Button("Cancel", id="cancel")
 
     def _suggested(self, name: str) -> str:
-        return f"{self._batch.id}-{name}{FORMATS[name][1]}"
+        return self._batch.id if name == "json" else f"{self._batch.id}-{name}{FORMATS[name][1]}"
 
     def on_select_changed(self, event: Select.Changed) -> None:
         path = self.query_one("#path", Input)

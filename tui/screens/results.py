@@ -12,7 +12,7 @@ from storage.errors import TidepoolError
 from storage.talks import score_counts
 from storage.watching import Watched, watched
 from tui.closing import while_open
-from tui.results.blocks import guarded, pages_of
+from tui.results.blocks import Words, guarded, pages_of
 from tui.results.overview import comparison, overview
 from tui.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tui.widgets.block_list import BlockList
@@ -51,6 +51,7 @@ class Results(BatchActions):
             yield Panel("Statistics", BlockList(id="statistics", empty="working it out …"), id="panel-statistics")
             yield Panel("Plots", BlockList(id="plots", empty="working it out …"), id="panel-plots")
             yield Panel("Talks", Talks(id="talks"), id="panel-talks")
+            yield Panel("Family", BlockList(id="family"), id="panel-family", offered=False)
             yield Panel("Compare", BlockList(id="compare"), id="panel-compare", offered=False)
 
     @property
@@ -87,7 +88,7 @@ class Results(BatchActions):
         try:
             summary = await self._summary(batch.id)
         except TidepoolError as error:
-            self.tidepool.tell(error)
+            await self._lack(error)
             return
         pages, statistics = pages_of(batch.kind), dict(summary["statistics"])
         if batch.kind == "secret_game":
@@ -96,6 +97,28 @@ class Results(BatchActions):
             await self.query_one("#overview", BlockList).show(overview(summary))
             await self.query_one("#statistics", BlockList).show(guarded(pages.tables, statistics))
             await self.query_one("#plots", BlockList).show(guarded(pages.plots, statistics))
+            await self._show_family(batch, statistics)
+
+    async def _show_family(self, batch: Watched, statistics: Mapping[str, Any]) -> None:
+        """The champion of an evolution and whom it descends from."""
+        self.query_one(PanelStrip).offer("panel-family", batch.kind == "evolution")
+        if batch.kind == "evolution":
+            named = {name: statistics.get(name) for name in ("champion", "baseline")}
+            tree = await self.tidepool.counting.ask(
+                "family",
+                path=str(self.tidepool.path),
+                number=batch.number,
+                statistics=named,
+                width=max(40, self.query_one("#result-panels").content_size.width - 4),
+            )
+            await self.query_one("#family", BlockList).show([Words(tree)])
+
+    async def _lack(self, error: TidepoolError) -> None:
+        """The talks can be read all the same, so no dialog lies over them."""
+        words = Words(f"The statistics of this batch cannot be worked out: {error}", "failed")
+        with while_open(self.app):
+            for page in ("#overview", "#statistics", "#plots"):
+                await self.query_one(page, BlockList).show([words])
 
     @work(exclusive=True, group="compare")
     async def _compare(self, numbers: list[int]) -> None:

@@ -15,7 +15,8 @@ from textual.widget import Widget
 
 from storage import watching
 from storage.errors import TidepoolError
-from storage.queries import Transcript, transcript
+from storage.queries import Transcript
+from storage.talks import readable
 from storage.watching import LogLine, Watched, WaveLine
 from tui.pulse import Pulse
 from tui.screens.batch_actions import BATCH_BINDINGS, BatchActions
@@ -75,7 +76,7 @@ def see(connection: sqlite3.Connection, path: Path, sight: Sight, orders: dict[s
         front,
         wave_count,
         watching.wave_lines(connection, number, *sight.waves),
-        transcript(connection, number, sight.selected),
+        readable(connection, number, sight.selected),
         watching.log_after(connection, number, sight.log_after),
     )
 

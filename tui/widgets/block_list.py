@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui.beside.figure import Figure
-from tui.plain import fitted, plain
+from tui.plain import fitted, shortened
 from tui.results.blocks import Block, Heat, Table, Words
 from tui.theme import STATES
 from tui.widgets.plot import Plot
@@ -66,7 +66,7 @@ def _change(widget: Widget, block: Block) -> None:
 
 def content_of(block: Words | Table | Heat) -> Content:
     if isinstance(block, Words):
-        return Content.styled(plain(block.text), STYLES.get(block.style, ""))
+        return Content.styled(shortened(block.text, 40_000), STYLES.get(block.style, ""))
     return _table(block) if isinstance(block, Table) else _heat(block)
 
 

@@ -37,7 +37,7 @@ class LogLines(Rows):
         self.touch_all()
 
     def row_width(self) -> int:
-        return max((len(line.message) for line in self._lines[-200:]), default=0) + 20
+        return max((min(len(line.message), 2_000) for line in self._lines[-200:]), default=0) + 20
 
     def empty_text(self) -> str:
         return "nothing has been logged"
@@ -49,5 +49,5 @@ class LogLines(Rows):
         return [
             (f" {moment} ", "dim"),
             (fitted(line.level, 8) + " ", colour or "dim"),
-            (one_line(line.message), colour),
+            (one_line(line.message, 2_000), colour),
         ]

@@ -47,6 +47,8 @@ class PanelStrip(Horizontal):
                 panel.offered = offered
         for name in self.query(PanelName):
             name.display = name.panel.offered
+        if any(panel.has_class("-chosen") and not panel.offered for panel in self.screen.query(Panel)):
+            self._choose(self._panels[0])
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._fill)
@@ -70,7 +72,7 @@ class PanelStrip(Horizontal):
         self._choose(event.panel)
 
     def _choose(self, chosen: Panel, *, focus: bool = True) -> None:
-        for panel in self._panels:
+        for panel in self.screen.query(Panel):
             panel.set_class(panel is chosen, "-chosen")
             if panel.parent is not None and isinstance(panel.parent, Widget):
                 panel.parent.set_class(

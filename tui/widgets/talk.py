@@ -1,5 +1,6 @@
 """One conversation, as it was said: wrapped, never interpreted, with what gave a secret away marked."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -118,8 +119,11 @@ def _hits(text: str, words: Sequence[str]) -> list[Span]:
 
 def _body(text: str, width: int, spans: Sequence[Span], style: str) -> list[TalkLine]:
     lines = []
+    ahead, near = deque(sorted(spans)), list[Span]()
     for line in wrapped(text, max(10, width - 6)):
-        near = [span for span in spans if span[0] < line[1] and span[1] > line[0]]
+        while ahead and ahead[0][0] < line[1]:
+            near.append(ahead.popleft())
+        near = [span for span in near if span[1] > line[0]]
         cut = marked(line, near) if near else [(*line, "")]
         lines.append(TalkLine((("   ", ""), *((text[a:b], mark or style) for a, b, mark in cut))))
     return lines

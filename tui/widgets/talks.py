@@ -12,8 +12,7 @@ from textual.widgets import Input, Select, Static
 
 from storage import search
 from storage.errors import TidepoolError
-from storage.queries import transcript
-from storage.talks import speakers, talk_heads
+from storage.talks import readable, speakers, talk_heads
 from storage.watching import Watched, wave_count
 from tui.closing import while_open
 from tui.plain import one_line
@@ -93,7 +92,7 @@ class Talks(Vertical):
         if number is None:
             text.show(None)
             return
-        found = await self._app.file.look(transcript, self._batch.number, number)
+        found = await self._app.file.look(readable, self._batch.number, number)
         turn, self._turn = self._turn, None
         text.show(found, self.list.words, turn)
 
@@ -140,8 +139,9 @@ class Talks(Vertical):
         self.list.show_hits(hits, search.search_words(wanted.words))
         total = await self._app.file.dig(search.count_hits, wanted, self._ids)
         narrowed = wanted.show != "all" or wanted.agent or wanted.wave
+        noun = "message" if total == 1 else "messages"
         more = "+" if total >= 10_000 else ""
-        self._say(f"{count(total)}{more} messages{' before the filters' if narrowed else ''}")
+        self._say(f"{count(total)}{more} {noun}{' before the filters' if narrowed else ''}")
 
     @work(exclusive=True, group="more")
     async def _more(self) -> None:

@@ -1,6 +1,6 @@
 """A page of the form: groups of fields, some of them folded until they are wanted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from textual import events
@@ -10,13 +10,11 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from tui.composing.complaints import placed
 from tui.composing.edits import value_at
-from tui.composing.examining import Complaint
 from tui.composing.explained import scoring_in_words
 from tui.composing.fields import UNSET, Field, Path
 from tui.composing.outline import Group, Page
-from tui.plain import plain
+from tui.plain import shortened
 from tui.widgets.form.row import FieldRow
 
 
@@ -41,40 +39,51 @@ class GroupHead(Static, can_focus=True):
 
 
 class GroupBox(Vertical):
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, values: Mapping[str, Any]) -> None:
         super().__init__()
         self.group = group
         self.folded = group.folded
-        self._values: Mapping[str, Any] = {}
+        self.rows: list[FieldRow] = []
+        self._values = values
+        self._told: dict[str, Content] = {}
 
     def compose(self) -> ComposeResult:
         yield GroupHead(classes="group-head") if self.group.folded else Static(classes="group-head")
         if self.group.note:
             yield Static("", classes="group-note")
         if not self.folded:
-            yield from self._rows()
+            yield from self._new_rows()
 
     def on_mount(self) -> None:
         self._title()
         self._note()
 
-    def _rows(self) -> Iterable[FieldRow]:
-        for field in self.group.fields:
-            yield FieldRow(field, value_at(self._values, field.path), label=label_of(field))
+    def _new_rows(self) -> list[FieldRow]:
+        self.rows = [
+            FieldRow(field, value_at(self._values, field.path), label=label_of(field)) for field in self.group.fields
+        ]
+        return self.rows
+
+    def _tell(self, place: str, words: Content) -> None:
+        """Only what is new: each update lays the page out anew."""
+        if self._told.get(place) != words:
+            self._told[place] = words
+            self.query_one(place, Static).update(words)
 
     async def fold(self, folded: bool) -> None:
         if folded == self.folded:
             return
         self.folded = folded
         if folded:
+            self.rows = []
             await self.query(FieldRow).remove()
         else:
-            await self.mount_all(self._rows())
+            await self.mount_all(self._new_rows())
         self._title()
 
     def show(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        for row in self.query(FieldRow):
+        for row in self.rows:
             row.show(value_at(values, row.field.path))
         if self.is_mounted:
             self._title()
@@ -84,7 +93,7 @@ class GroupBox(Vertical):
         mark = "▸ " if self.folded else "▾ " if self.group.folded else ""
         written = sum(value_at(self._values, field.path) is not UNSET for field in self.group.fields)
         count = f"  {written} written" if self.group.folded and written else ""
-        self.query_one(".group-head", Static).update(Content.assemble(f"{mark}{self.group.title}", (count, "$quiet")))
+        self._tell(".group-head", Content.assemble(f"{mark}{self.group.title}", (count, "$quiet")))
 
     def _note(self) -> None:
         if self.group.note == "scoring":
@@ -95,7 +104,7 @@ class GroupBox(Vertical):
                 value_at(self._values, ("secret_game", "scoring")),
                 target if isinstance(target, str) else "",
             )
-            self.query_one(".group-note", Static).update(Content(plain("\n".join(lines))))
+            self._tell(".group-note", Content(shortened("\n".join(lines))))
 
 
 class FormPage(VerticalScroll, can_focus=False):
@@ -103,16 +112,18 @@ class FormPage(VerticalScroll, can_focus=False):
         super().__init__(id=id)
         self.page = page
         self._values = values
+        self._boxes: list[GroupBox] = []
 
-    def compose(self) -> ComposeResult:
-        for group in self.page.groups:
-            box = GroupBox(group)
-            box.show(self._values)
-            yield box
+    async def fill(self, sentences: Mapping[Path, str]) -> None:
+        """Its fields are made when it is first turned to: a hundred that nobody looks at cost a second."""
+        if not self._boxes:
+            self._boxes = [GroupBox(group, self._values) for group in self.page.groups]
+            await self.mount_all(self._boxes)
+            self.complain(sentences)
 
     def show(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        for box in self.query(GroupBox):
+        for box in self._boxes:
             box.show(values)
 
     def paths(self) -> list[Path]:
@@ -120,19 +131,13 @@ class FormPage(VerticalScroll, can_focus=False):
         return [field.path for group in self.page.groups for field in group.fields]
 
     def complain(self, sentences: Mapping[Path, str]) -> None:
-        for row in self.query(FieldRow):
-            row.complain(sentences.get(row.field.path, ""))
+        for box in self._boxes:
+            for row in box.rows:
+                row.complain(sentences.get(row.field.path, ""))
 
     async def go_to(self, path: Path) -> None:
         """Puts the cursor into a field, out of its fold if need be."""
-        for box in self.query(GroupBox):
+        for box in self._boxes:
             if any(field.path == path for field in box.group.fields):
                 await box.fold(False)
-                next(row for row in box.query(FieldRow) if row.field.path == path).take_focus()
-
-    def first_field(self) -> FieldRow | None:
-        return next(iter(self.query(FieldRow)), None)
-
-
-def sorted_out(complaints: Iterable[Complaint], pages: Iterable[FormPage]) -> tuple[dict[Path, str], list[Complaint]]:
-    return placed(complaints, [path for page in pages for path in page.paths()])
+                next(row for row in box.rows if row.field.path == path).take_focus()

@@ -16,7 +16,7 @@ from tui.composing.edits import value_at
 from tui.composing.fields import Field, Path, shown
 from tui.composing.outline import ENTITY_FILE
 from tui.composing.people import Folk, Person, Stored, people_in, record_of
-from tui.plain import fitted, one_line, plain
+from tui.plain import fitted, one_line, shortened
 from tui.widgets.form.row import FieldRow
 from tui.widgets.rows import Piece, Rows
 
@@ -182,7 +182,7 @@ class PeoplePage(Vertical):
         """What is wrong with the record as such, and no field of it can show."""
         if sentence := self._sentences.get(path):
             told.display = True
-            told.update(Content.assemble((plain(sentence), "$state-failed")))
+            told.update(Content.assemble((shortened(sentence), "$state-failed")))
 
     def _told(self, person: Person | None) -> Content:
         if person is None:
@@ -202,4 +202,4 @@ class PeoplePage(Vertical):
 
 
 def _as_text(field: Field, value: Any) -> str:
-    return plain(shown(field.form, value))
+    return shortened(shown(field.form, value))

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
 from tui.composing.fields import UNSET, Field, Form, Path
-from tui.plain import one_line, plain
+from tui.plain import one_line, shortened
 from tui.widgets.form.editors import ChoicesEditor, editor_for
 
 
@@ -30,7 +30,7 @@ class FieldRow(Vertical):
         row: "FieldRow"
 
     def __init__(self, field: Field, value: Any = UNSET, *, label: str | None = None) -> None:
-        super().__init__(classes=f"-{field.form.name.lower()}")
+        super().__init__(classes=f"-{field.form.name.lower()}" + ("" if value is UNSET else " -written"))
         self.field = field
         self._label = label or field.key
         self._value = value
@@ -46,15 +46,17 @@ class FieldRow(Vertical):
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._show_now) if isinstance(self._editor, ChoicesEditor) else self._show_now()
-        self.complain(self.fault)
+        if self.fault:
+            self._complain_now()
 
     # -- for the form ------------------------------------------------------------------------------------
 
     def show(self, value: Any) -> None:
         """What is written now, from elsewhere."""
-        self._value = value
-        if self.is_mounted:
+        if self.is_mounted and not (_same(value, self._value) and _same(value, self._editor.said)):
+            self._value = value
             self._show_now()
+        self._value = value
 
     def bind_to(self, path: Path, value: Any) -> None:
         """The same field of another record."""
@@ -62,10 +64,14 @@ class FieldRow(Vertical):
         self.show(value)
 
     def complain(self, sentence: str) -> None:
-        self.fault = sentence
-        if self.is_mounted:
-            self.set_class(bool(sentence), "-wrong")
-            self.query_one(".field-fault", Static).update(Content(plain(sentence)))
+        if sentence != self.fault:
+            self.fault = sentence
+            if self.is_mounted:
+                self._complain_now()
+
+    def _complain_now(self) -> None:
+        self.set_class(bool(self.fault), "-wrong")
+        self.query_one(".field-fault", Static).update(Content(shortened(self.fault, 600)))
 
     def take_focus(self) -> None:
         target = self._editor.query(Checkbox).first() if isinstance(self._editor, ChoicesEditor) else self._editor

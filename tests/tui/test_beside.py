@@ -1,0 +1,56 @@
+"""The processes beside the app: what they are asked, and how they end."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from tui.beside.figure import Figure, line
+from tui.beside.process import Beside, BesideFailed
+from tui.composing.draft import template
+from tui.composing.edits import Put, edited
+from tui.composing.examiner import Examiner
+
+CURVE = Figure("lines", "a curve", (line("", [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]),))
+
+
+async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> None:
+    beside = Beside()
+    try:
+        ask = {"figure": CURVE.as_json(), "width": 40, "height": 8, "colours": {}, "plain": False}
+        first = await beside.ask("draw", **ask)
+        assert "a curve" in first[0][0][0] and len(first) == 8
+        assert beside._process is not None
+        beside._process.kill()
+        assert await beside.ask("draw", **ask) == first
+        with pytest.raises(BesideFailed, match="KeyError"):
+            await beside.ask("dance")
+        beside._process.kill()
+    finally:
+        beside.close()
+
+
+async def test_leaving_does_not_wait_for_what_is_under_way(tmp_path: Path) -> None:
+    beside = Beside()
+    beside.start()
+    asked = asyncio.ensure_future(beside.ask("summary", path=str(tmp_path / "none.db"), batch="x"))
+    await asyncio.sleep(0)
+    began = time.monotonic()
+    await asyncio.to_thread(beside.close)
+    with pytest.raises(BesideFailed):
+        await asked
+    assert beside._process is None and time.monotonic() - began < 5
+
+
+async def test_a_plan_that_takes_long_does_not_hold_up_a_newer_one(tmp_path: Path) -> None:
+    endless = edited(template("mutation"), [Put(("mutation", "num_env_steps"), 10**12)])
+    examiner, path = Examiner(), tmp_path / "study.db"
+    try:
+        older = asyncio.ensure_future(examiner.examine(endless, tmp_path, path))
+        await asyncio.sleep(0)
+        newer = await examiner.examine(template("secret_game"), tmp_path, path)
+        assert newer.ready and newer.plan is not None and newer.plan["units"] == 100
+        assert "its process ended" in (await older).complaints[0].sentence
+    finally:
+        examiner.close()

@@ -1,0 +1,123 @@
+"""From an empty file to a shared result, as a person goes: one journey for each kind of study."""
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from engine.kinds import KINDS
+from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
+from tests.tui.test_compose import composing, fill
+from tui.app import TidepoolApp
+from tui.composing.draft import template
+from tui.composing.edits import Put, edited, values_of
+from tui.composing.fields import Path as KeyPath
+from tui.screens.export import ExportDialog
+from tui.screens.results import Results
+from tui.widgets.panels import PanelStrip
+from tui.widgets.talk import Talk
+from tui.widgets.talk_list import TalkList
+
+SMALL: dict[str, list[tuple[KeyPath, str]]] = {
+    "secret_game": [(("secret_game", "num_interactions"), "6"), (("secret_game", "messages_per_interaction"), "2")],
+    "simulation": [(("simulation", "num_simulations"), "2")],
+    "evolution": [
+        (("evolution", "population_size"), "4"),
+        (("evolution", "max_generations"), "2"),
+        (("evolution", "max_problems"), "4"),
+        (("evolution", "validation_problems"), "4"),
+        (("evolution", "elite_size"), "1"),
+    ],
+    "mutation": [
+        (("mutation", "num_env_steps"), "16"),
+        (("mutation", "num_processes"), "4"),
+        (("mutation", "num_steps"), "4"),
+        (("mutation", "episode_length"), "2"),
+        (("mutation", "num_mini_batch"), "2"),
+    ],
+}
+
+
+SHOWN: dict[str, list[tuple[str, str]]] = {
+    "secret_game": [("panel-statistics", "Intervals are 95 %"), ("panel-plots", "who reveals, who obtains")],
+    "simulation": [("panel-statistics", "combinations"), ("panel-plots", "words")],
+    "evolution": [
+        ("panel-statistics", "on problems never used for selection"),
+        ("panel-plots", "fitness by generation"),
+        ("panel-family", "champion"),
+    ],
+    "mutation": [
+        ("panel-statistics", "reward on held-out queries"),
+        ("panel-plots", "mean reward over steps"),
+        ("panel-plots", "how often each operator is used"),
+    ],
+}
+"""for each kind, panels of its results and words that stand in them"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_each_kind_goes_from_an_empty_file_to_an_export(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "study.db"
+    async with opened(path, size=(140, 44)) as (app, pilot):
+        await compose_small(app, pilot, kind)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: app.current_mode == "watch", "the Watch screen")
+        await until_seen(pilot, "completed")
+        assert batch_status(path) == "completed"
+        await read_results(app, pilot, kind)
+        await find_a_word(app, pilot, path)
+        await take_away(app, pilot, tmp_path / "taken")
+    (results,) = (tmp_path / "taken").rglob("results.json")
+    assert json.loads(results.read_text(encoding="utf-8"))["batch"]["kind"] == kind
+
+
+async def compose_small(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None:
+    """The numbers that make it quick by the TOML, one by typing; the second kind by the keys that choose it."""
+    screen = await composing(app, pilot)
+    if kind == "simulation":
+        screen.query_one("#kinds").focus()
+        await pilot.press("right")
+        await until(pilot, lambda: screen.desk.kind == kind, "the kind")
+    (first, text), *others = SMALL[kind]
+    screen.load(edited(template(kind), [Put(field, int(number)) for field, number in others]))
+    await until(pilot, lambda: screen._examined.ready, "a plan")
+    await fill(pilot, screen, first, text)
+
+
+async def read_results(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None:
+    await pilot.press("4")
+    await until(pilot, lambda: isinstance(app.screen, Results), "the results")
+    await until_seen(pilot, str(values_of(template(kind))["batch"]["name"]))
+    await until_seen(pilot, "calls/s")
+    for panel, words in SHOWN[kind]:
+        app.screen.query_one(PanelStrip).choose(panel)
+        await until_seen(pilot, words)
+
+
+async def find_a_word(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        said = connection.execute("SELECT text FROM call ORDER BY turn LIMIT 1").fetchone()[0]
+    connection.close()
+    word = max(re.findall(r"[a-z]+", said), key=len)
+    await pilot.press("slash", *word)
+    await until(pilot, lambda: app.screen.query_one(TalkList).hit is not None, f"{word!r} to be found")
+    await pilot.press("enter")
+    await until(
+        pilot, lambda: word in "".join(rows_text(app.screen.query_one("#talk-text", Talk))), f"a talk with {word!r}"
+    )
+    assert word in screen_text(app)
+
+
+async def take_away(app: TidepoolApp, pilot: Pilot[None], target: Path) -> None:
+    await pilot.press("escape", "e")
+    await until(pilot, lambda: isinstance(app.screen, ExportDialog), "the export dialog")
+    app.screen.query_one("#path", Input).value = ""
+    await pilot.press("enter")
+    await until_seen(pilot, "Give a path")
+    app.screen.query_one("#path", Input).value = str(target)
+    await pilot.press("enter")
+    await until(pilot, lambda: list(target.rglob("analysis.json")), "the exported file")
