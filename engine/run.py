@@ -87,11 +87,26 @@ async def resume_batch(
     if batch["status"] == "completed":
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = load_kind(config.batch.kind)
+    if batch["host"] != locks.host_name():
+        _refuse_strange_servers(config, kind.models(config), changes)
     async with _Accounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
         return await _run(
             path, batch["id"], config, accounts, on_event, steering or Steering(), resumed=True, changes=changes
         )
+
+
+def _refuse_strange_servers(config: Config, models: Iterable[str], changes: Sequence[str]) -> None:
+    """A file made elsewhere may name a server of a stranger's: no key and no word goes there before the user said so."""
+    for name in sorted({model.partition(":")[0] for model in models}):
+        settings = getattr(config.providers, name)
+        for key in ("base_url", "hosts"):
+            address = getattr(settings, key, None)
+            if address and not any(change.startswith(f"providers.{name}.{key}=") for change in changes):
+                raise UsageError(
+                    f"This batch comes from another machine, and its calls would go to {address}, with your key if there "
+                    f"is one. Say where they shall go: --set 'providers.{name}.{key}=…'."
+                )
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> Config:

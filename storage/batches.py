@@ -44,9 +44,9 @@ def create_batch(path: Path, *, kind: str, name: str, description: str, seed: in
     batch_id = secrets.token_hex(6)
     with writing(path) as connection:
         cursor = connection.execute(
-            "INSERT INTO batch (id, kind, name, description, status, paused, seed, simulated, imported, config, "
-            "version, created_at) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?)",
-            (batch_id, kind, name, description, seed, config, version, time.time()),
+            "INSERT INTO batch (id, kind, name, description, status, paused, seed, simulated, imported, host, config, "
+            "version, created_at) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?, ?)",
+            (batch_id, kind, name, description, seed, locks.host_name(), config, version, time.time()),
         )
         connection.execute(_NEW_PROGRESS, (cursor.lastrowid,))
     return batch_id

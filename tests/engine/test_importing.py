@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from engine import resume_batch, run_batch
-from engine.errors import FileError
+from engine.errors import FileError, UsageError
 from engine.importing import import_file
+from engine.reading import config_from
+from engine.run import enlist
 from engine.summary import summarise
 from storage import library, migrations
 from storage.batches import create_batch
@@ -230,3 +232,24 @@ def test_a_pending_batch_comes_over_as_interrupted(database: Path, tmp_path: Pat
     create_batch(other, kind="simulation", name="x", description="", seed=42, config=config, version="1")
     (batch_id,) = import_file(database, other).batches
     assert summarise(database, batch_id)["status"] == "interrupted"
+
+
+async def test_a_file_from_another_machine_sends_nothing_to_a_server_it_names_until_told(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    study = {
+        "batch": {"kind": "secret_game"},
+        "secret_game": {},
+        "providers": {"openai": {"base_url": "http://127.0.0.1:9/v1"}},
+        "agents": [{"name": name, "model": "openai:gpt-4o-mini", "secret": "moss"} for name in ("Ada", "Bo")],
+    }
+    enlist(config_from(study), database)
+    changed(database, "UPDATE batch SET host = 'elsewhere'")
+    with pytest.raises(UsageError, match=r"another machine.*127\.0\.0\.1:9.*providers\.openai\.base_url"):
+        await resume_batch("last", database)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+        await resume_batch("last", database, overrides=["providers.openai.base_url=http://127.0.0.1:9/v1"])
+    changed(database, "UPDATE batch SET host = NULL")
+    with pytest.raises(UsageError, match="another machine"):
+        await resume_batch("last", database)
