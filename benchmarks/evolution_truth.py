@@ -3,7 +3,8 @@
     python -m benchmarks.evolution_truth [climbing|racing|coverage|flat|missing …] [--first SEED]
 
 Every study runs through the engine and into a file, and what is judged is what its summary reports. The seeds are
-none of those the rules were tuned on.
+none of those the rules, or the sizes below, were chosen on. The size of the large studies matters: with ten
+generations instead of twenty the champion beat random search in eight of ten trial seeds, with twenty in ten.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from engine.evolution.seeds import seed_genomes
 from engine.providers.simulated.solver_voice import true_accuracy
 from engine.run import run_batch
 
-FIRST_SEED = 71_000
+FIRST_SEED = 830_000
 QUESTIONS = 2_000
 """of the same generator as the held-out problems: the truth is the mean chance over them"""
 
@@ -45,7 +46,10 @@ SMALL: dict[str, Any] = {
     "max_problems": 10,
     "validation_problems": 60,
     "elite_size": 2,
+    "seed_prompts": [genome.prompt for genome in seed_genomes()[:12]],
 }
+"""few seeds, for what is in question here is the champion's interval and the comparison"""
+WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
 
 
 def evolve(seed: int, simulated: dict[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
@@ -81,6 +85,7 @@ def climb(seed: int) -> dict[str, float]:
         "best_seed_held_out": baseline["validation_accuracy"],
         "random_held_out": random["validation_accuracy"],
         "true": truth(champion["prompt"]),
+        "best_seed_true": truth(baseline["prompt"]),
         "random_true": truth(random["prompt"]),
         "calls": found["search_calls"],
         "random_calls": random["calls"],
@@ -123,7 +128,7 @@ def with_failures(seed: int) -> dict[str, float]:
 
 
 def trials(work: Callable[[int], Any], seeds: Sequence[int]) -> list[Any]:
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
         return list(pool.map(work, seeds, chunksize=max(1, len(seeds) // 40)))
 
 
@@ -131,11 +136,19 @@ def climbing(first: int, count: int = 10) -> Iterator[Figure]:
     runs = trials(climb, range(first, first + count))
     best_seed = max(truth(genome.prompt) for genome in seed_genomes())
     wins = sum(run["held_out"] > run["best_seed_held_out"] for run in runs)
+    found = fmean(run["best_seed_true"] for run in runs)
     truly = sum(run["true"] > best_seed for run in runs)
     yield at_least(
         "champion above the best seed prompt, held out", wins, f"of {count} seeds", 9, _spread(runs, "held_out")
     )
     yield at_least("champion truly above the truly best of all seed prompts", truly, f"of {count} seeds", 9)
+    yield at_most(
+        "true accuracy of the seed prompt named best, below the truly best of all",
+        100 * (best_seed - found),
+        "points",
+        3,
+        f"mean of {count} seeds; the best has {100 * best_seed:.0f} %",
+    )
     against = sum(run["held_out"] > run["random_held_out"] for run in runs)
     truly = sum(run["true"] > run["random_true"] for run in runs)
     yield at_least(
@@ -150,7 +163,8 @@ def climbing(first: int, count: int = 10) -> Iterator[Figure]:
     yield at_least("calls of random search ÷ calls of the evolution, least", spent, "×", 1.0)
 
 
-def racing(first: int, count: int = 10) -> Iterator[Figure]:
+def racing(first: int, count: int = 40) -> Iterator[Figure]:
+    """Many seeds, for one run's champion varies by some three points, and one point is in question."""
     runs = trials(race, range(first, first + count))
     lost = 100 * (fmean(run["full"] for run in runs) - fmean(run["raced"] for run in runs))
     truly = 100 * (fmean(run["full_true"] for run in runs) - fmean(run["raced_true"] for run in runs))
@@ -162,7 +176,7 @@ def racing(first: int, count: int = 10) -> Iterator[Figure]:
     yield at_least("calls without racing ÷ with it", saved, "×", 3.0)
 
 
-def coverage(first: int, count: int = 1_000) -> Iterator[Figure]:
+def coverage(first: int, count: int = 800) -> Iterator[Figure]:
     share = 100 * fmean(trials(covered, range(first, first + count)))
     yield at_least("95 % interval covers the true accuracy", share, "%", 93, f"{count:,} small runs")
     yield at_most("95 % interval covers the true accuracy", share, "%", 97, f"{count:,} small runs")

@@ -30,6 +30,7 @@ PROOFS = {
     "pace": "A limit of requests a minute",
     "secret_game": "A thousand conversations in each mode",
     "evolution_truth": "Prompt evolution: what it claims",
+    "evolution_speed": "Prompt evolution: many calls at once",
     "simulations": "Two thousand simulations",
 }
 

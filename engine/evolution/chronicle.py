@@ -1,16 +1,20 @@
 """What a run leaves in the file: a row for each genome, a finding for each generation, and the result."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from hashlib import sha256
 from typing import Any
 
 from engine.evolution.contender import Contender
 from engine.evolution.genome import Genome
+from engine.evolution.problems import Problem
 from engine.evolution.stopping import Generation
 from engine.tide import Tide
 
 GENERATION = "generation/"
 RESULT = "result"
+VALIDATION = "validation"
 
 
 class Chronicle:
@@ -40,6 +44,11 @@ class Chronicle:
                 f"Generation {told.generation}: best {told.best:.3f}, mean {told.mean:.3f}, "
                 f"diversity {told.diversity:.2f}, {told.calls:,} calls.",
             )
+
+    def tell_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
+        """How the champion did on each held-out problem, so that batches can be compared problem by problem."""
+        questions = sha256("\x1f".join(problem.question for problem in problems).encode()).hexdigest()
+        self._tide.ledger.put_finding(VALIDATION, {"problems": questions, "champion": list(champion)})
 
     def tell_result(self, result: dict[str, Any]) -> None:
         self._tide.ledger.put_finding(RESULT, result)

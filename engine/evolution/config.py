@@ -104,8 +104,15 @@ class EvolutionSettings(Section):
     """the file's problems; Tidepool fills this in"""
 
     @model_validator(mode="after")
+    def _one_of_the_models(self) -> Self:
+        """Written out, so that a frozen config needs no memory of what was left to the default."""
+        if self.models and "model" not in self.model_fields_set:
+            self.model = self.models[0]
+        return self
+
+    @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.models and "model" in self.model_fields_set and self.model not in self.models:
+        if self.models and self.model not in self.models:
             raise ValueError("both model and models are given, and they differ: write only one of them")
         if len(set(self.solvers())) < len(self.models):
             raise ValueError("models names one model twice")

@@ -12,7 +12,7 @@ from engine.call import Call, Message
 from engine.errors import CallFailed
 from engine.evolution.answers import Verdict, judge
 from engine.evolution.config import EvolutionSettings
-from engine.evolution.pace import groups, pace_of
+from engine.evolution.pace import pace_of
 from engine.evolution.problems import Problem
 from engine.prices import expected_tokens
 from engine.tide import Tide, Unit
@@ -57,10 +57,7 @@ class Examiner:
 
     async def mark(self, papers: Sequence[Paper]) -> list[Marks]:
         """The marks of each paper, in their order."""
-        marks: list[Marks] = []
-        for group in groups(papers, self._pace.genome_group):
-            marks += await self.together(map(self._mark_one, group), self._pace.genomes_at_once)
-        return marks
+        return await self.together(map(self._mark_one, papers), self._pace.genomes_at_once)
 
     async def together(self, stories: Iterable[Awaitable[T]], at_once: int | None = None) -> list[T]:
         """All at once, or so many at a time; one by one where the study is asked to."""
@@ -69,16 +66,13 @@ class Examiner:
         return await (self._tide.all(stories) if at_once is None else self._tide.lanes(stories, at_once))
 
     async def _mark_one(self, paper: Paper) -> Marks:
-        replies: list[Marked | None] = []
-        for group in groups(paper.questions, self._pace.problem_group):
-            calls = (
-                self._ask(paper, label, problem, model, sample)
-                for label, problem in group
-                for model in self.models
-                for sample in range(self._settings.samples)
-            )
-            replies += await self.together(calls, self._pace.calls_at_once)
-        return self._arranged(replies, len(paper.questions))
+        calls = (
+            self._ask(paper, label, problem, model, sample)
+            for label, problem in paper.questions
+            for model in self.models
+            for sample in range(self._settings.samples)
+        )
+        return self._arranged(await self.together(calls, self._pace.calls_at_once), len(paper.questions))
 
     def _arranged(self, replies: list[Marked | None], problems: int) -> Marks:
         marks: Marks = {model: [] for model in self.models}

@@ -1,17 +1,15 @@
 """How many genomes and calls go at once: the presets, what they mean for [service], and the pace of one run.
 
-The evolution's own sizes shape live evaluation: so many genomes at once, each with so many calls. Through a batch
-API they must not cut waves, so there they do not apply; nor where `dynamic` leaves it all to the adaptive limiter.
+The evolution's own sizes shape live evaluation: so many genomes at once, each with so many calls. A group is a bound
+too, not a barrier: of genomes and of problems no more than a group is under way, and the next one is taken up as
+soon as one is done, so that a slow call holds up nobody. Through a batch API the sizes must not cut waves, so there
+they do not apply; nor where `dynamic` leaves it all to the adaptive limiter.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from engine.config import Service
 from engine.evolution.config import EvolutionSettings
-
-Thing = TypeVar("Thing")
 
 PRESETS: dict[str, dict[str, int]] = {
     "balanced": {
@@ -44,10 +42,9 @@ DYNAMIC_CONCURRENT = 100
 class Pace:
     """None: no bound."""
 
-    genome_group: int | None = None
     genomes_at_once: int | None = None
-    problem_group: int | None = None
     calls_at_once: int | None = None
+    """of each genome"""
 
 
 UNBOUND = Pace()
@@ -85,23 +82,17 @@ def pace_of(settings: EvolutionSettings, *, gathers: bool) -> Pace:
         return ONE_BY_ONE
     if gathers or settings.dynamic:
         return UNBOUND
+    settings = with_sizes(settings)
+    assert settings.genome_batch_size and settings.max_concurrent_genomes
+    assert settings.async_batch_size and settings.max_concurrent_requests
+    calls_of_a_group = settings.samples * len(settings.solvers()) * settings.async_batch_size
     return Pace(
-        settings.genome_batch_size,
-        settings.max_concurrent_genomes,
-        settings.async_batch_size,
-        settings.max_concurrent_requests,
+        min(settings.genome_batch_size, settings.max_concurrent_genomes),
+        min(calls_of_a_group, settings.max_concurrent_requests),
     )
-
-
-def groups(things: Sequence[Thing], size: int | None) -> Iterator[Sequence[Thing]]:
-    size = size or max(1, len(things))
-    return (things[start : start + size] for start in range(0, len(things), size))
 
 
 def _at_once(settings: EvolutionSettings) -> int | None:
     """The most calls that the sizes let be in flight; None: they do not say."""
-    if not settings.enable_async_evaluation:
-        return 1
-    if settings.dynamic or not settings.max_concurrent_genomes or not settings.max_concurrent_requests:
-        return None
-    return settings.max_concurrent_genomes * settings.max_concurrent_requests
+    pace = pace_of(settings, gathers=False)
+    return pace.genomes_at_once * pace.calls_at_once if pace.genomes_at_once and pace.calls_at_once else None

@@ -11,7 +11,7 @@ from engine.evolution.builtin.sets import SETS
 from engine.evolution.chronicle import Chronicle
 from engine.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
 from engine.evolution.examiner import Examiner
-from engine.evolution.finale import comparison, portrait, validated
+from engine.evolution.finale import by_problem, comparison, portrait, validated
 from engine.evolution.numbering import Numbering
 from engine.evolution.outlook import outlook
 from engine.evolution.pace import with_limits, with_sizes
@@ -20,6 +20,7 @@ from engine.evolution.report import report
 from engine.evolution.seed_final import best_seed
 from engine.evolution.strategies.random_search import search_on
 from engine.evolution.strategies.strategy import check_strategy, strategy_named
+from engine.evolution.validation import score
 from engine.planning import Plan
 from engine.presets import resolve_model
 from engine.tide import Tide
@@ -76,6 +77,7 @@ async def play(tide: Tide) -> None:
             "calls": rival.calls,
             **comparison(ours, random_marks, tide.seed),
         }
+    chronicle.tell_validation(problems.validation, [score(replies) for replies in by_problem(ours)])
     chronicle.tell_result(result)
     tide.reason = stopped_by
 
@@ -88,7 +90,7 @@ async def random_rival(arena: Arena, calls: int) -> Arena:
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: Config) -> dict[str, Any]:
-    return report(connection, batch["number"])
+    return {"strategy": settings_of(config).strategy, **report(connection, batch["number"])}
 
 
 def settings_of(config: Config) -> EvolutionSettings:

@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from rich.console import Console
@@ -31,9 +32,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def print_comparison(out: Console, found: dict[str, Any]) -> None:
+    """A report that has a table of its own for several batches (`print_compared`) shows that instead of all figures."""
     _print_batches(out, found["batches"])
     out.print()
-    rows = _chosen(found)
+    report = import_module(f"tui.reports.{found['kind']}")
+    if hasattr(report, "print_compared"):
+        report.print_compared(out, found)
+    else:
+        _print_figures(out, found, report)
+
+
+def _print_figures(out: Console, found: dict[str, Any], report: ModuleType) -> None:
+    rows = _chosen(found, report)
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for position, _ in enumerate(found["batches"], 1):
@@ -61,9 +71,8 @@ def _print_batches(out: Console, batches: list[dict[str, Any]]) -> None:
         out.print(Text(SIMULATED, style="yellow"))
 
 
-def _chosen(found: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
+def _chosen(found: dict[str, Any], report: ModuleType) -> list[tuple[str, list[float | None]]]:
     """The rows that a report of this kind names, those of the whole first; all of them where it names none."""
-    report = import_module(f"tui.reports.{found['kind']}")
     name_of: Callable[[str], str | None] = getattr(report, "compared", lambda name: name)
     chosen = [(label, row["values"]) for row in found["rows"] if (label := name_of(row["name"])) is not None]
     return sorted(chosen, key=lambda row: ": " in row[0])

@@ -8,6 +8,8 @@ from rich.text import Text
 
 from tui.charts import lines
 from tui.report import number, printable
+from tui.reports.evolution_comparison import print_compared as print_compared
+from tui.reports.evolution_figures import interval, percent
 
 ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search": "random search"}
 
@@ -33,10 +35,10 @@ def _print_finalists(out: Console, statistics: dict[str, Any]) -> None:
             table.add_row(
                 title,
                 number(row["fitness"], 3),
-                _percent(row["accuracy"]),
-                _percent(row["validation_accuracy"]),
-                _interval(row["validation_ci95"]),
-                _percent(row["missing"]),
+                percent(row["accuracy"]),
+                percent(row["validation_accuracy"]),
+                interval(row["validation_ci95"]),
+                percent(row["missing"]),
             )
     out.print(table)
     out.print(Text(verdict(statistics)))
@@ -75,9 +77,9 @@ def _print_models(out: Console, statistics: dict[str, Any]) -> None:
         table.add_row(
             Text(printable(model)),
             number(row["fitness"], 3),
-            _percent(row["validation_accuracy"]),
-            _interval(row["validation_ci95"]),
-            _percent(seed["validation_accuracy"]),
+            percent(row["validation_accuracy"]),
+            interval(row["validation_ci95"]),
+            percent(seed["validation_accuracy"]),
         )
     out.print(table)
 
@@ -127,11 +129,3 @@ def _print_plots(out: Console, generations: list[dict[str, Any]]) -> None:
         values = {label: [told[key] for told in generations] for label, key in series.items()}
         out.print()
         out.print(Text.from_ansi(lines(title, numbers, values, width=width, height=height, xlabel="generation")))
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
-
-
-def _interval(interval: list[float] | None) -> str:
-    return "–" if interval is None else f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}"

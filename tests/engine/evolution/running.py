@@ -8,6 +8,7 @@ from typing import Any
 from engine.config import Providers, Service, SimulatedSettings
 from engine.events import CallAnswered, Event
 from engine.evolution.config import Evolution
+from engine.evolution.seeds import seed_genomes
 from engine.run import resume_batch, run_batch
 from engine.steering import Steering
 
@@ -27,6 +28,7 @@ def study(
         "validation_problems": 20,
         "elite_size": 2,
         "rate_limit_per_minute": 0,
+        "seed_prompts": [genome.prompt for genome in seed_genomes()[:10]],
     }
     return Evolution(
         seed=seed,

@@ -10,9 +10,16 @@ from tests.engine.evolution.running import evolved, run, run_with_interruptions,
 FAULTY = {"fatal_rate": 0.2, "error_rate": 0.1}
 
 
-@pytest.fixture
-async def plain(tmp_path: Path) -> dict[str, Any]:
-    return evolved(await run(study(simulated=FAULTY), tmp_path / "plain.db"), tmp_path / "plain.db")
+_plain: dict[str, dict[str, Any]] = {}
+
+
+@pytest.fixture(params=["genetic"])
+async def plain(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """What evolves undisturbed: run once for all tests."""
+    if request.param not in _plain:
+        config, database = study(simulated=FAULTY, strategy=request.param), tmp_path / "plain.db"
+        _plain[request.param] = evolved(await run(config, database), database)
+    return _plain[request.param]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,7 @@ async def test_neither_concurrency_nor_transport_changes_what_evolves(
 
 
 @pytest.mark.parametrize("service", ["auto", "live"])
-@pytest.mark.parametrize("every", [37, 110])
+@pytest.mark.parametrize("every", [71, 170])
 async def test_interruptions_in_the_middle_of_generations_change_nothing(
     plain: dict[str, Any], service: str, every: int, tmp_path: Path
 ) -> None:

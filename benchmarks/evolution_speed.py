@@ -1,0 +1,71 @@
+"""What asynchronous evaluation gains: population 30 × 50 problems, every call as slow as any other, the same study both
+ways in one run.
+
+python -m benchmarks.evolution_speed
+"""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from engine.bench.figures import Figure, at_least
+from engine.config import Providers, Service, SimulatedSettings
+from engine.events import CallAnswered, Event
+from engine.evolution.config import Evolution
+from engine.run import run_batch
+from engine.steering import Steering
+
+POPULATION, PROBLEMS, LATENCY = 30, 50, 0.1
+CALLS = POPULATION * PROBLEMS
+PRESET_CONCURRENCY = {"conservative": 15, "balanced": 50}
+"""genomes at once × calls of each: what the presets of the contract allow"""
+
+
+async def seconds(*, preset: str = "balanced", sequential: bool = False) -> float:
+    """From the first call of a generation to its last answer, start-up excluded; then the batch is stopped."""
+    began = ended = 0.0
+    steering = Steering()
+
+    def listen(event: Event) -> None:
+        nonlocal began, ended
+        match event:
+            case CallAnswered(wave=1):
+                ended = time.monotonic()
+                began = began or ended - LATENCY
+            case CallAnswered():
+                steering.stop_for("measured")
+
+    study = Evolution(
+        population_size=POPULATION,
+        max_problems=PROBLEMS,
+        racing=False,
+        preset=preset,
+        rate_limit_per_minute=0,
+        enable_async_evaluation=not sequential,
+        service=Service(name="live"),
+        providers=Providers(simulated=SimulatedSettings(latency=LATENCY)),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        await run_batch(study, Path(folder) / "study.db", on_event=listen, steering=steering)
+    return ended - began
+
+
+def prove() -> Iterable[Figure]:
+    apart = asyncio.run(seconds(sequential=True))
+    for preset, concurrency in PRESET_CONCURRENCY.items():
+        together = asyncio.run(seconds(preset=preset))
+        yield at_least(
+            f"{POPULATION} prompts × {PROBLEMS} problems, preset {preset}, {concurrency} calls at once: speed-up over one "
+            f"call at a time ÷ {min(concurrency, CALLS)}",
+            apart / together / min(concurrency, CALLS),
+            "",
+            0.9,
+            f"{LATENCY} s a call: {apart:.1f} s and {together:.2f} s",
+        )
+
+
+if __name__ == "__main__":
+    for figure in prove():
+        print(f"{'ok    ' if figure.met else 'MISSED'} {figure.name}: {figure.value:.3f} ({figure.note})")
