@@ -46,7 +46,7 @@ async def test_neither_concurrency_nor_transport_changes_what_evolves(
 
 
 @pytest.mark.parametrize("service", ["auto", "live"])
-@pytest.mark.parametrize("every", [71, 170])
+@pytest.mark.parametrize("every", [71, 120])
 async def test_interruptions_in_the_middle_of_generations_change_nothing(
     plain: dict[str, Any], service: str, every: int, tmp_path: Path
 ) -> None:
