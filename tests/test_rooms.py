@@ -1,4 +1,4 @@
-"""tui ──► engine ──► storage: imports go to the right only."""
+"""tui ──► engine ──► storage: imports go to the right only; and what a story may not reach."""
 
 import ast
 from pathlib import Path
@@ -27,3 +27,30 @@ def test_a_room_imports_only_itself_and_what_lies_to_its_right(room: str) -> Non
         if _imported(path) - MAY_IMPORT[room]
     }
     assert wrong == {}
+
+
+STORIES = ("secret_game", "simulation", "evolution", "mutation")
+TOLD_BY_THE_FILE = "simulation/exports.py"
+"""writes times that are in the file already"""
+
+
+def _fickle(path: Path) -> list[str]:
+    """What would be another in a second run: the clock, ids made up, random streams that all share."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name in FICKLE | {"random"}]
+        elif isinstance(node, ast.ImportFrom):
+            shared = node.module == "random" and {alias.name for alias in node.names} != {"Random"}
+            found += [str(node.module)] if node.module in FICKLE or shared else []
+    return found
+
+
+FICKLE = {"time", "datetime", "uuid", "secrets"}
+
+
+@pytest.mark.parametrize("kind", STORIES)
+def test_stories_never_read_the_clock_or_a_random_stream_that_is_not_their_own(kind: str) -> None:
+    """Rule 3: what stops a run for time or money is the engine."""
+    files = [path for path in (ROOT / "engine" / kind).rglob("*.py") if not str(path).endswith(TOLD_BY_THE_FILE)]
+    assert files and {str(path): _fickle(path) for path in files if _fickle(path)} == {}

@@ -48,7 +48,7 @@ def stopping_after(calls: int, steering: Steering) -> Any:
     return script
 
 
-# -- 1: seeds, streams, cache ----------------------------------------------------------------------------
+# -- rule 1: seeds, streams, cache -----------------------------------------------------------------------
 
 
 def test_every_address_has_a_random_stream_of_its_own_on_every_machine() -> None:
@@ -136,7 +136,7 @@ def test_the_key_names_everything_that_was_asked_and_the_sample() -> None:
     assert call(turn=3, speaker="Ada")._replace(step="t9", wave=4).key(1) == call().key(1)
 
 
-# -- 2: addresses ----------------------------------------------------------------------------------------
+# -- rule 2: addresses -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("service", ["live", "default"])
@@ -225,7 +225,7 @@ async def test_the_study_s_own_calls_are_replayed_too(stage: Stage) -> None:
     assert summary["units"]["completed"] == 1, "the study itself is no unit"
 
 
-# -- 4: failures, and stories that changed ---------------------------------------------------------------
+# -- rule 4: failures, and stories that changed ----------------------------------------------------------
 
 
 async def test_a_story_that_now_asks_something_else_stops_with_a_clear_word(stage: Stage) -> None:

@@ -177,3 +177,15 @@ def test_an_index_costs_no_second_copy_of_the_text(path: Path) -> None:
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'message_search%'")}
     connection.close()
     assert "message_search_content" not in tables
+
+
+def test_nothing_is_indexed_while_a_batch_writes(path: Path) -> None:
+    """Rule 15: the index follows behind, never by trigger on the hot path."""
+    _, number = batch(path)
+    say(path, number, (1, 1, "later"))
+    connection = sqlite3.connect(path)
+    triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    connection.close()
+    assert triggers == [] and found(path, number, "later") == []
+    fill(path)
+    assert found(path, number, "later") == [(1, 1)]

@@ -164,6 +164,7 @@ def test_a_file_that_is_no_database_is_told_and_left_as_it_was(tidepool: Tidepoo
 def test_a_signal_stops_cleanly_and_resume_comes_to_the_same_end(
     tidepool: Tidepool, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
+    """Rule 11: no new calls; those in flight are drained."""
     with tidepool.start("--run", str(written(tmp_path, 20, 3, more=SLOW)), "--json") as process:
         until(lambda: calls(tidepool.database) >= 5, process)
         process.send_signal(number)
@@ -180,6 +181,7 @@ def test_a_signal_stops_cleanly_and_resume_comes_to_the_same_end(
 
 
 def test_a_second_signal_leaves_at_once_and_damages_nothing(tidepool: Tidepool, tmp_path: Path) -> None:
+    """Rule 11, the other half."""
     stuck = '[service]\nname = "live"\n[providers.simulated]\nlatency = 30.0'
     with tidepool.start("--run", str(written(tmp_path, 20, 3, more=stuck))) as process:
         until(lambda: query(tidepool.database, "SELECT in_flight FROM progress")[0][0] != "[]", process)
