@@ -13,7 +13,7 @@ from engine.prices import expected_input
 from engine.providers.provider import OrderBounds, OrderResult, OrderSlip
 
 if TYPE_CHECKING:
-    from engine.tide import Pending
+    from engine.unit import Pending
 
 SMALL_REMAINDER = 10
 SMALL_SHARE = 0.02

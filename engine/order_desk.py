@@ -24,7 +24,8 @@ from engine.providers.provider import BatchRefused
 from storage.orders import OrderBook, Surplus
 
 if TYPE_CHECKING:
-    from engine.tide import Pending, Tide
+    from engine.tide import Tide
+    from engine.unit import Pending
 
 STOP_SECONDS = 30.0
 """how long a stop waits for a creation in flight"""

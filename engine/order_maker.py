@@ -9,7 +9,7 @@ from engine.providers.provider import OrderSlip
 from storage.orders import OrderBook, StoredOrder
 
 if TYPE_CHECKING:
-    from engine.tide import Pending
+    from engine.unit import Pending
 
 
 class OrderMaker:

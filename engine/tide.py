@@ -12,18 +12,16 @@ import asyncio
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from itertools import islice
-from random import Random
-from sys import intern
 from typing import Any, TypeVar
 
 from engine.accounts import Account
 from engine.budget import Budget
-from engine.call import Call, Reply, prompt_hash
+from engine.call import Call, Reply
 from engine.config import Config
-from engine.errors import CallFailed, ReplayMismatch, RunError, TidepoolError
+from engine.entries import answered, lost, mismatch, reply_of
+from engine.errors import CallFailed, RunError, TidepoolError
 from engine.events import (
     CallAnswered,
     CallLost,
@@ -38,99 +36,15 @@ from engine.live import LiveCall
 from engine.providers.provider import Answer, Fault, ProviderError
 from engine.services import SERVICES, Admission, units_at_once
 from engine.strands import Latch, Strands, for_ever
-from engine.streams import seed_of, stream
-from storage.ledger import Entry, Ledger, Remembered
+from engine.streams import seed_of
+from engine.unit import Pending, Unit, UnitPlan, UnitResult
+from storage.ledger import Ledger, Remembered
 from storage.text import storable
 
 T = TypeVar("T")
 
-FEW_STEPS = 16
-"""most units ask no more than this, and a short list takes a fifth of the memory of a set"""
 UNITS_PER_LOOK = 1_000
 """units taken up together: their part of the ledger is read at once"""
-
-
-@dataclass(frozen=True, slots=True)
-class UnitPlan:
-    """A unit to run: its story, and what the file says about it."""
-
-    sequence_number: int
-    story: "Callable[[Unit], Awaitable[Any]]"
-    participants: Sequence[str] = ()
-    game: int | None = None
-    round: int | None = None
-    interaction_type: str | None = None
-    details: str | None = None
-    awaited: bool = False
-    """another unit, or the study, reads its result"""
-
-
-@dataclass(frozen=True, slots=True)
-class UnitResult:
-    """What a unit came to: the value its story returned, or the error that ended it."""
-
-    value: Any = None
-    error: str | None = None
-
-
-@dataclass(slots=True)
-class Pending:
-    """A call that waits to be bought, and the parked story that waits for it."""
-
-    unit: "Unit"
-    call: Call
-    key: bytes
-    seed: int
-    asked_at: float
-    future: "asyncio.Future[Reply | None]"
-    """its reply; None: its story is to buy it live"""
-    reserved: float = 0.0
-
-
-_NOTHING: dict[str, sqlite3.Row] = {}
-"""shared by the units that remember nothing: a hundred thousand empty dictionaries are not nothing"""
-
-
-class Unit:
-    """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
-
-    __slots__ = ("_asked", "_remembered", "_tide", "number", "settled")
-
-    def __init__(self, tide: "Tide", number: int, remembered: Remembered | None) -> None:
-        self.number = number
-        self.settled = remembered is not None and remembered.status in ("completed", "failed")
-        """its end is in the file already: this run only replays it"""
-        self._tide = tide
-        self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else _NOTHING
-        self._asked: list[str] | set[str] = []
-
-    def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
-        return self._tide.ask(self, call)
-
-    def stream(self, *address: object) -> Random:
-        return stream(self._tide.seed, self.number, *address)
-
-    @property
-    def ledger(self) -> Ledger:
-        return self._tide.ledger
-
-    def take_address(self, step: str) -> None:
-        asked = self._asked
-        if step in asked:
-            raise RunError(f"Unit {self.number} asked twice under the address {step!r}: this is a bug in the study.")
-        if isinstance(asked, set):
-            asked.add(step)
-        elif len(asked) < FEW_STEPS:
-            asked.append(intern(step))
-        else:
-            self._asked = {*asked, step}
-
-    def remembers(self, step: str) -> bool:
-        """Whether the ledger has this step, so that asking it is a replay."""
-        return step in self._remembered
-
-    def recall(self, step: str) -> sqlite3.Row | None:
-        return self._remembered.pop(step, None)
 
 
 class Tide:
@@ -381,29 +295,8 @@ class Tide:
         source: str = "live",
         order_id: str | None = None,
     ) -> Reply:
-        call, text = pending.call, storable(answer.text)
-        entry = Entry(
-            pending.unit.number,
-            call.step,
-            call.wave,
-            call.turn,
-            call.speaker,
-            call.model,
-            pending.key,
-            call.system,
-            prompt_hash(call.system),
-            "answered",
-            text,
-            answer.truth,
-            answer.input_tokens,
-            answer.output_tokens,
-            answer.cost_usd,
-            seconds,
-            source,
-            attempts,
-            None,
-            order_id,
-        )
+        text = storable(answer.text)
+        entry = answered(pending, answer, text, seconds, attempts, source, order_id)
         self.ledger.enter(entry, pending.asked_at)
         return Reply(text, answer.input_tokens, answer.output_tokens, answer.cost_usd, seconds, source)
 
@@ -417,23 +310,8 @@ class Tide:
         self, pending: Pending, error: str, attempts: int, order_id: str | None = None
     ) -> CallFailed:
         """A final failure is a row of the ledger, and replays as one."""
-        call, error = pending.call, storable(error)
-        entry = Entry(
-            sequence_number=pending.unit.number,
-            step=call.step,
-            wave=call.wave,
-            turn=call.turn,
-            speaker=call.speaker,
-            model=call.model,
-            key=pending.key,
-            system=call.system,
-            prompt=prompt_hash(call.system),
-            status="failed",
-            source="batch" if order_id else "live",
-            attempts=attempts,
-            error=error,
-            order_id=order_id,
-        )
+        error = storable(error)
+        entry = lost(pending, error, attempts, order_id)
         self.ledger.enter(entry, pending.asked_at)
         await self.ledger.writer.committed()
         self.emit(CallLost(pending.unit.number, pending.call.step, pending.call.wave, error))
@@ -441,23 +319,13 @@ class Tide:
 
     def _replay(self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row) -> Reply:
         if row["key"] != key:
-            raise ReplayMismatch(
-                f"Unit {unit.number} now asks something else at {call.step!r} than what was bought there. The batch was "
-                "made by another version of Tidepool or its file was changed; run it anew instead of resuming."
-            )
+            raise mismatch(unit.number, call.step)
         if row["status"] == "failed":
             self.emit(CallLost(unit.number, call.step, call.wave, row["error"]))
             raise CallFailed(row["error"])
         self.ledger.replayed()
         self.emit(CallAnswered(unit.number, call.step, call.wave, "replay", 0.0))
-        return Reply(
-            row["text"],
-            row["input_tokens"],
-            row["output_tokens"],
-            row["cost_usd"],
-            row["seconds"],
-            row["source"],
-        )
+        return reply_of(row)
 
     async def _from_cache(self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row, asked_at: float) -> Reply:
         pending = Pending(unit, call, key, 0, asked_at, None)  # type: ignore[arg-type]

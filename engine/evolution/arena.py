@@ -20,7 +20,8 @@ from engine.evolution.racing import Rung, calls_in, comparable, rungs, survivors
 from engine.evolution.selection import elites
 from engine.evolution.stopping import Generation, StopRules, stopped_by
 from engine.streams import stream
-from engine.tide import Tide, Unit
+from engine.tide import Tide
+from engine.unit import Unit
 
 NOTHING_ANSWERED = "none of its calls was answered"
 

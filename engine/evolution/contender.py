@@ -9,7 +9,7 @@ from engine.evolution.fitness import Fitness, Replies, Weights, fitness_of, over
 from engine.evolution.genome import Genome
 from engine.evolution.problems import Problem
 from engine.evolution.rewrites import MOST_FAILURES, Failure
-from engine.tide import Unit
+from engine.unit import Unit
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ from engine.evolution.config import EvolutionSettings
 from engine.evolution.pace import pace_of
 from engine.evolution.problems import Problem
 from engine.prices import expected_tokens
-from engine.tide import Tide, Unit
+from engine.tide import Tide
+from engine.unit import Unit
 
 T = TypeVar("T")
 

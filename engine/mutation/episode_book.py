@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.mutation.environment import Outcome, Step
-from engine.tide import Tide, Unit
+from engine.tide import Tide
+from engine.unit import Unit
 
 TARGET = "target"
 

@@ -14,7 +14,8 @@ from engine.mutation.encoders import HashingEncoder, Vectors, read_vectors
 from engine.mutation.episode_book import TARGET, EpisodeBook, rewrite_step
 from engine.mutation.transport import ANSWER, JUDGE, REWRITE, Request
 from engine.presets import resolve_model
-from engine.tide import Tide, Unit
+from engine.tide import Tide
+from engine.unit import Unit
 
 EMBED = "embed"
 JUDGE_TOKENS = 20

@@ -11,7 +11,8 @@ from engine.secret_game.game import FinishedTalk, Game, Talk
 from engine.secret_game.pairing import Meeting
 from engine.secret_game.prompts import remembered
 from engine.secret_game.scoring import sides, standard_points
-from engine.tide import Tide, Unit
+from engine.tide import Tide
+from engine.unit import Unit
 
 VERDICT_TOKENS = 200
 

@@ -18,7 +18,8 @@ from engine.secret_game.pairing import Meeting
 from engine.secret_game.prompts import EarlierTalk
 from engine.secret_game.scoring import Side, game_points, sides
 from engine.strands import Latch
-from engine.tide import Tide, Unit
+from engine.tide import Tide
+from engine.unit import Unit
 
 Talk = list[tuple[int, str]]
 """(side, text): side 0 opened"""

@@ -16,7 +16,8 @@ from engine.secret_game.config import SecretGameSettings
 from engine.secret_game.conversation import Conversation
 from engine.secret_game.detectors.folding import fold
 from engine.secret_game.game import Game
-from engine.tide import Tide, UnitPlan
+from engine.tide import Tide
+from engine.unit import UnitPlan
 
 SETTINGS = SecretGameSettings
 

@@ -17,7 +17,7 @@ from engine.simulation.judging import read_rating
 from engine.simulation.prompts import Setting, enacted, judgement, narrated
 from engine.simulation.scenes import Span, Speech, split_reply, split_scene, spoken_aloud
 from engine.simulation.talk import Line, transcript
-from engine.tide import Unit
+from engine.unit import Unit
 
 JUDGE_TOKENS = 200
 SCENE = "(scene)"

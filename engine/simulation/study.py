@@ -17,7 +17,8 @@ from engine.simulation.measures import Tally
 from engine.simulation.prompts import Setting, enacted_system, judgement, narrated
 from engine.simulation.statistics import simulation_statistics
 from engine.streams import stream
-from engine.tide import Tide, UnitPlan
+from engine.tide import Tide
+from engine.unit import UnitPlan
 from storage.units import units_in_pages
 
 SETTINGS = SimulationSettings

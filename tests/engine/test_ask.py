@@ -13,7 +13,8 @@ from engine.events import CallAnswered, CallLost
 from engine.providers.provider import Answer, Fault, ProviderError
 from engine.steering import Steering, Stop
 from engine.streams import seed_of, stream
-from engine.tide import Tide, Unit, UnitPlan
+from engine.tide import Tide
+from engine.unit import Unit, UnitPlan
 from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import Stage, Story, question, talk, units
 from tests.support.state import change, end_state, query

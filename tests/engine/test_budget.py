@@ -14,7 +14,7 @@ from engine.prices import PriceTag, most_tokens, worst_cost
 from engine.providers.provider import Answer, Fault, Ordered, OrderResult, OrderState, ProviderError
 from engine.run import run_batch
 from engine.steering import Steering
-from engine.tide import Unit
+from engine.unit import Unit
 from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder
 from tests.support.stage import Stage, question, talk, units
 from tests.support.state import query

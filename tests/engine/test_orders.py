@@ -20,7 +20,7 @@ from engine.providers.provider import (
     ProviderError,
 )
 from engine.steering import Steering, Stop
-from engine.tide import Unit
+from engine.unit import Unit
 from storage.orders import OrderBook
 from tests.support.scripted import ScriptedBatches, ScriptedProvider, TakenOrder, answered
 from tests.support.stage import Play, Stage, question, talk, units

@@ -21,7 +21,7 @@ from engine.events import (
     UnitsExpected,
 )
 from engine.reading import config_from
-from engine.tide import Unit
+from engine.unit import Unit
 from storage.errors import BatchLocked
 from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import Stage, talk, units

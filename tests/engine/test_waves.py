@@ -9,7 +9,8 @@ from engine.call import Reply
 from engine.errors import RunError
 from engine.providers.provider import Answer, BatchRefused, OrderBounds, Ordered, OrderResult, OrderSlip, OrderState
 from engine.strands import Latch, Strands
-from engine.tide import Tide, Unit, UnitPlan
+from engine.tide import Tide
+from engine.unit import Unit, UnitPlan
 from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder, answered, plain
 from tests.support.stage import Stage, question, talk, units
 

@@ -13,7 +13,8 @@ from engine.events import Listener
 from engine.run import resume_batch, run_batch
 from engine.secret_game import study
 from engine.steering import Steering
-from engine.tide import Tide, Unit, UnitPlan
+from engine.tide import Tide
+from engine.unit import Unit, UnitPlan
 from tests.support.scripted import ScriptedProvider
 from tests.support.studies import game
 
