@@ -139,7 +139,7 @@ async def test_the_library_shows_it_and_lives(tmp_path: Path) -> None:
             for place in range(roll.count):
                 roll.go_to(place)
                 await pilot.pause()
-                assert "\x1b" not in screen_text(app)
+            assert "\x1b" not in screen_text(app)
             roll.go_to(3)
             for key in {"entities": ("e", "m"), "types": ("e",), "agents": ("e", "t")}[shelf]:
                 await pilot.press(key)

@@ -11,7 +11,7 @@ from engine.library import Haul, keep, stored_entity
 from engine.simulation.entities import Entity
 from storage import library
 from storage.file import reading
-from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
+from tests.tui.persons import opened, screen_text, until, until_seen
 from tui.app import TidepoolApp
 from tui.screens.bring_in import ImportDialog
 from tui.screens.dialog import Confirm, ErrorDialog
@@ -22,8 +22,6 @@ from tui.screens.try_agent import TryDialog
 from tui.screens.type_editor import TypeDialog
 from tui.widgets.form.row import FieldRow
 from tui.widgets.shelf_list import ShelfList
-
-ADA = Entity("Ada", "A miller", {"age": 61})
 
 
 def entities(path: Path) -> list[library.StoredEntity]:
@@ -38,6 +36,11 @@ def agents(path: Path) -> list[library.StoredAgent]:
 
 def roll(app: TidepoolApp) -> ShelfList:
     return app.screen.query_one(ShelfList)
+
+
+def under_cursor(app: TidepoolApp) -> str | None:
+    current = roll(app).current
+    return current.name if current else None
 
 
 async def there(pilot: Pilot[None], kind: type) -> None:
@@ -84,7 +87,7 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
         app.screen.query_one(FieldRow).query_one(Input).value = "Ada Marsh"
         await pilot.press("ctrl+s")
         await there(pilot, Library)
-        await until(pilot, lambda: (here := roll(app).current) and here.name == "Ada Marsh", "Ada under the cursor")
+        await until(pilot, lambda: under_cursor(app) == "Ada Marsh", "Ada under the cursor")
         assert [one.name for one in entities(path)].count("Ada Marsh") == 1 and len(entities(path)) == 12
 
         await pilot.press("m")
@@ -110,101 +113,107 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
         assert agents(path) == []
 
 
-async def test_several_are_marked_made_agents_and_deleted_together(tmp_path: Path) -> None:
+async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
-    people = [Entity(f"Person {number}") for number in range(5)]
-    keep(path, Haul(tuple(map(stored_entity, people))))
+    keep(path, Haul(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
     async with opened(path) as (app, pilot):
         await pilot.press("5")
         await until(pilot, lambda: isinstance(app.screen, Library) and roll(app).count == 5)
-        await pilot.press("ctrl+a", "m")
-        await there(pilot, FormDialog)
-        app.screen.query_one(FieldRow).query_one(Input).value = "gpt4o_mnii"
-        await pilot.press("ctrl+s")
-        await until_seen(pilot, "nor a preset: did")
-        app.screen.query_one(FieldRow).query_one(Input).value = "gpt4o_mini"
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: len(agents(path)) == 5, "five agents")
-        assert len({one.definition["secret"] for one in agents(path)}) == 5
-        await there(pilot, Library)
-        await until(pilot, lambda: app.screen.shelf == "agents" and roll(app).count == 5)  # type: ignore[attr-defined]
-        await pilot.press("t")
-        await there(pilot, TryDialog)
-        await until_seen(pilot, "each message you send is paid for, at most about $0.0")
-        await pilot.press("h", "enter")
-        await until_seen(pilot, "OPENAI_API_KEY is not set")
-        await pilot.press("escape", "tab", "space", "space", "x")
-        await there(pilot, Confirm)
-        assert "these 2 entities" in screen_text(app)
-        await pilot.press("y")
-        await until(pilot, lambda: len(entities(path)) == 3, "two fewer")
+        await _several_become_agents(app, pilot, path)
+        await _a_paid_agent_without_a_key_says_so(pilot)
+        await _two_of_them_go(app, pilot, path)
+        await _a_broken_file_and_a_sound_one(app, pilot, path, tmp_path)
+        await _an_agent_is_changed(app, pilot, path)
+        await _a_type_comes_and_goes(app, pilot)
 
 
-async def test_a_broken_file_is_told_and_nothing_is_lost_and_a_sound_one_comes_in(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    keep(path, Haul((stored_entity(ADA),)))
-    broken, sound = tmp_path / "broken.csv", tmp_path / "agents.json"
+async def _several_become_agents(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
+    await pilot.press("ctrl+a", "m")
+    await there(pilot, FormDialog)
+    app.screen.query_one(FieldRow).query_one(Input).value = "gpt4o_mnii"
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: "did you mean 'gpt4o_mini'?" in app.screen.query_one(FieldRow).fault, "advice")
+    app.screen.query_one(FieldRow).query_one(Input).value = "gpt4o_mini"
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: len(agents(path)) == 5, "five agents")
+    assert len({one.definition["secret"] for one in agents(path)}) == 5
+    await there(pilot, Library)
+    await until(pilot, lambda: roll(app).shelf == "agents" and roll(app).count == 5, "the agents' shelf")
+
+
+async def _a_paid_agent_without_a_key_says_so(pilot: Pilot[None]) -> None:
+    await pilot.press("t")
+    await there(pilot, TryDialog)
+    await until_seen(pilot, "each message you send is paid for, at most about $0.0")
+    await pilot.press("h", "enter")
+    await until_seen(pilot, "OPENAI_API_KEY is not set")
+    await pilot.press("escape")
+
+
+async def _two_of_them_go(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
+    await pilot.press("tab", "space", "space", "x")
+    await there(pilot, Confirm)
+    assert "these 2 entities" in screen_text(app)
+    await pilot.press("y")
+    await until(pilot, lambda: len(entities(path)) == 3, "two fewer")
+
+
+async def _a_broken_file_and_a_sound_one(app: TidepoolApp, pilot: Pilot[None], path: Path, folder: Path) -> None:
+    broken, sound = folder / "broken.csv", folder / "agents.json"
     broken.write_text("name,age\nBob,34\n,12\n")
     sound.write_text(json.dumps([{"name": "Cleo", "model": "simulated:trusting", "temperature": None}]))
-    async with opened(path) as (app, pilot):
-        await pilot.press("5")
-        await until(pilot, lambda: isinstance(app.screen, Library) and roll(app).count == 1)
-        await pilot.press("i")
-        await there(pilot, ImportDialog)
-        await pilot.press("enter")
-        await until_seen(pilot, "Which file?")
-        await write(pilot, str(broken), "#path")
-        await pilot.press("enter")
-        await there(pilot, ErrorDialog)
-        assert "row 3, column 'name'" in " ".join(screen_text(app).replace("│", "").split())
-        await pilot.press("escape")
-        await there(pilot, ImportDialog)
-        assert app.screen.query_one("#path", Input).value == str(broken)
-        assert [one.name for one in entities(path)] == ["Ada"]
-        app.screen.query_one("#holds").value = "agents"  # type: ignore[attr-defined]
-        await write(pilot, str(sound), "#path")
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Library) and app.screen.shelf == "agents")
-        await until(pilot, lambda: roll(app).count == 1, "Cleo")
-        await pilot.press("e")
-        await there(pilot, FormDialog)
-        rows = {row.field.key: row for row in app.screen.query(FieldRow)}
-        rows["model"].query_one(Input).value = "opnai:gpt"
-        await until_seen(pilot, "names no provider")
-        rows["model"].query_one(Input).value = "simulated:guarded"
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: agents(path)[0].definition["model"] == "simulated:guarded", "the new model")
-        assert agents(path)[0].definition["temperature"] is None, "what was not touched stays"
-        await there(pilot, Library)
-        await pilot.press("c")
-        await there(pilot, ErrorDialog)
-        await until_seen(pilot, "no evolution yet")
+    await pilot.press("i")
+    await there(pilot, ImportDialog)
+    await pilot.press("enter")
+    assert "Which file?" in screen_text(app)
+    await write(pilot, str(broken), "#path")
+    await pilot.press("enter")
+    await there(pilot, ErrorDialog)
+    assert "row 3, column 'name'" in app.screen.message  # type: ignore[attr-defined]
+    await pilot.press("escape")
+    await there(pilot, ImportDialog)
+    assert app.screen.query_one("#path", Input).value == str(broken)
+    assert len(entities(path)) == 3
+    app.screen.query_one("#holds").value = "agents"  # type: ignore[attr-defined]
+    await write(pilot, str(sound), "#path")
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(app.screen, Library) and under_cursor(app) == "Cleo", "Cleo")
 
 
-async def test_a_type_of_ones_own_is_written_and_goes_again(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    async with opened(path) as (app, pilot):
-        await pilot.press("5")
-        await until_seen(pilot, "No entities yet")
-        await pilot.press("tab")
-        await until(pilot, lambda: roll(app).count == 3, "the built-in types")
-        await pilot.press("x")
-        assert isinstance(app.screen, Library), "a built-in type cannot be deleted"
-        await pilot.press("a")
-        await there(pilot, TypeDialog)
-        text = app.screen.query_one(TextArea)
-        await until_seen(pilot, "years old")
-        text.text = text.text.replace('"villager"', '"sailor').replace("miller", "pirate")
-        await pilot.press("ctrl+s")
-        await until_seen(pilot, "not valid TOML")
-        text.text = text.text.replace('"sailor', '"sailor"')
-        await pilot.press("ctrl+s")
-        await there(pilot, Library)
-        await until(pilot, lambda: roll(app).current and roll(app).current.id == "sailor", "the new type")  # type: ignore[union-attr]
-        await pilot.press("x")
-        await there(pilot, Confirm)
-        await pilot.press("y")
-        await until(pilot, lambda: len(rows_text(roll(app))) == 3, "three types")
+async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
+    await pilot.press("e")
+    await there(pilot, FormDialog)
+    rows = {row.field.key: row for row in app.screen.query(FieldRow)}
+    rows["model"].query_one(Input).value = "opnai:gpt"
+    await until(pilot, lambda: "names no provider" in rows["model"].fault, "the fault at its field")
+    rows["model"].query_one(Input).value = "simulated:guarded"
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: agents(path)[-1].definition["model"] == "simulated:guarded", "the new model")
+    assert agents(path)[-1].definition["temperature"] is None, "what was not touched stays"
+    await there(pilot, Library)
+    await pilot.press("c")
+    await there(pilot, ErrorDialog)
+    assert "no evolution yet" in app.screen.message  # type: ignore[attr-defined]
+    await pilot.press("escape", "shift+tab")
+
+
+async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:
+    await until(pilot, lambda: roll(app).count == 3, "the built-in types")
+    await pilot.press("x")
+    assert isinstance(app.screen, Library), "a built-in type cannot be deleted"
+    await pilot.press("a")
+    await there(pilot, TypeDialog)
+    text = app.screen.query_one(TextArea)
+    text.text = text.text.replace('"villager"', '"sailor').replace("miller", "pirate")
+    await pilot.press("ctrl+s")
+    assert "not valid TOML" in screen_text(app)
+    text.text = text.text.replace('"sailor', '"sailor"')
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: isinstance(app.screen, Library) and under_cursor(app) == "sailor", "the new type")
+    await pilot.press("x")
+    await there(pilot, Confirm)
+    await pilot.press("y")
+    await until(pilot, lambda: isinstance(app.screen, Library) and roll(app).count == 3, "three types")
 
 
 @pytest.fixture(autouse=True)

@@ -1,22 +1,26 @@
 """The providers, looked at as a person looks at them: keys told and never shown, servers up and down, a test call."""
 
+import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from engine.config import ProviderSettings
-from engine.model_list import ListedHost, ListedModel, ListedProvider
+from engine.config import OllamaSettings, Providers, ProviderSettings
+from engine.errors import RunError
+from engine.model_list import ListedHost, ListedModel, ListedProvider, list_models
 from engine.presets import PROVIDERS
 from tests.emulator import Emulator
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tui.app import TidepoolApp
 from tui.composing.draft import draft_path
+from tui.errands import errand
 from tui.providing.cards import Card, Trial, about, price_words, state_of, usual_model
 from tui.providing.settings import limits_for, rules_in
 from tui.screens.dialog import Confirm
-from tui.screens.providers import Providers
+from tui.screens.providers import Providers as ProvidersScreen
 from tui.widgets.provider_lists import ModelTable, ProviderList
 from tui.widgets.reading import Reading
 
@@ -53,7 +57,9 @@ async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emu
     seen = []
     async with opened(path, size=(80, 24)) as (app, pilot):
         await pilot.press("6")
-        await until(pilot, lambda: isinstance(app.screen, Providers) and states(app).get("openai") == "ready", "OpenAI")
+        await until(
+            pilot, lambda: isinstance(app.screen, ProvidersScreen) and states(app).get("openai") == "ready", "OpenAI"
+        )
         assert list(states(app)) == list(PROVIDERS) and states(app)["simulated"] == "ready"
         assert states(app)["anthropic"] == "no key"
         await pilot.press("t")
@@ -70,18 +76,23 @@ async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emu
         assert not emulator.purchases
         await pilot.press("y")
         await until(
-            pilot, lambda: isinstance(app.screen, Providers) and "answered" in states(app)["openai"], "an answer"
+            pilot, lambda: isinstance(app.screen, ProvidersScreen) and "answered" in states(app)["openai"], "an answer"
         )
         assert len(emulator.purchases) == 1
         emulator.set_faults("openai", keys=["another"])
         await pilot.press("t")
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("y")
-        await until(pilot, lambda: isinstance(app.screen, Providers) and "failed" in states(app)["openai"], "a refusal")
+        await until(
+            pilot, lambda: isinstance(app.screen, ProvidersScreen) and "failed" in states(app)["openai"], "a refusal"
+        )
         assert "Check the key in OPENAI_API_KEY" in told(app)
         seen.append(told(app))
 
-        await pilot.press("down", "down")
+        await pilot.press("slash", *"5.4", "enter")
+        models = app.screen.query_one(ModelTable)
+        await until(pilot, lambda: [one.name for one in models.models] == ["gpt-5.4-mini"], "one model")
+        await pilot.press("escape", "down", "down")
         await until(pilot, lambda: "connection refused" in told(app), "the silent server")
         assert "■ answers: llama3.2:latest" in told(app)
         assert "2  ([service] in Compose)" in told(app)
@@ -89,20 +100,22 @@ async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emu
     assert not any(KEY[:12] in text or KEY[-10:] in text for text in seen)
 
 
-async def test_no_key_and_no_server_are_told_and_keep_nobody_waiting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setenv("OLLAMA_HOST", "http://[bad")
-    async with opened(tmp_path / "study.db", size=(160, 48)) as (app, pilot):
-        await pilot.press("6")
-        await until(pilot, lambda: isinstance(app.screen, Providers) and states(app).get("ollama") == "cannot be asked")
-        await pilot.press("down")
-        await until_seen(pilot, "not set")
-        await pilot.press("t")
-        await until_seen(pilot, "There is no key for OpenAI")
-        await pilot.press("slash", *"sol", "enter")
-        await until(pilot, lambda: [m.name for m in app.screen.query_one(ModelTable).models] == ["gpt-6.1-sol"])
+async def test_an_address_that_is_none_is_told_in_words_and_giving_up_ends_the_errand() -> None:
+    nonsense = Providers(ollama=OllamaSettings(hosts=["http://[bad"]))
+    with pytest.raises(RunError, match="could not be asked"):
+        await errand(lambda: list_models(nonsense, ("ollama",)))
+    ended = threading.Event()
+
+    async def patient() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await errand(patient)
+    assert await asyncio.to_thread(ended.wait, 10)
 
 
 def model(name: str, price: float | None) -> ListedModel:
