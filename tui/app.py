@@ -24,12 +24,23 @@ from tui.screens.batches import Batches
 from tui.screens.compose import Compose
 from tui.screens.dialog import ErrorDialog
 from tui.screens.help import Help
-from tui.screens.library import Library
-from tui.screens.providers import Providers
 from tui.screens.results import Results
 from tui.screens.watch import Watch
 from tui.theme import DARK, DEFAULTS, LIGHT
 from tui.widgets.navigation import PLACES, Navigation
+
+
+def _library() -> Screen[None]:
+    """Loaded when first gone to, so that the first screen need not wait for it."""
+    from tui.screens.library import Library
+
+    return Library()
+
+
+def _providers() -> Screen[None]:
+    from tui.screens.providers import Providers
+
+    return Providers()
 
 
 class TidepoolApp(App[None]):
@@ -41,8 +52,8 @@ class TidepoolApp(App[None]):
         "compose": Compose,
         "watch": Watch,
         "results": Results,
-        "library": Library,
-        "providers": Providers,
+        "library": _library,
+        "providers": _providers,
     }
     DEFAULT_MODE = "batches"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]

@@ -50,8 +50,7 @@ class Library(LibraryActions):
     are made of the content."""
     BINDINGS = [
         Binding("tab", "shelf(1)", "Shelf", id="library.shelf", tooltip="entities, types, agents", show=False),
-        Binding("right", "shelf(1)", "Next shelf", show=False),
-        Binding("left,shift+tab", "shelf(-1)", "Previous shelf", show=False),
+        Binding("shift+tab", "shelf(-1)", "Previous shelf", show=False),
         Binding("slash", "search", "Search", key_display="/", id="library.search", tooltip="as you type", show=False),
         Binding("g", "generate", "Generate", id="library.generate", tooltip="entities of a type, from a seed"),
         Binding("a,n", "new", "New", key_display="a", id="library.new"),

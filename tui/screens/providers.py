@@ -15,7 +15,7 @@ from engine.errors import TidepoolError
 from engine.presets import PROVIDERS
 from tui.closing import while_open
 from tui.errands import errand
-from tui.providing.cards import Card, Trial, about, fits, key_state, usual_model
+from tui.providing.cards import TITLES, Card, Trial, about, fits, key_state, usual_model
 from tui.providing.settings import Rules, rules_in_draft
 from tui.screens.dialog import Confirm
 from tui.screens.place import Place
@@ -191,7 +191,8 @@ class Providers(Place):
         if card.trial is not None and card.trial.under_way:
             return
         if model is None:
-            self.tidepool.tell(f"{card.name} has no model to ask yet. {card.listed.note if card.listed else ''}")
+            why = card.listed.note if card.listed and card.listed.note else "it has not answered yet"
+            self.tidepool.tell(f"{TITLES[card.name]} has no model to ask: {why}. Then press r to ask it again.")
             return
         call = probe_call(model)
         try:

@@ -27,6 +27,8 @@ class ShelfList(Rows):
             tooltip="several, to delete or to make agents of",
             show=False,
         ),
+        Binding("right,l", "screen.shelf(1)", "Next shelf", show=False),
+        Binding("left,h", "screen.shelf(-1)", "Previous shelf", show=False),
         Binding("ctrl+a", "screen.mark_all", "Mark all shown", id="library.mark_all", show=False),
     ]
 
