@@ -46,6 +46,8 @@ class Arena:
         """by prompt"""
         self.history: list[Generation] = []
         self.calls = 0
+        self.units_ahead = 0
+        """units there may be in all, as far as one can tell before the search is over"""
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
         self._chronicle = chronicle
@@ -128,7 +130,7 @@ class Arena:
         unit = self.tide.open_unit(
             self.numbering.next_unit(), participants=(genome.id,), round=genome.generation, interaction_type=why
         )
-        self.tide.expect_units(self.numbering.units)
+        self.tide.expect_units(max(self.numbering.units, self.units_ahead))
         return unit
 
     async def _race(self, entrants: list[Contender], generation: int) -> None:

@@ -20,6 +20,7 @@ def report(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
     result = findings.get(RESULT) or _so_far(connection, batch_number, generations)
     return {
         "generations": generations,
+        "baseline_calls": None,
         **result,
         "genomes": _genomes(connection, batch_number),
         "performance": _performance(connection, batch_number, result),
@@ -40,7 +41,6 @@ def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list
         "stopped_by": None,
         "calls_saved_by_racing": None,
         "search_calls": sum(told["calls"] for told in generations),
-        "baseline_calls": None,
         "random_search": None,
     }
 
@@ -72,5 +72,5 @@ def _performance(connection: sqlite3.Connection, batch_number: int, result: dict
         "cache_hit_rate": row["cached"] / calls if calls else 0.0,
         "calls_saved_by_racing": saved,
         "calls_saved_percentage": 100 * saved / unraced if saved else None,
-        "speedup_over_sequential": row["call_seconds"] / seconds if seconds else None,
+        "speedup_over_sequential": row["call_seconds"] / seconds if seconds and row["call_seconds"] else None,
     }

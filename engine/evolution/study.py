@@ -50,8 +50,9 @@ async def play(tide: Tide) -> None:
     settings, problems = settings_of(tide.config), problems_of(tide.config)
     examiner, numbering, chronicle = Examiner(tide, settings), Numbering(), Chronicle(tide)
     arena = Arena(tide, settings, problems.training, examiner, numbering, chronicle)
+    arena.units_ahead = plan(tide.config).units
     stopped_by = await strategy_named(settings.strategy).search(arena)
-    search_calls = arena.calls
+    arena.units_ahead, search_calls = 0, arena.calls
     baseline = await best_seed(arena)
     champion = arena.leader()
     baseline_calls = arena.calls - search_calls

@@ -28,7 +28,7 @@ def print_statistics(out: Console, statistics: dict[str, Any]) -> None:
 def _print_finalists(out: Console, statistics: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("prompt")
-    for name in ("fitness", "accuracy", "held out", "95 %", "missing"):
+    for name in ("fitness", "training", "held out", "95 %", "missing"):
         table.add_column(name, justify="right")
     for role, title in ROLES.items():
         if row := statistics[role]:
@@ -86,28 +86,35 @@ def _print_models(out: Console, statistics: dict[str, Any]) -> None:
 
 def _print_search(out: Console, statistics: dict[str, Any]) -> None:
     performance, genomes = statistics["performance"], statistics["genomes"]
-    saved = statistics["calls_saved_by_racing"]
+    saved, generations = statistics["calls_saved_by_racing"], len(statistics["generations"])
+    end = f"stopped by {statistics['stopped_by']}" if statistics["stopped_by"] else "not at its end"
     out.print()
     out.print(
         Text(
-            f"search   {len(statistics['generations']):,} generations, {genomes['total']:,} genomes, "
-            f"{statistics['search_calls']:,} calls; stopped by {statistics['stopped_by'] or 'nothing yet'}"
+            f"search   {statistics['strategy']}, {generations:,} generation{'s' if generations > 1 else ''}, "
+            f"{genomes['total']:,} genomes, {statistics['search_calls']:,} calls; {end}"
         )
     )
+    if statistics["baseline_calls"]:
+        out.print(Text(f"seeds    {statistics['baseline_calls']:,} calls more, to find the best seed prompt with care"))
     if saved:
         out.print(
-            Text(f"racing   {saved:,} calls saved ({number(performance['calls_saved_percentage'], 0, ' %')} of them)")
+            Text(
+                f"racing   {saved:,} calls saved, {number(performance['calls_saved_percentage'], 0, ' %')} of what asking "
+                "everybody everything would take"
+            )
         )
     out.print(
         Text(
-            f"speed    {number(performance['problems_per_second'])} problems/s, {performance['cache_hits']:,} cache hits, "
+            f"speed    {number(performance['problems_per_second'], 0)} problems/s, {performance['cache_hits']:,} cache hits, "
             f"{number(performance['speedup_over_sequential'], 1, '×')} over one at a time"
         )
     )
 
 
 def _print_prompts(out: Console, statistics: dict[str, Any]) -> None:
-    for role in ("champion", "baseline"):
+    same = statistics["champion"]["genome_id"] == statistics["baseline"]["genome_id"]
+    for role in ("champion",) if same else ("champion", "baseline"):
         row = statistics[role]
         born = f"generation {row['generation']}, {printable(row['operator'])}"
         out.print()
