@@ -5,21 +5,26 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, TextArea
+from textual.widgets import Checkbox, Input, TextArea
 
+from engine.evolution.champion import champion_prompt
 from engine.library import Haul, keep, stored_entity
 from engine.simulation.entities import Entity
 from storage import library
 from storage.file import reading
 from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.studies import played
+from tests.tui.test_library_commands import EVOLUTION
 from tui.app import TidepoolApp
 from tui.screens.bring_in import ImportDialog
+from tui.screens.choose import ChooseDialog
 from tui.screens.dialog import Confirm, ErrorDialog
 from tui.screens.form import FormDialog
 from tui.screens.generate import GenerateDialog
 from tui.screens.library import Library
 from tui.screens.try_agent import TryDialog
 from tui.screens.type_editor import TypeDialog
+from tui.widgets.cards import CardView
 from tui.widgets.form.row import FieldRow
 from tui.widgets.shelf_list import ShelfList
 
@@ -59,18 +64,22 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
     path = tmp_path / "study.db"
     async with opened(path, size=(80, 24)) as (app, pilot):
         await pilot.press("5")
-        await until_seen(pilot, "No entities yet")
-        await pilot.press("g")
+        await until_seen(pilot, "Generate some")
+        await pilot.click(CardView)
         await there(pilot, GenerateDialog)
         await write(pilot, "none", "#count")
         await pilot.press("ctrl+s")
         await until_seen(pilot, "Give a whole number")
         await write(pilot, "12", "#count")
         await until_seen(pilot, "years old")
+        app.screen.query_one(Checkbox).value = True
+        await until_seen(pilot, "A backstory needs a model")
+        await write(pilot, "simulated:persona", "#writer")
+        await until_seen(pilot, "12 texts will be asked of simulated:persona.")
         await pilot.press("ctrl+s")
-        await there(pilot, Library)
-        await until(pilot, lambda: roll(app).count == 12, "twelve people")
+        await until(pilot, lambda: isinstance(app.screen, Library) and roll(app).count == 12, "twelve people")
         first = entities(path)[0]
+        assert first.type == "human" and first.attributes["backstory"]
 
         await pilot.press("slash", *first.name.split()[1].lower()[:2])
         await write(pilot, first.name.split()[1].lower(), "#words")
@@ -111,10 +120,14 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
         await pilot.press("y")
         await until_seen(pilot, "No agents yet")
         assert agents(path) == []
+        await pilot.press("c")
+        await there(pilot, ErrorDialog)
+        assert "no evolution yet" in app.screen.message  # type: ignore[attr-defined]
 
 
 async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
+    await played(path, EVOLUTION)
     keep(path, Haul(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
     async with opened(path) as (app, pilot):
         await pilot.press("5")
@@ -124,6 +137,7 @@ async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lo
         await _two_of_them_go(app, pilot, path)
         await _a_broken_file_and_a_sound_one(app, pilot, path, tmp_path)
         await _an_agent_is_changed(app, pilot, path)
+        await _a_champion_becomes_an_agent(app, pilot, path)
         await _a_type_comes_and_goes(app, pilot)
 
 
@@ -191,10 +205,19 @@ async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path)
     await until(pilot, lambda: agents(path)[-1].definition["model"] == "simulated:guarded", "the new model")
     assert agents(path)[-1].definition["temperature"] is None, "what was not touched stays"
     await there(pilot, Library)
+
+
+async def _a_champion_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
     await pilot.press("c")
-    await there(pilot, ErrorDialog)
-    assert "no evolution yet" in app.screen.message  # type: ignore[attr-defined]
-    await pilot.press("escape", "shift+tab")
+    await there(pilot, ChooseDialog)
+    await pilot.press("enter")
+    await there(pilot, FormDialog)
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: agents(path)[-1].name == "Champion", "the champion")
+    with reading(path) as connection:
+        assert agents(path)[-1].definition["instructions"] == champion_prompt(connection, "last")
+    await there(pilot, Library)
+    await pilot.press("shift+tab")
 
 
 async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:

@@ -122,6 +122,7 @@ class Library(LibraryActions):
         roll = self.roll
         if self._wanted is not None and words and not any(one.id == self._wanted for one in found(everything, words)):
             self.query_one("#words", Input).value = words = ""
+        roll.reading = self._stamp is None
         roll.show(self.shelf, found(everything, words))
         if self._wanted is not None:
             roll.go_to_item(self._wanted)

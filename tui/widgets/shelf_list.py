@@ -37,6 +37,8 @@ class ShelfList(Rows):
         self.shelf = "entities"
         self.items: list[Item] = []
         self._marked: dict[str, None] = {}
+        self.reading = True
+        """until the library was read for the first time"""
         self._longest = [0, 0]
         """cells of the first two columns"""
 
@@ -83,7 +85,7 @@ class ShelfList(Rows):
         self.touch_all()
 
     def empty_text(self) -> str:
-        return "nothing fits these words"
+        return "reading the library …" if self.reading else "nothing fits these words"
 
     def draw_header(self, width: int) -> Sequence[Piece]:
         first, second, third = self._widths(width)
