@@ -132,7 +132,7 @@ def _model(model: str, tag: PriceTag | None, retires: str | None) -> ListedModel
         batch_input_usd=price(1, 0, batch=True),
         batch_output_usd=price(0, 1, batch=True),
         retires=retires or RETIREMENTS.get(model),
-        presets=tuple(name for name, preset in PRESET_TABLE.items() if preset.model == model),
+        presets=tuple(name for name, preset in PRESET_TABLE.items() if preset.model == model.removesuffix(":latest")),
     )
 
 

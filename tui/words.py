@@ -47,6 +47,13 @@ def dollars(amount: float | None) -> str:
     return f"${amount:,.2f}" if amount >= 10 or amount == 0 else f"${amount:,.4f}"
 
 
+def at_most(amount: float | None) -> str:
+    """What something may cost, before it is bought: never a zero that is none."""
+    if amount is None:
+        return "at a price that is not known"
+    return "for less than $0.0001" if 0 < amount < 0.0001 else f"for {dollars(amount)} at most"
+
+
 def percent(part: float, whole: float) -> str:
     """Never 100 % before the end."""
     if not whole:

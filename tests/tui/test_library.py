@@ -158,7 +158,7 @@ async def _several_become_agents(app: TidepoolApp, pilot: Pilot[None], path: Pat
 async def _a_paid_agent_without_a_key_says_so(pilot: Pilot[None]) -> None:
     await pilot.press("t")
     await there(pilot, TryDialog)
-    await until_seen(pilot, "each message you send is paid for, at most about $0.0")
+    await until_seen(pilot, "each message you send is bought, for $0.000")
     await pilot.press("h", "enter")
     await until_seen(pilot, "OPENAI_API_KEY is not set")
     await pilot.press("escape")

@@ -72,7 +72,7 @@ GLYPHS = {"running": "▸", "done": "■", "failed": "×", "waiting": "·"}
 
 
 def about(card: Card, rules: Rules) -> list[Passage]:
-    return [*_heading(card), *_trial(card), *_keys(card), *_hosts(card), *_limits(card, rules), *_presets(card)]
+    return [*_heading(card), *_trial(card), *_keys(card, rules), *_hosts(card), *_limits(card, rules), *_presets(card)]
 
 
 def _heading(card: Card) -> Iterator[Passage]:
@@ -111,7 +111,7 @@ def _answered(model: str, said: Said) -> Iterator[Passage]:
         yield Passage(notice, "retried")
 
 
-def _keys(card: Card) -> Iterator[Passage]:
+def _keys(card: Card, rules: Rules) -> Iterator[Passage]:
     yield Passage("")
     for variable, there in keys_looked_for(card.name):
         yield Passage("present" if there else "not set", "done" if there else "dim", label=variable)
@@ -119,6 +119,8 @@ def _keys(card: Card) -> Iterator[Passage]:
     where = card.listed.where if card.listed else "…"
     if address is not None:
         said = "set" if os.environ.get(address) else "not set: the usual address"
+        if {"base_url", "hosts"} & getattr(rules.providers, card.name).model_fields_set:
+            said = f"[providers.{card.name}] in Compose names another address"
         yield Passage(said, "dim", label=address)
     yield Passage(where, label="address")
     batch = "yes, at about half the price" if card.name in BATCH_APIS else "no: every call goes live"

@@ -22,7 +22,7 @@ from tui.screens.place import Place
 from tui.widgets.panels import Panel, PanelStrip
 from tui.widgets.provider_lists import ModelTable, ProviderList
 from tui.widgets.reading import Reading
-from tui.words import dollars
+from tui.words import at_most
 
 TEST_SECONDS = 30.0
 """what a test call may take"""
@@ -123,7 +123,7 @@ class Providers(Place):
         card = self.card
         words = self.query_one("#words", Input).value
         models = card.listed.models if card.listed else ()
-        self.query_one(ModelTable).show([model for model in models if fits(model, words)], asking=card.asking)
+        self.query_one(ModelTable).show([model for model in models if fits(model, words)], card)
         self.query_one("#about", Reading).show(about(card, self._rules or Rules()))
 
     @on(ProviderList.Highlighted)
@@ -198,8 +198,8 @@ class Providers(Place):
         try:
             price = await errand(lambda: price_of(call, rules.providers))
             if not price.free and key_state(card.name) != "missing":
-                most = "at an unknown price" if price.most_usd is None else f"for {dollars(price.most_usd)} at most"
-                question = f"Send one short question to {model}, {most}? It is paid for by the owner of the key."
+                most = at_most(price.most_usd)
+                question = f"Send one short question to {model}, {most}? The owner of the key pays for it."
                 if not await self.app.push_screen_wait(Confirm(question, "Send", no="Don't", title="A paid call")):
                     return
             self._put(replace(self._cards[card.name], trial=Trial(model)))

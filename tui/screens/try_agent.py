@@ -17,7 +17,7 @@ from tui.errands import errand
 from tui.plain import one_line
 from tui.screens.dialog import Dialog
 from tui.widgets.reading import Passage, Reading
-from tui.words import dollars, span
+from tui.words import at_most, dollars, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,7 @@ def price_told(price: Price, *, secret: bool) -> Content:
         return Content.assemble(where, "\n", ("simulated answers: offline, free", "$accent"))
     if price.free:
         return Content.assemble(where, "\n", ("a model of your own: free", "$accent"))
-    most = "at a price that is not known" if price.most_usd is None else f"at most about {dollars(price.most_usd)}"
-    return Content.assemble(where, "\n", (f"each message you send is paid for, {most}", "$warning"))
+    return Content.assemble(where, "\n", (f"each message you send is bought, {at_most(price.most_usd)}", "$warning"))
 
 
 def exchange_told(name: str, exchange: Exchange) -> list[Passage]:

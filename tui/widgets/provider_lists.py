@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.model_list import ListedModel
 from tui.plain import fitted, one_line
-from tui.providing.cards import GLYPHS, TITLES, Card, key_state, price_words, state_of
+from tui.providing.cards import BATCH_APIS, GLYPHS, TITLES, Card, key_state, price_words, state_of
 from tui.widgets.rows import Piece, Rows
 
 
@@ -51,13 +51,14 @@ class ModelTable(Rows):
         super().__init__(id=id)
         self.models: list[ListedModel] = []
         self._asking = False
+        self._batches = True
 
     @property
     def current(self) -> ListedModel | None:
         return self.models[self.cursor] if self.cursor < len(self.models) else None
 
-    def show(self, models: Sequence[ListedModel], *, asking: bool) -> None:
-        self._asking = asking
+    def show(self, models: Sequence[ListedModel], card: Card) -> None:
+        self._asking, self._batches = card.asking, card.name in BATCH_APIS
         here = self.current.name if self.current else None
         if list(models) != self.models:
             self.models = list(models)
@@ -77,11 +78,14 @@ class ModelTable(Rows):
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         model = self.models[index]
         name, presets = _widths(width)
-        live, batch = (model.input_usd, model.output_usd), (model.batch_input_usd, model.batch_output_usd)
+        live = (model.input_usd, model.output_usd)
+        batch = [price_words(price) for price in (model.batch_input_usd, model.batch_output_usd)]
+        if not self._batches:
+            batch = ["–", "–"]
         return [
             (f" {fitted(one_line(model.name), name)}", ""),
             ("".join(fitted(price_words(price), 9, right=True) for price in live), _colour(model.input_usd)),
-            (fitted(price_words(batch[0]), 10, right=True) + fitted(price_words(batch[1]), 9, right=True), "dim"),
+            (fitted(batch[0], 10, right=True) + fitted(batch[1], 9, right=True), "dim"),
             (f"  {fitted(one_line(model.retires or ''), 10)} ", "mark"),
             (fitted(", ".join(model.presets), presets), "accent"),
         ]
