@@ -6,7 +6,7 @@ from engine.call import Reply, prompt_hash
 from engine.errors import ReplayMismatch
 from engine.providers.provider import Answer
 from engine.unit import Pending
-from storage.ledger import Entry
+from storage.entry import Entry
 
 
 def answered(

@@ -205,7 +205,7 @@ class OrderDesk:
         if not remainder:
             return
         for pending in remainder:
-            self._tide.ledger.retried()
+            self._tide.ledger.tally.retried()
             self._free(pending)
         retries = self._tide.accounts[order.provider].settings.retries
         hurried = order.cancelled_at is not None or is_small(len(remainder), order.slip.count)

@@ -1,7 +1,6 @@
 """A batch's life: made, begun, played, ended; or stopped, and taken up again."""
 
 import asyncio
-import gc
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -10,16 +9,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from engine.accounts import Account
+from engine.account_book import OpenAccounts
 from engine.budget import Budget
+from engine.calm import CalmGarbageCollector
 from engine.config import Config
 from engine.errors import FileError, NotFound, RunError, TidepoolError, UsageError
 from engine.events import BatchEnded, BatchStarted, Listener
-from engine.kinds import Kind, load_kind
+from engine.kinds import load_kind
 from engine.library import with_library
-from engine.presets import full_names, refuse_retired
-from engine.providers.catalogue import open_provider
-from engine.providers.provider import ProviderError
+from engine.presets import full_names
 from engine.reading import apply_override, config_from, thaw
 from engine.steering import Steering, Stop
 from engine.summary import summarise
@@ -45,7 +43,7 @@ async def run_batch(
     path = Path(database)
     kind = load_kind(study.batch.kind)
     config = kind.freeze(with_library(study, path), Path.cwd())
-    async with _Accounts(kind, config) as accounts:
+    async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config)
         accounts.name_batch(batch_id)
         return await _run(path, batch_id, config, accounts, on_event, steering or Steering(), resumed=False)
@@ -89,7 +87,7 @@ async def resume_batch(
     kind = load_kind(config.batch.kind)
     if batch["host"] != locks.host_name():
         _refuse_strange_servers(config, kind.models(config), changes)
-    async with _Accounts(kind, config) as accounts:
+    async with OpenAccounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
         return await _run(
             path, batch["id"], config, accounts, on_event, steering or Steering(), resumed=True, changes=changes
@@ -145,70 +143,18 @@ def _with_overrides(config: Config, overrides: Iterable[str]) -> Config:
     return config_from(data, source="--set")
 
 
-class _Accounts:
-    """The provider accounts of a run, checked before anything is spent and closed at the end."""
-
-    def __init__(self, kind: Kind, config: Config) -> None:
-        self._config = config
-        self._models = sorted(kind.models(config))
-        self.by_provider: dict[str, Account] = {}
-
-    async def __aenter__(self) -> "_Accounts":
-        try:
-            for model in self._models:
-                refuse_retired(model)
-            for name in sorted({model.partition(":")[0] for model in self._models}):
-                provider = open_provider(name, self._config, "check")
-                self.by_provider[name] = Account(provider, self._config.limits_for(name))
-                await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
-            self._refuse_blind_budget()
-        except ProviderError as error:
-            await self.__aexit__()
-            raise UsageError(str(error)) from error
-        except BaseException:
-            await self.__aexit__()
-            raise
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        for account in self.by_provider.values():
-            await account.provider.close()
-
-    def name_batch(self, batch_id: str) -> None:
-        for account in self.by_provider.values():
-            account.provider.serve(batch_id)
-
-    @property
-    def simulated(self) -> bool:
-        return any(account.provider.simulated for account in self.by_provider.values())
-
-    def _refuse_blind_budget(self) -> None:
-        for model in self._models:
-            provider = model.partition(":")[0]
-            price = self.by_provider[provider].price(self._name(model))
-            if price is None and (self._config.service.budget_usd or self._config.budget_of(provider)):
-                raise UsageError(
-                    f"budget_usd is set, but the price of {model} is not known, so the budget could not be "
-                    "kept. Remove the budget, or choose a model whose price `tidepool models` shows."
-                )
-
-    @staticmethod
-    def _name(model: str) -> str:
-        return model.partition(":")[2]
-
-
 async def _run(
     path: Path,
     batch_id: str,
     config: Config,
-    accounts: _Accounts,
+    accounts: OpenAccounts,
     on_event: Listener | None,
     steering: Steering,
     *,
     resumed: bool,
     changes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    with locks.holding(path, batch_id), _CalmGarbageCollector():
+    with locks.holding(path, batch_id), CalmGarbageCollector():
         await asyncio.to_thread(_begin, path, batch_id, simulated=accounts.simulated, resumed=resumed)
         if changes:
             await asyncio.to_thread(batches.rewrite_config, path, batch_id, frozen(config), changes)
@@ -228,7 +174,7 @@ async def _stopped_or_done(
     path: Path,
     batch_id: str,
     config: Config,
-    accounts: _Accounts,
+    accounts: OpenAccounts,
     on_event: Listener | None,
     steering: Steering,
     *,
@@ -272,7 +218,7 @@ class _Session:
         path: Path,
         batch_id: str,
         config: Config,
-        accounts: _Accounts,
+        accounts: OpenAccounts,
         writer: Writer,
         reader: Any,
         steering: Steering,
@@ -290,7 +236,7 @@ class _Session:
         self._earlier_seconds = progress["seconds"]
         writer.on_failure = self.tide.fail
 
-    def _budgets(self, money: dict[str, batches.Money], spent: float, accounts: _Accounts) -> Budget:
+    def _budgets(self, money: dict[str, batches.Money], spent: float, accounts: OpenAccounts) -> Budget:
         """The batch's budget; each account gets its own part of it."""
         whole = Budget(self.config.service.budget_usd, spent, sum(part.reserved for part in money.values()))
         for name, account in accounts.by_provider.items():
@@ -398,24 +344,3 @@ def _verdict(path: Path, batch_id: str, stop: Stop | None, reason: str | None) -
     if not progress["units_failed"]:
         return "completed", reason
     return ("partial" if progress["units_completed"] else "failed"), reason
-
-
-class _CalmGarbageCollector:
-    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third."""
-
-    runs = 0
-    usual = gc.get_threshold()
-
-    def __enter__(self) -> None:
-        if not type(self).runs:
-            type(self).usual = gc.get_threshold()
-        type(self).runs += 1
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(100_000, 50, 100)
-
-    def __exit__(self, *exception: object) -> None:
-        type(self).runs -= 1
-        if not type(self).runs:
-            gc.set_threshold(*self.usual)
-            gc.unfreeze()

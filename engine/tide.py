@@ -323,7 +323,7 @@ class Tide:
         if row["status"] == "failed":
             self.emit(CallLost(unit.number, call.step, call.wave, row["error"]))
             raise CallFailed(row["error"])
-        self.ledger.replayed()
+        self.ledger.tally.replayed()
         self.emit(CallAnswered(unit.number, call.step, call.wave, "replay", 0.0))
         return reply_of(row)
 
@@ -333,7 +333,7 @@ class Tide:
         return await self.record(pending, answer, seconds=0.0, attempts=1, source="cache")
 
     def _on_retry(self, pending: Pending, error: ProviderError) -> None:
-        self.ledger.retried()
+        self.ledger.tally.retried()
         self.emit(CallRetried(pending.unit.number, pending.call.step, str(error)))
 
     # -- the whole run -----------------------------------------------------------------------------------

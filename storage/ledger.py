@@ -8,9 +8,10 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
+from storage.entry import Entry
 from storage.tables import (
     CallRow,
     FindingRow,
@@ -25,64 +26,8 @@ from storage.tables import (
     UnitRow,
     unit_id,
 )
+from storage.tally import Tally
 from storage.writer import Statement, Writer, insert_into
-
-
-class Entry(NamedTuple):
-    """One call as the ledger keeps it."""
-
-    sequence_number: int
-    step: str
-    wave: int
-    turn: int | None
-    speaker: str | None
-    model: str
-    key: bytes
-    system: str
-    prompt: bytes
-    """hash of the system prompt"""
-    status: str
-    text: str = ""
-    truth: str | None = None
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
-    seconds: float = 0.0
-    source: str = "live"
-    attempts: int = 1
-    error: str | None = None
-    order_id: str | None = None
-
-
-@dataclass(slots=True)
-class Counters:
-    """What is added to the progress row with the next group."""
-
-    units_completed: int = 0
-    units_failed: int = 0
-    calls: int = 0
-    bought: int = 0
-    cached: int = 0
-    replayed: int = 0
-    retried: int = 0
-    failed: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    call_seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class _Wave:
-    calls: int = 0
-    failed: int = 0
-    cached: int = 0
-    retried: int = 0
-    earlier_seconds: float = 0.0
-    first: float = 0.0
-    last: float = 0.0
-    transports: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +38,6 @@ class Remembered:
     entries: dict[str, sqlite3.Row]
 
 
-_NAMES = tuple(field.name for field in fields(Counters))
-_ADD = Statement(
-    f"UPDATE progress SET {', '.join(f'{name} = {name} + ?' for name in _NAMES)} WHERE batch_number = ?",
-    rank=1,
-)
-_WAVE = Statement(
-    "INSERT INTO wave (batch_number, wave, calls, failed, cached, retried, seconds, transport) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch_number, wave) DO UPDATE SET calls = excluded.calls, "
-    "failed = excluded.failed, cached = excluded.cached, retried = excluded.retried, seconds = excluded.seconds, "
-    "transport = excluded.transport",
-    rank=1,
-)
 _TOTAL = Statement("UPDATE progress SET units_total = ? WHERE batch_number = ?", rank=1)
 _END_UNIT = Statement(
     "UPDATE unit SET status = ?, error = ?, finished_at = ?, details = coalesce(?, details) WHERE id = ?",
@@ -142,14 +75,10 @@ class Ledger:
         self.writer = writer
         self.batch_number = batch_number
         self.reader = reader
-        self._delta = Counters()
-        self._waves: dict[int, _Wave] = {}
-        self._dirty_waves: set[int] = set()
+        self.tally = Tally(writer, reader, batch_number)
         self._prompts: set[bytes] = set()
         self._insert_call = insert_into(CallRow, *_CALL_COLUMNS)
         self._has_cache = False
-        self._load_waves()
-        writer.before_commit.append(self._put_counters)
 
     # -- reading -----------------------------------------------------------------------------------------
 
@@ -218,56 +147,7 @@ class Ledger:
                 time.time(),
             ),
         )
-        self._count(entry)
-        self._count_wave(entry, asked_at)
-
-    def bought_in_vain(self, input_tokens: int, output_tokens: int, cost_usd: float | None) -> None:
-        """An answer that was paid for and not used."""
-        self._delta.bought += 1
-        self._delta.input_tokens += input_tokens
-        self._delta.output_tokens += output_tokens
-        self._delta.unpriced += cost_usd is None
-        self._delta.cost_usd += cost_usd or 0.0
-
-    def replayed(self) -> None:
-        self._delta.replayed += 1
-
-    def retried(self) -> None:
-        self._delta.retried += 1
-
-    def _count(self, entry: Entry) -> None:
-        delta = self._delta
-        delta.calls += 1
-        if entry.status == "failed":
-            delta.failed += 1
-            return
-        if entry.source == "cache":
-            delta.cached += 1
-        else:
-            delta.bought += 1
-            delta.call_seconds += entry.seconds if entry.source == "live" else 0.0
-            delta.input_tokens += entry.input_tokens
-            delta.output_tokens += entry.output_tokens
-        if entry.cost_usd is None:
-            delta.unpriced += 1
-        else:
-            delta.cost_usd += entry.cost_usd
-
-    def _count_wave(self, entry: Entry, asked_at: float) -> None:
-        wave = self._waves.get(entry.wave)
-        if wave is None:
-            wave = self._waves[entry.wave] = _Wave()
-        if not wave.first:
-            wave.first = asked_at
-        wave.first = min(wave.first, asked_at)
-        wave.last = time.monotonic()
-        wave.calls += 1
-        wave.failed += entry.status == "failed"
-        wave.cached += entry.source == "cache"
-        wave.retried += entry.attempts > 1
-        if entry.source not in wave.transports:
-            wave.transports |= {entry.source}
-        self._dirty_waves.add(entry.wave)
+        self.tally.count(entry, asked_at)
 
     def _prompt(self, entry: Entry) -> bytes:
         """Puts a system prompt the first time it is met."""
@@ -321,10 +201,7 @@ class Ledger:
     def end_unit(self, sequence_number: int, error: str | None, details: str | None = None) -> None:
         status = "failed" if error else "completed"
         self.writer.put(_END_UNIT, (status, error, time.time(), details, unit_id(self.batch_number, sequence_number)))
-        if error:
-            self._delta.units_failed += 1
-        else:
-            self._delta.units_completed += 1
+        self.tally.unit_ended(failed=bool(error))
 
     def set_units_total(self, total: int) -> None:
         self.writer.put(_TOTAL, (total, self.batch_number))
@@ -383,39 +260,3 @@ class Ledger:
         if len(columns) != len(values):
             raise TypeError(f"{table.__tablename__} has no column {sorted(set(values) - set(columns))}")
         self.writer.put(insert_into(table, *columns, conflict=conflict), tuple(values[column] for column in columns))
-
-    # -- counters ----------------------------------------------------------------------------------------
-
-    def _load_waves(self) -> None:
-        for row in self.reader.execute("SELECT * FROM wave WHERE batch_number = ?", (self.batch_number,)):
-            self._waves[row["wave"]] = _Wave(
-                calls=row["calls"],
-                failed=row["failed"],
-                cached=row["cached"],
-                retried=row["retried"],
-                earlier_seconds=row["seconds"],
-                transports=frozenset(filter(None, row["transport"].split("+"))),
-            )
-
-    def _put_counters(self) -> None:
-        if self._delta != Counters():
-            self.writer.put(_ADD, (*asdict(self._delta).values(), self.batch_number))
-            self._delta = Counters()
-        for number in sorted(self._dirty_waves):
-            wave = self._waves[number]
-            seconds = wave.earlier_seconds + (wave.last - wave.first)
-            transport = "+".join(sorted(wave.transports))
-            self.writer.put(
-                _WAVE,
-                (
-                    self.batch_number,
-                    number,
-                    wave.calls,
-                    wave.failed,
-                    wave.cached,
-                    wave.retried,
-                    seconds,
-                    transport,
-                ),
-            )
-        self._dirty_waves.clear()

@@ -106,7 +106,7 @@ class OrderBook:
             insert_into(SurplusRow, *_SURPLUS),
             (self._ledger.batch_number, late.order_id, unit, step, late.text, *figures, time.time()),
         )
-        self._ledger.bought_in_vain(*figures)
+        self._ledger.tally.bought_in_vain(*figures)
 
     # -- reading -----------------------------------------------------------------------------------------
 

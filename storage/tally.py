@@ -1,0 +1,156 @@
+"""Running counters of a batch and of its waves: cheap for screens to read, committed with the rows they count."""
+
+import sqlite3
+import time
+from dataclasses import asdict, dataclass, fields
+
+from storage.entry import Entry
+from storage.writer import Statement, Writer
+
+
+@dataclass(slots=True)
+class Counters:
+    """What is added to the progress row with the next group."""
+
+    units_completed: int = 0
+    units_failed: int = 0
+    calls: int = 0
+    bought: int = 0
+    cached: int = 0
+    replayed: int = 0
+    retried: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    call_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Wave:
+    calls: int = 0
+    failed: int = 0
+    cached: int = 0
+    retried: int = 0
+    earlier_seconds: float = 0.0
+    first: float = 0.0
+    last: float = 0.0
+    transports: frozenset[str] = frozenset()
+
+
+_NAMES = tuple(field.name for field in fields(Counters))
+_ADD = Statement(
+    f"UPDATE progress SET {', '.join(f'{name} = {name} + ?' for name in _NAMES)} WHERE batch_number = ?",
+    rank=1,
+)
+_WAVE = Statement(
+    "INSERT INTO wave (batch_number, wave, calls, failed, cached, retried, seconds, transport) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch_number, wave) DO UPDATE SET calls = excluded.calls, "
+    "failed = excluded.failed, cached = excluded.cached, retried = excluded.retried, seconds = excluded.seconds, "
+    "transport = excluded.transport",
+    rank=1,
+)
+
+
+class Tally:
+    def __init__(self, writer: Writer, reader: sqlite3.Connection, batch_number: int) -> None:
+        self._writer = writer
+        self._batch_number = batch_number
+        self._delta = Counters()
+        self._waves: dict[int, _Wave] = {}
+        self._dirty_waves: set[int] = set()
+        self._load_waves(reader)
+        writer.before_commit.append(self._put)
+
+    def count(self, entry: Entry, asked_at: float) -> None:
+        self._count(entry)
+        self._count_wave(entry, asked_at)
+
+    def unit_ended(self, *, failed: bool) -> None:
+        if failed:
+            self._delta.units_failed += 1
+        else:
+            self._delta.units_completed += 1
+
+    def bought_in_vain(self, input_tokens: int, output_tokens: int, cost_usd: float | None) -> None:
+        """An answer that was paid for and not used."""
+        self._delta.bought += 1
+        self._delta.input_tokens += input_tokens
+        self._delta.output_tokens += output_tokens
+        self._delta.unpriced += cost_usd is None
+        self._delta.cost_usd += cost_usd or 0.0
+
+    def replayed(self) -> None:
+        self._delta.replayed += 1
+
+    def retried(self) -> None:
+        self._delta.retried += 1
+
+    def _count(self, entry: Entry) -> None:
+        delta = self._delta
+        delta.calls += 1
+        if entry.status == "failed":
+            delta.failed += 1
+            return
+        if entry.source == "cache":
+            delta.cached += 1
+        else:
+            delta.bought += 1
+            delta.call_seconds += entry.seconds if entry.source == "live" else 0.0
+            delta.input_tokens += entry.input_tokens
+            delta.output_tokens += entry.output_tokens
+        if entry.cost_usd is None:
+            delta.unpriced += 1
+        else:
+            delta.cost_usd += entry.cost_usd
+
+    def _count_wave(self, entry: Entry, asked_at: float) -> None:
+        wave = self._waves.get(entry.wave)
+        if wave is None:
+            wave = self._waves[entry.wave] = _Wave()
+        if not wave.first:
+            wave.first = asked_at
+        wave.first = min(wave.first, asked_at)
+        wave.last = time.monotonic()
+        wave.calls += 1
+        wave.failed += entry.status == "failed"
+        wave.cached += entry.source == "cache"
+        wave.retried += entry.attempts > 1
+        if entry.source not in wave.transports:
+            wave.transports |= {entry.source}
+        self._dirty_waves.add(entry.wave)
+
+    def _load_waves(self, reader: sqlite3.Connection) -> None:
+        for row in reader.execute("SELECT * FROM wave WHERE batch_number = ?", (self._batch_number,)):
+            self._waves[row["wave"]] = _Wave(
+                calls=row["calls"],
+                failed=row["failed"],
+                cached=row["cached"],
+                retried=row["retried"],
+                earlier_seconds=row["seconds"],
+                transports=frozenset(filter(None, row["transport"].split("+"))),
+            )
+
+    def _put(self) -> None:
+        if self._delta != Counters():
+            self._writer.put(_ADD, (*asdict(self._delta).values(), self._batch_number))
+            self._delta = Counters()
+        for number in sorted(self._dirty_waves):
+            wave = self._waves[number]
+            seconds = wave.earlier_seconds + (wave.last - wave.first)
+            transport = "+".join(sorted(wave.transports))
+            self._writer.put(
+                _WAVE,
+                (
+                    self._batch_number,
+                    number,
+                    wave.calls,
+                    wave.failed,
+                    wave.cached,
+                    wave.retried,
+                    seconds,
+                    transport,
+                ),
+            )
+        self._dirty_waves.clear()
