@@ -55,8 +55,12 @@ def _portrait(connection: sqlite3.Connection, batch_number: int, genome_id: str)
 
 
 def _genomes(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
+    """`missing` is the share of their calls that failed, so a genome that was asked more counts more."""
+    asked = "json_extract(details, '$.asked')"
     row = connection.execute(
-        "SELECT count(*), count(DISTINCT prompt), avg(missing) FROM genome WHERE batch_number = ?", (batch_number,)
+        f"SELECT count(*), count(DISTINCT prompt), sum(missing * {asked}) / sum({asked}) FROM genome "
+        "WHERE batch_number = ?",
+        (batch_number,),
     ).fetchone()
     return {"total": row[0], "distinct_prompts": row[1], "missing": row[2]}
 

@@ -42,7 +42,7 @@ _ORDER: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "evolution": (
         ("Search", "strategy model models mutator population_size max_generations problems max_problems"),
-        ("Honesty", "validation_problems samples racing random_baseline"),
+        ("Honesty", "validation_problems samples racing seed_final random_baseline"),
         ("Stop", "target_fitness stagnation max_calls"),
         ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts"),
         ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity"),

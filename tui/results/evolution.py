@@ -12,6 +12,8 @@ ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search"
 
 def headline(statistics: Mapping[str, Any]) -> dict[str, str]:
     champion, baseline = statistics["champion"], statistics["baseline"]
+    if not champion or not baseline:
+        return {"generations": "0"}
     return {
         "generations": f"{len(statistics['generations']):,}",
         "champion, held out": f"{share(champion['validation_accuracy'])} ({_bounds(champion)})",
