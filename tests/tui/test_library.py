@@ -1,6 +1,8 @@
 """The library, used as a person uses it: found, made, changed, brought in, tried and taken away."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -201,7 +203,13 @@ async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path)
     rows["model"].query_one(Input).value = "opnai:gpt"
     await until(pilot, lambda: "names no provider" in rows["model"].fault, "the fault at its field")
     rows["model"].query_one(Input).value = "simulated:guarded"
-    await pilot.press("ctrl+s")
+    with closing(sqlite3.connect(path)) as other, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("storage.file.BUSY_SECONDS", 0.1)
+        other.execute("BEGIN IMMEDIATE")
+        await pilot.press("ctrl+s")
+        await there(pilot, ErrorDialog)
+        assert "locked by another program" in app.screen.message  # type: ignore[attr-defined]
+    await pilot.press("escape", "ctrl+s")
     await until(pilot, lambda: agents(path)[-1].definition["model"] == "simulated:guarded", "the new model")
     assert agents(path)[-1].definition["temperature"] is None, "what was not touched stays"
     await there(pilot, Library)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from engine.config import OllamaSettings, Providers, ProviderSettings
 from engine.errors import RunError
@@ -14,6 +15,7 @@ from engine.model_list import ListedHost, ListedModel, ListedProvider, list_mode
 from engine.presets import PROVIDERS
 from tests.emulator import Emulator
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
+from tests.tui.test_hostile_text import HOSTILE
 from tui.app import TidepoolApp
 from tui.composing.draft import draft_path
 from tui.errands import errand
@@ -146,6 +148,14 @@ def test_limits_say_where_they_come_from() -> None:
     assert limits["timeout"] == ("60 s", "default")
     assert rules_in("[service").fault and rules_in("[service]\nretries = 'x'").fault
     assert rules_in("service = 3").providers.openai == ProviderSettings()
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_model_of_any_name_has_a_line(text: str) -> None:
+    table = ModelTable(id="models")
+    table.models = [ListedModel(text, None, 0.0, None, 1.0, text)]
+    line = "".join(piece for piece, _ in table.draw(0, 120))
+    assert line.isprintable() and cell_len(line) <= 120
 
 
 def test_what_a_server_says_is_told_as_it_is() -> None:

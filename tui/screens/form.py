@@ -29,6 +29,8 @@ class KeepingDialog(Dialog[str]):
     BINDINGS = [Binding("ctrl+s", "keep", "Save", priority=True)]
     CSS_PATH = ["compose.tcss", "library.tcss"]
 
+    _busy = False
+
     def changed(self) -> bool:
         """Whether leaving would lose anything."""
         return False
@@ -40,13 +42,24 @@ class KeepingDialog(Dialog[str]):
         """Writes what is there and answers its id; None where it cannot be written yet, which was told."""
         raise NotImplementedError
 
-    @work(exclusive=True, group="keep")
-    async def action_keep(self) -> None:
+    def action_keep(self) -> None:
+        """A second press while the first is under way would write, or buy, twice."""
+        if not self._busy:
+            self._busy = True
+            self._keep_now()
+
+    @work(group="keep")
+    async def _keep_now(self) -> None:
+        """The file may be busy for a while: it says so, and waits."""
+        box = self.query_one(".dialog")
+        box.border_subtitle = "at work …"
         try:
             one = await self.kept()
         except TidepoolError as error:
             self.app.tell(error)  # type: ignore[attr-defined]
             return
+        finally:
+            box.border_subtitle, self._busy = "", False
         if one is not None:
             self.dismiss(one)
 

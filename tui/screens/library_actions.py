@@ -19,9 +19,9 @@ from engine.library import (
     entity_of,
     keep,
     secrets_for,
-    stored_agent,
     stored_entity,
 )
+from engine.simulation.entities import Entity
 from engine.simulation.entity_types import generate
 from storage import library
 from storage.library import StoredAgent, StoredEntity, StoredType
@@ -44,6 +44,7 @@ from tui.shelves.records import (
     SEVERAL_FIELDS,
     agent_faults,
     agent_in,
+    agents_of_entities,
     entity_faults,
     entity_in,
     several_faults,
@@ -87,17 +88,17 @@ class LibraryActions(Place):
         await self._asked(GenerateDialog(types, here, self._generated), "entities")
 
     async def _generated(self, wish: Wish) -> str:
+        entities = await self.tidepool.file.do(generate, wish.type, wish.count, wish.seed)
         if wish.writer:
             from engine.simulation.writing import write_texts
 
-            made = generate(wish.type, wish.count, wish.seed)
             texts = await errand(
-                lambda: write_texts(wish.type, made, wish.writer, wish.seed, with_backstory=wish.backstory)
+                lambda: write_texts(wish.type, entities, wish.writer, wish.seed, with_backstory=wish.backstory)
             )
             entities = texts.entities
-        else:
-            entities = await self.tidepool.file.do(generate, wish.type, wish.count, wish.seed)
-        haul = Haul(tuple(stored_entity(entity, wish.type.name) for entity in entities))
+        haul = await self.tidepool.file.do(
+            lambda: Haul(tuple(stored_entity(entity, wish.type.name) for entity in entities))
+        )
         await self._keep(haul)
         return haul.entities[0].id
 
@@ -213,27 +214,24 @@ class LibraryActions(Place):
 
     @work(group="act")
     async def action_make_agents(self) -> None:
+        stored = [one.stored for one in self.chosen if isinstance(one.stored, StoredEntity)]
         try:
-            entities = [entity_of(one.stored) for one in self.chosen if isinstance(one.stored, StoredEntity)]
+            entities = await self.tidepool.file.do(lambda: [entity_of(one) for one in stored])
         except TidepoolError as error:
             self.tidepool.tell(error)
             return
-        names = [entity.name for entity in entities]
         if len(entities) == 1:
-            agent = agent_from_entity(entities[0], USUAL_MODEL, secrets_for(names, 42)[0])
+            agent = agent_from_entity(entities[0], USUAL_MODEL, secrets_for([entities[0].name], 42)[0])
             note = "Who it is stands in its instructions. Choose a model; the secret is a suggestion."
-            self._write_agent(f"An agent of {one_line(names[0])}", agent.model_dump(mode="json"), None, note)
-            return
+            self._write_agent(f"An agent of {one_line(agent.name)}", agent.model_dump(mode="json"), None, note)
+        elif entities:
+            await self._make_several(entities)
 
+    async def _make_several(self, entities: Sequence[Entity]) -> None:
         async def write(said: dict[str, Any]) -> str:
-            memory = said.get("memory", "short")
-            secrets = secrets_for(names, said.get("seed", 42))
-            pairs = zip(entities, secrets, strict=True)
-            agents = tuple(
-                stored_agent(agent_from_entity(one, said["model"], secret, memory=memory)) for one, secret in pairs
-            )
-            await self._keep(Haul(agents=agents))
-            return agents[0].id
+            haul = await self.tidepool.file.do(agents_of_entities, entities, said)
+            await self._keep(haul)
+            return haul.agents[0].id
 
         record = {"model": USUAL_MODEL, "memory": "short", "seed": 42}
         note = "Who each is stands in its instructions, and each gets a code word as its secret."

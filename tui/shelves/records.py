@@ -1,13 +1,13 @@
 """Between a form and the library: records checked by the engine's own rules, and written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.config import Agent
 from engine.errors import UsageError
 from engine.faults import faults_in
-from engine.library import stored_agent, stored_entity
-from engine.simulation.entities import entity_from
+from engine.library import Haul, agent_from_entity, secrets_for, stored_agent, stored_entity
+from engine.simulation.entities import Entity, entity_from
 from storage.library import StoredAgent, StoredEntity
 from tui.composing.fields import Field, Form, Path
 
@@ -54,3 +54,11 @@ def several_faults(record: Mapping[str, Any]) -> dict[Path, str]:
     if not isinstance(record.get("seed", 42), int):
         faults[("seed",)] = "a seed is a whole number."
     return faults
+
+
+def agents_of_entities(entities: Sequence[Entity], said: Mapping[str, Any]) -> Haul:
+    """One of each, with a code word as its secret."""
+    secrets = secrets_for([entity.name for entity in entities], said.get("seed", 42))
+    memory = said.get("memory", "short")
+    pairs = zip(entities, secrets, strict=True)
+    return Haul(agents=tuple(stored_agent(agent_from_entity(e, said["model"], s, memory=memory)) for e, s in pairs))
