@@ -78,6 +78,26 @@ def named_points(points: Mapping[str, tuple[float, float]], xlabel: str, ylabel:
     return _svg(size, drawn)
 
 
+def curves(series: Mapping[str, Sequence[float]]) -> Html:
+    """One line for each name, over the places of its values, from 0 to 1 or to the largest of them."""
+    height, most = 260, max((1.0, *(value for values in series.values() for value in values)))
+    last = max(1, *(len(values) - 1 for values in series.values()))
+
+    def x(place: int) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * place / last
+
+    def y(value: float) -> float:
+        return TOP + (height - TOP - BOTTOM) * (1 - max(0.0, value) / most)
+
+    drawn: list[Html] = [*_grid(most, y), *_legend(list(series))]
+    for ink, values in zip(INKS, series.values(), strict=False):
+        points = " ".join(f"{_n(x(place))},{_n(y(value))}" for place, value in enumerate(values))
+        drawn.append(element("polyline", points=points, fill="none", stroke=ink, stroke_width=2))
+    for place in dict.fromkeys((0, last)):
+        drawn.append(element("text", str(place), x=_n(x(place)), y=height - BOTTOM + 18, text_anchor="middle"))
+    return _svg(height, drawn)
+
+
 def means_with_intervals(rows: Sequence[tuple[str, float, Interval]]) -> Html:
     """One line for each name: its mean as a dot on its interval."""
     bounds = [bound for _, value, interval in rows for bound in (value, *(interval or ()))]

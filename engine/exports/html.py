@@ -25,7 +25,7 @@ td.heat { text-align: center; color: #111; min-width: 3.5rem; }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-VOID = frozenset({"meta", "line", "rect", "circle", "path"})
+VOID = frozenset({"meta", "line", "rect", "circle", "path", "polyline"})
 
 
 class Html(str):
