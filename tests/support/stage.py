@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import engine.account_book
 import engine.run
 import engine.summary
 from engine.call import Call, Message
@@ -108,7 +109,7 @@ class Stage:
         kind = _TestKind(play)
         for module in (engine.run, engine.summary):
             self._monkeypatch.setattr(module, "load_kind", lambda name: kind)
-        self._monkeypatch.setattr(engine.run, "open_provider", lambda *_: provider)
+        self._monkeypatch.setattr(engine.account_book, "open_provider", lambda *_: provider)
 
     def _listening(self, on_event: Listener | None) -> Listener:
         def listen(event: Any) -> None:

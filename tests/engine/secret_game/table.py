@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import engine.run
+import engine.account_book
 from engine.call import Call
 from engine.config import Agent, Service
 from engine.providers.provider import Answer, Ordered, OrderResult
@@ -77,7 +77,7 @@ class Table:
 
     def _open_provider(self) -> None:
         provider = ScriptedProvider(self._script, self.batches)
-        self.monkeypatch.setattr(engine.run, "open_provider", lambda *_: provider)
+        self.monkeypatch.setattr(engine.account_book, "open_provider", lambda *_: provider)
 
     async def _script(self, asked: Asked) -> Answer:
         self.asked.append(asked)
