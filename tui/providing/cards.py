@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from engine.model_list import ListedModel, ListedProvider
 from engine.presets import PRESET_TABLE
@@ -13,8 +12,6 @@ from tui.plain import one_line
 from tui.providing.settings import Rules, limits_for
 from tui.widgets.reading import Passage
 from tui.words import dollars, span
-
-Looking = Literal["asking", "known"]
 
 TITLES = {"simulated": "Simulated", "openai": "OpenAI", "anthropic": "Anthropic", "ollama": "Ollama"}
 BATCH_APIS = {"simulated", "openai", "anthropic"}

@@ -25,7 +25,7 @@ class ImportDialog(KeepingDialog):
         self._keep = keep
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog", can_focus=False) as box:
+        with VerticalScroll(classes="dialog -import", can_focus=False) as box:
             box.border_title = Content("Import a file")
             yield Label("it holds")
             choices = [(words, shelf) for shelf, words in HOLDS.items()]

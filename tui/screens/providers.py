@@ -12,7 +12,9 @@ from textual.widgets import Input
 
 from engine.config import ProviderSettings
 from engine.errors import TidepoolError
+from engine.model_list import ListedProvider, known_models, list_models
 from engine.presets import PROVIDERS
+from engine.single_call import ask_once, price_of, probe_call
 from tui.closing import while_open
 from tui.errands import errand
 from tui.providing.cards import TITLES, Card, Trial, about, fits, key_state, usual_model
@@ -95,12 +97,11 @@ class Providers(Place):
 
     async def _listed(self, name: str, settings: ProviderSettings) -> None:
         """First what is known without asking, then what the provider says: an address that is silent keeps nobody waiting."""
-        from engine.model_list import known_models, list_models
 
-        async def known() -> object:
+        async def known() -> ListedProvider:
             return known_models(name, settings)
 
-        async def asked() -> object:
+        async def asked() -> ListedProvider:
             providers = (self._rules or Rules()).providers
             return (await list_models(providers, (name,)))[0]
 
@@ -185,8 +186,6 @@ class Providers(Place):
 
     @work(group="test")
     async def action_test(self) -> None:
-        from engine.single_call import ask_once, price_of, probe_call
-
         card, model, rules = self.card, self._model(), self._rules or Rules()
         if card.trial is not None and card.trial.under_way:
             return

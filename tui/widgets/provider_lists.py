@@ -36,7 +36,7 @@ class ProviderList(Rows):
             (fitted(TITLES[card.name], 11), "strong"),
             (fitted(key, 12), "done" if key == "present" else "dim"),
             (fitted(where, _room(width)) + " ", "dim"),
-            (fitted(words, 24), colour),
+            (fitted(words, 24), "dim" if colour == "waiting" else colour),
         ]
 
 
