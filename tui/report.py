@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tui.words import gained
+
 SIMULATED = "simulated answers: no model of a provider was asked"
 
 
@@ -71,8 +73,8 @@ def print_head(out: Console, summary: dict[str, Any]) -> None:
     out.print(
         Text(
             f"speed   {number(performance['calls_per_second'])} calls/s, mean latency "
-            f"{number(performance['mean_latency'], 3, ' s')}, at most {performance['peak_concurrency']} at once, "
-            f"{number(performance['speedup_over_sequential'], 1, '×')} over one at a time"
+            f"{number(performance['mean_latency'], 3, ' s')}, at most {performance['peak_concurrency']} at once"
+            f"{gained(performance['speedup_over_sequential'])}"
         )
     )
     if summary["status"] == "interrupted":

@@ -59,3 +59,8 @@ def percent(part: float, whole: float) -> str:
     if not whole:
         return "–"
     return f"{min(100 if part >= whole else 99, int(100 * part / whole))} %"
+
+
+def gained(speedup: float | None) -> str:
+    """What waves gained over one call at a time; nothing where calls took no time that could be saved."""
+    return f", {speedup:,.1f}× over one at a time" if speedup is not None and speedup >= 1 else ""

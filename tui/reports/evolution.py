@@ -10,6 +10,7 @@ from tui.charts import lines
 from tui.report import number, printable
 from tui.reports.evolution_comparison import print_compared as print_compared
 from tui.reports.evolution_figures import interval, percent
+from tui.words import gained
 
 ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search": "random search"}
 
@@ -106,8 +107,8 @@ def _print_search(out: Console, statistics: dict[str, Any]) -> None:
         )
     out.print(
         Text(
-            f"speed    {number(performance['problems_per_second'], 0)} problems/s, {performance['cache_hits']:,} cache hits, "
-            f"{number(performance['speedup_over_sequential'], 1, '×')} over one at a time"
+            f"speed    {number(performance['problems_per_second'], 0)} problems/s, {performance['cache_hits']:,} cache hits"
+            f"{gained(performance['speedup_over_sequential'])}"
         )
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tui.plain import one_line
 from tui.results.blocks import Block, Words, guarded, number, pages_of, table
-from tui.words import dollars, span
+from tui.words import dollars, gained, span
 
 
 def overview(summary: Mapping[str, Any]) -> list[Block]:
@@ -33,8 +33,7 @@ def _facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "speed",
             f"{number(performance['calls_per_second'])} calls/s, {number(performance['mean_latency'], 3, ' s')} a call, "
-            f"at most {performance['peak_concurrency']:,} at once, "
-            f"{number(performance['speedup_over_sequential'], 1, '×')} over one at a time",
+            f"at most {performance['peak_concurrency']:,} at once{gained(performance['speedup_over_sequential'])}",
         ),
     ]
 
