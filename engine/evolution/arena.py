@@ -190,7 +190,7 @@ class Arena:
             generation,
             best=leader.total or 0.0,
             mean=fmean(known) if known else 0.0,
-            diversity=mean_distance(prompts, self.stream("diversity", generation)),
+            diversity=self._diversity(prompts),
             calls=self.calls - self._calls_told,
         )
         self._calls_told = self.calls
@@ -201,6 +201,12 @@ class Arena:
                     self._chronicle.tell_genome(genome, contender)
             missing = fmean(entrant.missing for entrant in entrants) if entrants else 0.0
             self._chronicle.tell_generation(told, leader, missing, new=any(not one.unit.settled for one in entrants))
+
+    def _diversity(self, prompts: Sequence[str]) -> float:
+        """One prompt alone is no collapsed population: what was known before still holds."""
+        if len(prompts) < 2 and self.history:
+            return self.history[-1].diversity
+        return mean_distance(prompts, self.stream("diversity", len(self.history)))
 
 
 def _scores(contenders: Sequence[Contender]) -> list[float]:
