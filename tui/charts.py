@@ -53,10 +53,21 @@ def lines(
     plt.clear_figure()
     for name, values in series.items():
         plt.plot(list(xs)[: len(values)], list(values), label=_clean(name), marker="braille")
+    if ticks := whole_ticks(xs):
+        plt.xticks(ticks)
     plt.title(title)
     plt.xlabel(xlabel)
     plt.ylabel(ylabel)
     return _built(width, height, colour)
+
+
+def whole_ticks(xs: Sequence[float], most: int = 8) -> list[int]:
+    """Generations and updates are counted: their axis has whole numbers, evenly spaced. Empty for other values."""
+    if not xs or any(value != int(value) for value in xs):
+        return []
+    low, high = int(min(xs)), int(max(xs))
+    step = max(1, -(-(high - low) // most))
+    return list(range(low, high + 1, step))
 
 
 def scatter(
