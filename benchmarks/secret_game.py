@@ -43,6 +43,8 @@ model = "simulated:{name}"
 secret = "{secret}"
 memory = "{memory}"
 """
+SEEN = {"fuzzy": 80}
+"""the usual threshold lets one slip in seven letters pass: shorter secrets that are misspelt are left to the judge"""
 
 
 def prove() -> Iterator[Figure]:
@@ -81,7 +83,7 @@ def _detection(folder: Path) -> Iterator[Figure]:
     for name, row in agreement["detectors"].items():
         if name != "any":
             seen = f"{row['found']} of {row['planted']} planted"
-            yield at_least(f"sensitivity of {name}", row["sensitivity_percentage"], "%", 95, seen)
+            yield at_least(f"sensitivity of {name}", row["sensitivity_percentage"], "%", SEEN.get(name, 95), seen)
             quiet = f"{row['false_alarms']} false alarms in {row['silent']:,} messages"
             yield at_least(f"specificity of {name}", row["specificity_percentage"], "%", 99.5, quiet)
 
