@@ -20,24 +20,37 @@ CUT = 0.7
 
 @dataclass(slots=True)
 class Pace:
-    """An even flow of `per_minute` pieces (requests or tokens), as a generic cell rate."""
+    """An even flow of `per_minute` pieces (requests or tokens), as a generic cell rate.
+
+    A minute may open with one call and be filled by others: where a call is many pieces, the flow is kept slower by the
+    largest one met, and a larger one waits for the difference.
+    """
 
     per_minute: float
     next_at: float = 0.0
+    largest: float = 1.0
 
-    def delay(self, now: float) -> float:
-        return self.next_at - now if self.per_minute else 0.0
+    @property
+    def _seconds(self) -> float:
+        """of a piece"""
+        usable = self.per_minute * SAFETY
+        return 60 / (usable if self.largest <= 1 else max(usable - self.largest, usable / 2))
+
+    def delay(self, now: float, pieces: float = 1.0) -> float:
+        if not self.per_minute:
+            return 0.0
+        return self.next_at - now + max(0.0, pieces - self.largest) * self._seconds
 
     def take(self, now: float, pieces: float = 1.0) -> None:
         if self.per_minute:
-            allowed = self.per_minute * SAFETY
-            late = self.per_minute * CATCH_UP * 60 / allowed
-            self.next_at = max(self.next_at, now - late) + pieces * 60 / allowed
+            self.largest = max(self.largest, pieces)
+            late = self.per_minute * CATCH_UP * self._seconds
+            self.next_at = max(self.next_at, now - late) + pieces * self._seconds
 
     def correct(self, pieces: float) -> None:
         """Gives back (or takes) what was estimated wrongly."""
         if self.per_minute:
-            self.next_at += pieces * 60 / (self.per_minute * SAFETY)
+            self.next_at += pieces * self._seconds
 
 
 class Limiter:
@@ -81,7 +94,7 @@ class Limiter:
         if self._waiting or self.paused or self.in_flight >= int(self.allowed):
             return False
         now = time.monotonic()
-        if self._delay(now) > 0:
+        if self._delay(now, tokens) > 0:
             return False
         self._take(now, tokens)
         return True
@@ -131,8 +144,8 @@ class Limiter:
         self.paused = paused
         self._pump()
 
-    def _delay(self, now: float) -> float:
-        return max(self._rest_until - now, self.requests.delay(now), self.tokens.delay(now))
+    def _delay(self, now: float, tokens: int) -> float:
+        return max(self._rest_until - now, self.requests.delay(now), self.tokens.delay(now, tokens))
 
     def _take(self, now: float, tokens: int) -> None:
         self.requests.take(now)
@@ -145,10 +158,11 @@ class Limiter:
         """Lets those go who may; sets one timer for when the next one may."""
         while self._waiting and not self.paused and self.in_flight < int(self.allowed):
             now = time.monotonic()
-            if (delay := self._delay(now)) > 0:
+            future, tokens = self._waiting[0]
+            if (delay := self._delay(now, tokens)) > 0:
                 self._wake_in(delay)
                 return
-            future, tokens = self._waiting.popleft()
+            self._waiting.popleft()
             if not future.done():
                 self._take(now, tokens)
                 future.set_result(None)

@@ -48,6 +48,24 @@ def test_a_pace_never_lets_more_leave_in_a_sliding_minute_than_the_limit(per_min
     assert most_in_a_minute(left) <= per_minute
 
 
+@given(st.integers(1000, 1_000_000), st.lists(st.tuples(st.floats(0.002, 0.25), st.floats(0, 3)), max_size=200))
+@settings(max_examples=60, deadline=None)
+def test_calls_of_any_size_never_take_more_tokens_in_a_sliding_minute_than_the_limit(
+    per_minute: int, calls: list[tuple[float, float]]
+) -> None:
+    """Calls of up to a quarter of the limit each."""
+    pace, now = Pace(per_minute), 100.0
+    left: list[tuple[float, float]] = []
+    for share, gap in calls:
+        tokens = share * per_minute
+        now += gap
+        now = max(now, now + pace.delay(now, tokens))
+        pace.take(now, tokens)
+        left.append((now, tokens))
+    for end, _ in left:
+        assert sum(tokens for moment, tokens in left if end - 60 < moment <= end) <= per_minute * 1.0001
+
+
 def test_a_pace_makes_up_for_a_late_loop_only_a_little() -> None:
     pace = Pace(6000)
     pace.take(0.0)
