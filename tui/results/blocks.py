@@ -25,6 +25,8 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     left: int = 1
     """so many columns are words, the rest numbers"""
+    left_out: int = 0
+    """rows that are not shown"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,8 @@ def pages_of(kind: str) -> Pages:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Table:
     """Foreign words are made plain here, and a very long table is cut."""
-    shown = [tuple(one_line(cell) for cell in row) for row in rows[:MOST_ROWS]]
-    if len(rows) > MOST_ROWS:
-        shown.append((f"… and {len(rows) - MOST_ROWS:,} more in the export", *("" for _ in columns[1:])))
-    return Table(title, tuple(columns), tuple(shown), left)
+    shown = tuple(tuple(one_line(cell) for cell in row) for row in rows[:MOST_ROWS])
+    return Table(title, tuple(columns), shown, left, len(rows) - len(shown))
 
 
 def number(value: float | None, digits: int = 1, unit: str = "") -> str:

@@ -90,6 +90,8 @@ def _table(block: Table) -> Content:
             lines.append(Content.assemble((fitted(row[0], widths[0]) + "  ", "$quiet"), *row[1:]))
         else:
             lines.append(Content(row_of(row)))
+    if block.left_out:
+        lines.append(Content.styled(f"… and {block.left_out:,} more in the export", "$quiet"))
     return Content("\n").join(lines)
 
 
