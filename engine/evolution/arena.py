@@ -107,10 +107,12 @@ class Arena:
 
     # -- one generation, and its parts for strategies that have none ---------------------------------------
 
-    def admit(self, genomes: Sequence[Genome], first_place: int = 0, why: str = "genome") -> list[Contender]:
-        """Those whose prompt is new, each with a unit of its own."""
+    def admit(
+        self, genomes: Sequence[Genome], first_place: int = 0, why: str = "genome", rest: Sequence[str] = ()
+    ) -> list[Contender]:
+        """Those whose prompt is new, each with a unit of its own. `rest` are prompts of the same population."""
         generation = len(self.history)
-        prompts = [genome.prompt for genome in genomes]
+        prompts = [*(genome.prompt for genome in genomes), *rest]
         entrants = []
         for place, genome in enumerate(genomes, first_place):
             if genome.prompt in self.known:

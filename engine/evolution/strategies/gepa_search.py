@@ -105,7 +105,7 @@ class GepaSearch:
         name, wave = f"g{generation}.{self._proposals}", arena.numbering.next_wave()
         self._proposals += 1
         genome = await rewritten_by_model(arena, child, asked.failures, name, wave)
-        for contender in arena.admit([genome], self._proposals - 1):
+        for contender in arena.admit([genome], self._proposals - 1, rest=list(self._results)):
             self._open[genome.prompt] = contender
             self._entrants.append(contender)
             return genome.prompt

@@ -46,6 +46,8 @@ def _check_genealogy(summary: dict[str, Any], database: Path) -> None:
     assert all(set(json.loads(row[3])) <= ids and row[3] != "[]" for row in proposed)
     assert summary["statistics"]["champion"]["genome_id"] in ids
     assert 0 < summary["statistics"]["genomes"]["missing"] < 0.25
+    apart = query(database, "SELECT min(json_extract(details, '$.diversity')) FROM genome WHERE fitness IS NOT NULL")
+    assert apart[0][0] > 0, "a proposal is compared with the prompts before it"
 
 
 def _check_budget(gepa: dict[str, Any], genetic: dict[str, Any]) -> None:
