@@ -98,7 +98,11 @@ def _print_search(out: Console, statistics: dict[str, Any]) -> None:
     )
     if statistics["baseline_calls"]:
         out.print(Text(f"seeds    {statistics['baseline_calls']:,} calls more, to find the best seed prompt with care"))
-    if saved:
+    if saved and saved < 0:
+        out.print(
+            Text(f"racing   {-saved:,} calls more: too few problems to drop anybody early, and leaders are asked twice")
+        )
+    elif saved:
         out.print(
             Text(
                 f"racing   {saved:,} calls saved, {number(performance['calls_saved_percentage'], 0, ' %')} of what asking "
