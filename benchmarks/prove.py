@@ -32,6 +32,7 @@ PROOFS = {
     "evolution_truth": "Prompt evolution: what it claims",
     "evolution_speed": "Prompt evolution: many calls at once",
     "simulations": "Two thousand simulations",
+    "app": "The terminal app",
 }
 
 

@@ -54,6 +54,17 @@ def found(path: Path, number: int, words: str, **filters: object) -> list[tuple[
         connection.close()
 
 
+def test_the_range_of_a_batch_that_grows_takes_in_what_is_new(path: Path) -> None:
+    _, number = batch(path)
+    connection = connect(path)
+    assert search.range_now(connection, number, (0, -1)) == (0, -1)
+    say(path, number, (1, 1, "one"), (1, 2, "two"))
+    known = search.range_now(connection, number, (0, -1))
+    say(path, number, (2, 1, "three"))
+    assert search.range_now(connection, number, known) == search.id_range(connection, number)
+    connection.close()
+
+
 def fill(path: Path) -> None:
     while not search.fill_some(path).complete:
         pass

@@ -123,7 +123,8 @@ class Talks(Vertical):
     async def _search(self, batch: Watched, wanted: search.Filter) -> None:
         """What is indexed is shown at once; the rest is indexed in small steps meanwhile."""
         file = self._app.file
-        self._ids = await file.dig(search.id_range, batch.number)
+        if batch.running or self._ids[1] < self._ids[0]:
+            self._ids = await file.dig(search.range_now, batch.number, self._ids)
         await self._show_hits(batch.number, wanted)
         state = await file.dig(search.filled)
         if state.complete:
