@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test check format bench prove clean
+.PHONY: demo test check format bench prove screenshots clean
 
 # What users have …
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -40,6 +40,10 @@ bench: $(VENV)/.installed
 
 prove: $(DEV)
 	$(BIN)/python -m benchmarks.prove $(ONLY)
+
+# What the app looks like, for README and docs: docs/pictures/*.svg
+screenshots: $(DEV)
+	$(BIN)/python -m benchmarks.screenshots
 
 clean:
 	rm -rf $(VENV) demo build *.egg-info

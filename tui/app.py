@@ -16,6 +16,7 @@ from storage.errors import TidepoolError
 from storage.file import prepare, settle
 from storage.watching import Watched, all_watched, batch_number, watched
 from tui import launching
+from tui.actions import offers
 from tui.beside.process import Beside
 from tui.composing.examiner import Examiner
 from tui.file_reader import FileReader
@@ -188,15 +189,11 @@ class TidepoolApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action that can be done here, by its name."""
-        for active in screen.active_bindings.values():
-            binding = active.binding
-            if binding.description and active.enabled and binding.action != "command_palette":
-                key = self.get_key_display(binding)
-                yield SystemCommand(
-                    binding.description,
-                    f"{binding.tooltip} ({key})" if binding.tooltip else f"key {key}",
-                    _runs(self, binding.action, active.node),
-                )
+        for offer in offers(screen):
+            if not offer.moves:
+                tooltip, key = offer.binding.tooltip, self.get_key_display(offer.binding)
+                about = f"{tooltip} ({key})" if tooltip else f"key {key}"
+                yield SystemCommand(offer.words, about, _runs(self, offer.binding.action, offer.node))
         yield SystemCommand("Theme", "choose among all themes", self.action_change_theme)
         yield SystemCommand("Screenshot", "save what is seen as SVG", self.deliver_screenshot)
 

@@ -17,6 +17,8 @@ from tui.screens.limits import LimitsDialog
 from tui.screens.stop import StopDialog
 from tui.screens.watch import Watch
 from tui.widgets.log_lines import LogLines
+from tui.widgets.pace import Pace
+from tui.widgets.plot import Plot
 from tui.widgets.talk import Talk
 from tui.widgets.wavefront import Wavefront
 
@@ -116,7 +118,7 @@ async def test_a_running_batch_is_paused_continued_and_given_new_limits(tmp_path
 
 async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
-    await played(path, game())
+    await played(path, game(latency=0.1))
     connection = sqlite3.connect(path)
     words = connection.execute("SELECT text FROM call WHERE turn = 1 ORDER BY unit_id LIMIT 3").fetchall()
     connection.close()
@@ -128,3 +130,6 @@ async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(tmp_pat
         talk = app.screen.query_one(Talk)
         await until(pilot, lambda: talk.talk is not None and talk.talk.sequence_number == 3, "the third talk")
         assert words[2][0][:20] in screen_text(app)
+        assert f" {talk.talk.sequence_number}, game 1" in screen_text(app), "it is read from its beginning"
+        pace = app.screen.query_one(Pace)
+        await until(pilot, lambda: any(plot.drawn and plot.display for plot in pace.query(Plot)), "the pace it had")

@@ -15,7 +15,7 @@ MOST_ROWS = 200
 class Words:
     text: str
     style: str = ""
-    """'', strong, quiet, warning or a state"""
+    """'', strong, quiet, tree (never wrapped) or a state"""
 
 
 @dataclass(frozen=True, slots=True)

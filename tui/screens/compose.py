@@ -318,4 +318,5 @@ class Compose(DraftPeople, DraftTravel):
             self.notify("There is nothing to take back.", markup=False, timeout=2)
 
     def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
         self._show_help()

@@ -7,6 +7,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
+from tui.actions import offers
 from tui.screens.dialog import Dialog
 from tui.theme import STATES
 
@@ -18,9 +19,7 @@ class Help(Dialog[None]):
         super().__init__()
         self._text = getattr(about, "HELP", "")
         self._keys = [
-            (self._shown(about, active.binding), active.binding.description, active.binding.tooltip)
-            for active in about.active_bindings.values()
-            if active.binding.description and active.enabled
+            (self._shown(about, offer.binding), offer.words, offer.binding.tooltip) for offer in offers(about)
         ]
 
     @staticmethod
@@ -36,14 +35,10 @@ class Help(Dialog[None]):
 
     def _key_lines(self) -> Content:
         width = max((len(key) for key, _, _ in self._keys), default=0)
-        lines = []
-        seen: set[str] = set()
-        for key, words, tooltip in self._keys:
-            if words in seen:
-                continue
-            seen.add(words)
-            lines.append(Content.assemble((key.rjust(width), "bold $accent"), f"  {words}", (f"  {tooltip}", "$quiet")))
-        return Content("\n").join(lines)
+        return Content("\n").join(
+            Content.assemble((key.rjust(width), "bold $accent"), f"  {words}", (f"  {tooltip}", "$quiet"))
+            for key, words, tooltip in self._keys
+        )
 
 
 def _legend() -> Content:

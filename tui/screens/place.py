@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
+from textual.events import Resize
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer
@@ -17,6 +18,10 @@ from tui.widgets.navigation import Navigation
 
 if TYPE_CHECKING:
     from tui.app import TidepoolApp
+
+
+CLOSER_BELOW = 110
+"""cells"""
 
 
 class Place(Screen[None]):
@@ -45,6 +50,10 @@ class Place(Screen[None]):
 
     def on_screen_resume(self) -> None:
         self.nudge()
+
+    def on_resize(self, event: Resize) -> None:
+        """Where there is little room the keys stand closer, so that Help is among them."""
+        self.query_one(Footer).compact = event.size.width < CLOSER_BELOW
 
     def compose_body(self) -> Iterable[Widget]:
         return ()

@@ -109,9 +109,9 @@ class Results(BatchActions):
                 path=str(self.tidepool.path),
                 number=batch.number,
                 statistics=named,
-                width=max(40, self.query_one("#result-panels").content_size.width - 4),
+                width=max(40, self.query_one("#result-panels").content_size.width - 8),
             )
-            await self.query_one("#family", BlockList).show([Words(tree)])
+            await self.query_one("#family", BlockList).show([Words(tree, "tree")])
 
     async def _lack(self, error: TidepoolError) -> None:
         """The talks can be read all the same, so no dialog lies over them."""

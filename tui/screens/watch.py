@@ -164,6 +164,7 @@ class Watch(BatchActions):
         if self._batch is not None:
             past = await self.tidepool.file.dig(watching.past, self._batch.number)
             self._pulse = Pulse(past, self._batch)
+            self.query_one(Pace).show(self._pulse, now=True)
             self._expect(self._batch)
         return self._batch
 

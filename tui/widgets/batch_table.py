@@ -97,7 +97,7 @@ class BatchTable(Rows):
             " " * 4 + self._title("name", name),
             fitted("kind", kind),
             self._title("state", 12),
-            fitted("progress" if bar_width else "done", bar_width + 5, right=not bar_width),
+            fitted("progress" if bar_width else "done", bar_width + 6, right=not bar_width),
             self._title("size", 13, right=True),
             self._title("cost", 10, right=True),
             self._title("age", 7, right=True),
@@ -128,7 +128,7 @@ class BatchTable(Rows):
             pieces += bar(batch.units_done, batch.units_failed, batch.units_total, bar_width)
         units = f"{count(batch.units_done)}/{count(batch.units_total)}"
         pieces += [
-            (fitted(percent(batch.units_done, batch.units_total), 5, right=True) + " ", "dim"),
+            (fitted(percent(batch.units_done, batch.units_total), 6, right=True) + " ", "dim"),
             (fitted(units, 13, right=True) + " ", ""),
             (fitted("free" if batch.simulated and not batch.cost_usd else dollars(batch.cost_usd), 10, right=True), ""),
             (" " + fitted(ago(batch.created_at), 7, right=True), "dim"),
@@ -142,6 +142,6 @@ class BatchTable(Rows):
 def _widths(width: int) -> tuple[int, int, int]:
     """Of the name, the kind and the bar: the last two go where there is no room for them."""
     bar_width = BAR if width >= 96 else 0
-    fixed = 4 + 1 + 13 + bar_width + 5 + 1 + 14 + 10 + 8
+    fixed = 4 + 1 + 13 + bar_width + 6 + 1 + 14 + 10 + 8 + 1
     kind = 12 if width - fixed >= 24 + 13 else 0
     return max(8, width - fixed - (kind + 1 if kind else 0)), kind, bar_width

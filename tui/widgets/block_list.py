@@ -54,7 +54,10 @@ class BlockList(VerticalScroll, can_focus=True):
 def _widget(block: Block) -> Widget:
     if isinstance(block, Figure):
         return Plot(block, classes="block")
-    return Static(content_of(block), classes=f"block -{type(block).__name__.lower()}")
+    wide = isinstance(block, Table | Heat) or (isinstance(block, Words) and block.style == "tree")
+    return Static(
+        content_of(block), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
+    )
 
 
 def _change(widget: Widget, block: Block) -> None:

@@ -27,6 +27,11 @@ class Plot(Widget, can_focus=False):
         self._asked: object = None
         """what was asked for last: figure, size and colours"""
 
+    @property
+    def drawn(self) -> bool:
+        """Whether what was asked for is there, or nothing was."""
+        return self._figure is None or bool(self._strips)
+
     def show(self, figure: Figure) -> None:
         if figure != self._figure:
             self._figure = figure

@@ -50,6 +50,8 @@ class Rows(ScrollView, can_focus=True):
 
     cursor: var[int] = var(0)
     has_cursor = True
+    follows_end = True
+    """without a cursor: stays at the end, where it was there"""
 
     @dataclass
     class Highlighted(Message):
@@ -112,7 +114,7 @@ class Rows(ScrollView, can_focus=True):
         self._measure()
         if self.cursor >= count:
             self.cursor = max(0, count - 1)
-        if at_end and not self.has_cursor:
+        if at_end and not self.has_cursor and self.follows_end:
             self.scroll_end(animate=False)
         self.refresh()
 

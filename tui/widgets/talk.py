@@ -39,6 +39,7 @@ class Talk(Rows):
             return
         same = talk and self._talk and talk.sequence_number == self._talk.sequence_number
         self._talk, self._words = talk, tuple(words)
+        self.follows_end = bool(same)
         self._lay_out()
         if turn is not None:
             self.go_to_turn(turn)

@@ -1,0 +1,102 @@
+"""The app where people use it: in a real terminal, and in a real browser."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tui.studies import game, played_now
+from tests.tui.test_web import served  # noqa: F401
+from tui import launching
+
+WAIT_SECONDS = 40.0
+
+
+def until(look: Callable[[], str], words: str) -> str:
+    """Waits for words on a screen."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while words not in (shown := look()):
+        assert time.monotonic() < deadline, f"{words!r} never came; the screen shows:\n{shown}"
+        time.sleep(0.05)
+    return shown
+
+
+# -- tmux ------------------------------------------------------------------------------------------------
+
+
+class Tmux:
+    """A terminal of 120 × 36 in a tmux server of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = folder / "tmux"
+
+    def __call__(self, *words: str, **more: object) -> str:
+        done = subprocess.run(["tmux", "-S", str(self._socket), *words], capture_output=True, text=True, **more)  # type: ignore[call-overload]
+        return str(done.stdout)
+
+    def start(self, command: list[str], environment: dict[str, str]) -> None:
+        self("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "36", *command, env=environment)
+
+    def screen(self) -> str:
+        return self("capture-pane", "-p")
+
+    def press(self, *keys: str) -> None:
+        self("send-keys", *keys)
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Tmux]:
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    terminal = Tmux(tmp_path)
+    yield terminal
+    terminal("kill-server")
+
+
+def test_in_a_real_terminal_a_batch_is_opened_read_and_left(tmux: Tmux, tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    played_now(path, game(name="A game in tmux", talks=4))
+    environment = {**os.environ, **launching.environment(), "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
+    tmux.start(launching.command(path), environment)
+    until(tmux.screen, "A game in tmux")
+    assert "\x1b[38;2;" in tmux("capture-pane", "-e", "-p"), "it has colours"
+    tmux.press("3")
+    until(tmux.screen, "Ada → Bob")
+    tmux.press("4")
+    until(tmux.screen, "4 of 4 completed")
+    tmux.press("C-q")
+    until(lambda: "left" if "no server" in tmux.screen() or not tmux("list-sessions") else "there", "left")
+    assert not path.with_name("study.db-wal").exists(), "one plain file is left"
+
+
+# -- a browser -------------------------------------------------------------------------------------------
+
+
+def _browser() -> str:
+    return next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), "")
+
+
+async def test_in_a_real_browser_the_app_is_drawn_and_takes_keys(served: int) -> None:  # noqa: F811
+    playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
+    if not _browser():
+        pytest.skip("chromium is not installed")
+    async with playwright.async_playwright() as stage:
+        browser = await stage.chromium.launch(executable_path=_browser(), args=["--no-sandbox", "--disable-gpu"])
+        page = await browser.new_page(viewport={"width": 1200, "height": 800})
+        failures: list[str] = []
+        page.on("pageerror", lambda error: failures.append(str(error)))
+        await page.goto(f"http://127.0.0.1:{served}/")
+        await page.wait_for_selector(".xterm-screen")
+        await page.wait_for_function("() => !document.body.classList.contains('-loading')", timeout=40_000)
+        await page.click(".xterm-screen")
+        before = await page.screenshot()
+        await page.keyboard.press("2")
+        deadline = time.monotonic() + WAIT_SECONDS
+        while await page.screenshot() == before:
+            assert time.monotonic() < deadline, "a key changes nothing"
+        assert not failures
+        await browser.close()
