@@ -18,6 +18,7 @@ from tui.composing.edits import Put, edited, values_of
 from tui.composing.fields import Path as KeyPath
 from tui.screens.export import ExportDialog
 from tui.screens.results import Results
+from tui.widgets.form.row import FieldRow
 from tui.widgets.panels import PanelStrip
 from tui.widgets.talk import Talk
 from tui.widgets.talk_list import TalkList
@@ -84,7 +85,7 @@ async def compose_small(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None
         await until(pilot, lambda: screen.desk.kind == kind, "the kind")
     (first, text), *others = SMALL[kind]
     screen.load(edited(template(kind), [Put(field, int(number)) for field, number in others]))
-    await until(pilot, lambda: screen._examined.ready, "a plan")
+    await until(pilot, lambda: any(row.field.path == first for row in screen.query(FieldRow)), "the form")
     await fill(pilot, screen, first, text)
 
 
@@ -121,3 +122,4 @@ async def take_away(app: TidepoolApp, pilot: Pilot[None], target: Path) -> None:
     app.screen.query_one("#path", Input).value = str(target)
     await pilot.press("enter")
     await until(pilot, lambda: list(target.rglob("analysis.json")), "the exported file")
+    await app.workers.wait_for_complete([worker for worker in app.workers if worker.group == "act"])

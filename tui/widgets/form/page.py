@@ -116,7 +116,7 @@ class FormPage(VerticalScroll, can_focus=False):
 
     async def fill(self, sentences: Mapping[Path, str]) -> None:
         """Its fields are made when it is first turned to: a hundred that nobody looks at cost a second."""
-        if not self._boxes:
+        if not self._boxes and self.is_attached:
             self._boxes = [GroupBox(group, self._values) for group in self.page.groups]
             await self.mount_all(self._boxes)
             self.complain(sentences)
