@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from engine.account_book import OpenAccounts
 from engine.budget import Budget
@@ -99,12 +101,22 @@ def _refuse_strange_servers(config: Config, models: Iterable[str], changes: Sequ
     for name in sorted({model.partition(":")[0] for model in models}):
         settings = getattr(config.providers, name)
         for key in ("base_url", "hosts"):
-            address = getattr(settings, key, None)
-            if address and not any(change.startswith(f"providers.{name}.{key}=") for change in changes):
+            named = getattr(settings, key, None) or []
+            strange = [one for one in ([named] if isinstance(named, str) else named) if not _is_here(one)]
+            if strange and not any(change.startswith(f"providers.{name}.{key}=") for change in changes):
                 raise UsageError(
-                    f"This batch comes from another machine, and its calls would go to {address}, with your key if there "
-                    f"is one. Say where they shall go: --set 'providers.{name}.{key}=…'."
+                    f"This batch comes from another machine, and its calls would go to {', '.join(strange)}, with your key "
+                    f"if there is one. Say where they shall go: tidepool --resume … --set 'providers.{name}.{key}=…'."
                 )
+
+
+def _is_here(address: str) -> bool:
+    """A server on this very machine is nobody else's."""
+    host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> Config:
