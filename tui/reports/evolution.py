@@ -54,6 +54,8 @@ def verdict(statistics: dict[str, Any]) -> str:
     champion, baseline = statistics["champion"], statistics["baseline"]
     if champion["genome_id"] == baseline["genome_id"]:
         return "no prompt was found that does better than the best seed prompt"
+    if not statistics["pairs"]:
+        return "nothing is known: the held-out problems were not answered"
     return f"on {statistics['pairs']:,} held-out problems: {_difference(statistics)}"
 
 

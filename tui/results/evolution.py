@@ -15,6 +15,8 @@ def headline(statistics: Mapping[str, Any]) -> dict[str, str]:
     if not champion or not baseline:
         return {"generations": "0"}
     return {
+        "strategy": str(statistics["strategy"]),
+        "calls of the search": f"{statistics['search_calls']:,}",
         "generations": f"{len(statistics['generations']):,}",
         "champion, held out": f"{share(champion['validation_accuracy'])} ({_bounds(champion)})",
         "best seed, held out": f"{share(baseline['validation_accuracy'])} ({_bounds(baseline)})",
@@ -49,8 +51,9 @@ def tables(statistics: Mapping[str, Any]) -> list[Block]:
 def _verdict(statistics: Mapping[str, Any]) -> str:
     if statistics["p_value"] is None:
         return "Not validated yet: training figures flatter whoever leads."
-    champion, baseline = statistics["champion"], statistics["baseline"]
-    gain = 100 * (champion["validation_accuracy"] - baseline["validation_accuracy"])
+    if not statistics["pairs"]:
+        return "Nothing is known: the held-out problems were not answered."
+    gain = 100 * statistics["difference"]
     believed = "more than chance explains" if statistics["p_value"] < 0.05 else "chance alone explains this"
     return f"The champion stands {gain:+.1f} points from the best seed prompt, p = {statistics['p_value']:.2g}: {believed}."
 

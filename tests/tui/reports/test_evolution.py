@@ -12,6 +12,7 @@ from storage.file import reading
 from tests.engine.evolution.running import run, study
 from tui.charts import whole_ticks
 from tui.reports.evolution import print_statistics, verdict
+from tui.results import evolution as pages
 
 
 def printed(statistics: dict[str, Any], width: int = 80) -> str:
@@ -29,8 +30,16 @@ async def test_the_report_tells_who_won_and_what_it_took(database: Path) -> None
     assert f"{found['baseline_calls']:,} calls more" in shown and f"{found['search_calls']:,} calls;" in shown
     assert f"against random search of {found['random_search']['calls']:,} calls" in shown
     assert "calls by generation" in shown
+    assert pages.headline(found)["strategy"] == "genetic"
+    assert f"{100 * found['difference']:+.1f} points" in str(pages.tables(found)[0])
     with reading(database) as connection:
         assert report(connection, 1)["champion"] == found["champion"]
+
+
+async def test_a_study_that_was_never_answered_claims_nothing(database: Path) -> None:
+    found = (await run(study(simulated={"fatal_rate": 1.0}), database))["statistics"]
+    assert "nothing is known" in verdict({**found, "baseline": BASELINE})
+    assert "not answered" in str(pages.tables(found)[0]) and "champion" in printed(found)
 
 
 def test_before_the_first_generation_there_is_nothing_to_tell() -> None:
@@ -45,6 +54,7 @@ CHAMPION, BASELINE = {"genome_id": "a"}, {"genome_id": "b"}
     [
         ({"p_value": None}, "not validated yet"),
         ({"p_value": 1.0, "baseline": CHAMPION}, "no prompt was found that does better"),
+        ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "nothing is known"),
         ({"p_value": 0.4, "difference": 0.1, "better": None, "pairs": 9}, "+10.0 points, p = 0.4: chance alone"),
         ({"p_value": 0.01, "difference": 0.2, "better": "champion", "pairs": 9}, "the champion is better"),
         ({"p_value": 0.01, "difference": -0.2, "better": "baseline", "pairs": 9}, "the champion is worse"),
