@@ -1,6 +1,7 @@
 """What a person does with the app, for tests: open it, press keys, wait for what should appear."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from tui.composing.examiner import Examiner
 from tui.composing.examining import Examined, answered
 from tui.widgets.rows import Rows
 
-WAIT_SECONDS = 40.0
+WAIT_SECONDS = float(os.environ.get("TIDEPOOL_PATIENCE", 40))
 
 
 class Within(Beside):

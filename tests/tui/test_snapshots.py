@@ -1,0 +1,130 @@
+"""One picture of each screen, to see at once what a change does to it.
+
+After a change that is meant: pytest tests/tui/test_snapshots.py --snapshot-update, and look at the difference. The app
+is played once, on a file whose times and ids are fixed; pictures carry no fonts, so that they hold the screen alone.
+"""
+
+import asyncio
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pytest_textual_snapshot import SVGImageExtension
+from syrupy.assertion import SnapshotAssertion
+from textual.pilot import Pilot
+
+from tests.tui.persons import opened, until, until_seen
+from tests.tui.studies import game, played_now
+from tests.tui.test_compose import composing
+from tui.app import TidepoolApp
+from tui.main import main
+from tui.widgets.panels import PanelStrip
+from tui.widgets.plot import Plot
+
+LONG_AGO = time.time() - 40 * 86_400
+FIXED = f"""
+    UPDATE batch SET id = 'abcdef0123' || number, created_at = {LONG_AGO}, finished_at = {LONG_AGO + 12.3};
+    UPDATE progress SET seconds = 12.3, call_seconds = 20.0;
+    UPDATE wave SET seconds = 0.5;
+    UPDATE call SET at = {LONG_AGO} + wave, seconds = 0.25;
+    UPDATE log_line SET at = 0;
+    UPDATE library_entity SET created_at = {LONG_AGO};
+"""
+SIZE = (100, 30)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    folder = tmp_path_factory.mktemp("pictures")
+    path = folder / "study.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
+        patch.setenv("TZ", "UTC")
+        for name in ("NO_COLOR", "TEXTUAL_THEME"):
+            patch.delenv(name, raising=False)
+        time.tzset()
+        played_now(path, game(name="The first of two", talks=4, fatal=0.05))
+        played_now(path, game(name="Who gives in first?", talks=20, seed=9))
+        main(["--db", str(path), "entities", "generate", "--type", "human", "-n", "6", "--seed", "1"])
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(FIXED)
+        yield asyncio.run(_played(path))
+    time.tzset()
+
+
+async def _played(path: Path) -> dict[str, str]:
+    taken: dict[str, str] = {}
+    async with opened(path, size=SIZE) as (app, pilot):
+        await until_seen(pilot, "The first of two")
+        taken["batches"] = await picture(app, pilot)
+        await pilot.press("3")
+        await until_seen(pilot, "■ ■ ■")
+        taken["watch"] = await picture(app, pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: len(app.screen.query("#plots .block")) > 1, "the plots")
+        for panel, words in (("panel-statistics", "Ada & Bob"), ("panel-plots", "who reveals")):
+            app.screen.query_one(PanelStrip).choose(panel)
+            await until_seen(pilot, words)
+            taken[panel.removeprefix("panel-")] = await picture(app, pilot)
+        await pilot.press("5")
+        await until_seen(pilot, "Ezra")
+        taken["library"] = await picture(app, pilot)
+        await composing(app, pilot)
+        await until_seen(pilot, "100 conversations")
+        taken["compose"] = await picture(app, pilot)
+    return taken
+
+
+async def picture(app: TidepoolApp, pilot: Pilot[None]) -> str:
+    await until(pilot, lambda: all(plot.drawn for plot in app.screen.query(Plot) if plot.region.height), "the plots")
+    await pilot.pause(0.2)
+    await pilot.pause()
+    svg = app.export_screenshot(title="Tidepool", simplify=True)
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S)
+    return re.sub(r"terminal-\d+", "terminal", svg)
+
+
+def same(taken: str, snapshot: SnapshotAssertion) -> bool:
+    return bool(taken == snapshot(extension_class=SVGImageExtension))
+
+
+def test_batches_lists_name_kind_state_progress_cost_and_age(
+    pictures: dict[str, str], snapshot: SnapshotAssertion
+) -> None:
+    """Newest first, numbers in line, the one under the cursor described below."""
+    assert same(pictures["batches"], snapshot)
+
+
+def test_compose_shows_the_form_of_a_kind_and_what_it_would_take(
+    pictures: dict[str, str], snapshot: SnapshotAssertion
+) -> None:
+    """Written keys are bright, defaults grey; the plan stands in one line below where there is no room beside."""
+    assert same(pictures["compose"], snapshot)
+
+
+def test_watch_shows_every_call_as_a_cell_under_the_progress(
+    pictures: dict[str, str], snapshot: SnapshotAssertion
+) -> None:
+    """The head of the batch, then one panel at a time where there is no room for all."""
+    assert same(pictures["watch"], snapshot)
+
+
+def test_statistics_stand_in_tables_with_their_intervals(pictures: dict[str, str], snapshot: SnapshotAssertion) -> None:
+    """A sentence first, then agents, then pairs, and columns that line up."""
+    assert same(pictures["statistics"], snapshot)
+
+
+def test_plots_say_what_they_show_and_name_their_series(pictures: dict[str, str], snapshot: SnapshotAssertion) -> None:
+    """Bars in the colours of their meaning, with a legend and axes that start at zero."""
+    assert same(pictures["plots"], snapshot)
+
+
+def test_library_lists_its_people_and_describes_the_one_under_the_cursor(
+    pictures: dict[str, str], snapshot: SnapshotAssertion
+) -> None:
+    """Three shelves with how much lies on each, the list, and all attributes of one."""
+    assert same(pictures["library"], snapshot)
