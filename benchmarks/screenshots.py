@@ -1,6 +1,6 @@
 """`make screenshots`: plays the app on a small file of all four kinds and writes what it shows to docs/pictures/.
 
-python -m benchmarks.screenshots [FOLDER [WIDTHxHEIGHT [dark|light ...]]]
+python -m benchmarks.screenshots [FOLDER [WIDTHxHEIGHT]] [--all] [--no-color]
 """
 
 import asyncio
@@ -108,6 +108,8 @@ STEPS: dict[str, Step] = {
     "help": help_,
 }
 LIGHT_TOO = ("batches", "compose", "watch", "plots")
+ON_DEMAND = ("simulation", "palette", "help")
+"""with --all: to look at, not to show"""
 
 
 def text(app: TidepoolApp) -> str:
@@ -153,7 +155,8 @@ def main(arguments: list[str]) -> int:
         os.environ["TIDEPOOL_SELLER"] = str(Path(place) / "seller")
         database = demo_file(Path(place) / "tidepool.db")
         for theme in (DARK.name, LIGHT.name):
-            names = list(STEPS) if everything or theme == DARK.name else list(LIGHT_TOO)
+            shown = [name for name in STEPS if name not in ON_DEMAND] if theme == DARK.name else LIGHT_TOO
+            names = list(STEPS) if everything else list(shown)
             asyncio.run(play(database, folder, (int(width), int(height)), theme, names))
     return 0
 

@@ -57,3 +57,14 @@ def test_every_example_plans_without_a_key_or_a_network(path: Path, tmp_path: Pa
     assert done.returncode == 0, done.stderr
     assert "plan only" in done.stdout
     assert not (tmp_path / "x.db").exists()
+
+
+def test_every_picture_shown_is_there_and_loads_nothing_from_elsewhere() -> None:
+    shown = {
+        (page.parent / name).resolve()
+        for page in PAGES
+        for name in re.findall(r"[\"(]([\w/.-]+\.svg)[\")]", page.read_text(encoding="utf-8"))
+    }
+    assert shown == set((ROOT / "docs" / "pictures").glob("*.svg"))
+    for picture in shown:
+        assert not re.search(r"url\(.?http|/home/|/tmp/|/root/", picture.read_text(encoding="utf-8")), picture.name

@@ -1,5 +1,6 @@
 """The home screen, used as a person uses it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tests.tui.persons import batch_status, opened, rows_text, screen_text, unti
 from tests.tui.studies import config_file, game, played
 from tui.screens.dialog import Confirm, ErrorDialog
 from tui.widgets.batch_table import BatchTable
-from tui.widgets.greeting import STARTERS
+from tui.widgets.greeting import STARTERS, Starter
 
 
 async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> None:
@@ -18,6 +19,24 @@ async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> 
         for starter in STARTERS:
             assert starter.title in screen_text(app)
             assert starter.path.is_file()
+
+
+@pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: starter.file)
+async def test_each_thing_to_try_runs_to_its_end(tmp_path: Path, starter: Starter) -> None:
+    text = re.sub(r"(?m)^latency = .*$", "latency = 0.0", starter.path.read_text(encoding="utf-8"))
+    for larger, smaller in SMALLER.items():
+        text = text.replace(larger, smaller)
+    path = tmp_path / "study.db"
+    await played(path, text)
+    assert batch_status(path) == "completed"
+
+
+SMALLER = {
+    "num_interactions = 400": "num_interactions = 40",
+    "max_generations = 8": "max_generations = 2",
+    "validation_problems = 60": "validation_problems = 10\nrate_limit_per_minute = 0",
+    "error_rate = 0.03": "error_rate = 0.0",
+}
 
 
 async def test_a_key_starts_a_study_and_shows_it_running_to_its_end(

@@ -249,6 +249,9 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         target = tmp_path / "mine.toml"
         await pilot.press("ctrl+s")
         await until_seen(pilot, "Save the study")
+        app.screen.query_one("#path", Input).value = str(tmp_path / "nowhere" / "mine.toml")
+        await pilot.press("enter")
+        await until_seen(pilot, "lies in none that exists")
         app.screen.query_one("#path", Input).value = str(target)
         await pilot.press("enter")
         await until(pilot, target.exists, "the file")
@@ -258,6 +261,10 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         await until_written(pilot, screen, ("batch", "seed"), 99)
         await pilot.press("ctrl+o")
         await until_seen(pilot, "Begin from")
+        app.screen.query_one("#path", Input).value = "nowhere.toml"
+        app.screen.query_one("#path").focus()
+        await pilot.press("enter")
+        await until_seen(pilot, "There is no file nowhere.toml")
         app.screen.query_one("#path", Input).value = str(target)
         app.screen.query_one("#path").focus()
         await pilot.press("enter")
