@@ -186,9 +186,8 @@ def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | 
     with reading(path) as connection:
         batch = find_batch(connection, reference)
         if not is_running(path, batch, progress_of(connection, batch["number"])):
-            raise NotFound(
-                f"Batch {batch['id']} is not running (it is {shown_status(path, batch)}): nothing to {command}."
-            )
+            nothing = "no limits to change" if command == "limits" else f"nothing to {command}"
+            raise NotFound(f"Batch {batch['id']} is not running (it is {shown_status(path, batch)}): {nothing}.")
     with writing(path) as connection:
         connection.execute(
             "INSERT INTO control (batch_number, at, command, arguments) VALUES (?, ?, ?, ?)",

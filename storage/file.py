@@ -26,7 +26,8 @@ def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.S
     steps = migrations.STEPS if steps is None else steps
     if not path.exists() or path.stat().st_size == 0:
         if not create:
-            raise FileError(f"There is no file {path}. Run a study first, or name another file with --db.")
+            told = f"The file {path} is empty" if path.exists() else f"There is no file {path}"
+            raise FileError(f"{told}. Run a study first, or name another file with --db.")
         _create(path, migrations.newest(steps))
         _known.add(_identity(path))
         return

@@ -112,13 +112,21 @@ def _copied(path: Path, other: Path, configs: Mapping[str, str], replaced: Seque
         for batch_id, config in configs.items():
             with _transaction(connection):
                 if batch_id in replaced:
-                    connection.execute("UPDATE main.batch SET id = id || ? WHERE id = ?", (SET_ASIDE, batch_id))
+                    _set_aside(connection, batch_id)
                 copy = copy_batch(connection, origin, numbers[batch_id])
                 connection.execute(
                     "UPDATE main.batch SET imported = 1, host = NULL, config = ? WHERE number = ?", (config, copy)
                 )
         with _transaction(connection):
             return {shelf: _copy_shelf(connection, origin, table) for shelf, table in SHELVES.items()}
+
+
+def _set_aside(connection: sqlite3.Connection, batch_id: str) -> None:
+    """Frees the id of a batch, and those of its orders: the copy brings the same ones."""
+    connection.execute(
+        "DELETE FROM main.provider_batch WHERE batch_number = (SELECT number FROM main.batch WHERE id = ?)", (batch_id,)
+    )
+    connection.execute("UPDATE main.batch SET id = id || ? WHERE id = ?", (SET_ASIDE, batch_id))
 
 
 def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:

@@ -37,7 +37,7 @@ def entity_from(record: object, where: str) -> Entity:
     for key in record:
         if key not in _KEYS and key not in ("id", "type"):  # the library's own; a file that carries them is still fine
             raise UsageError(
-                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)}. Anything of your own goes under attributes."
+                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)} Anything of your own goes under attributes."
             )
     attributes = record.get("attributes") or {}
     if not isinstance(attributes, Mapping):
@@ -107,7 +107,7 @@ def choose(known: Sequence[Entity], wanted: Sequence[str], where: str) -> list[E
     chosen: dict[str, Entity] = {}
     for name in wanted:
         if name not in by_name:
-            raise UsageError(f"{where}: there is no entity {name!r}{_nearest(name, list(by_name))}.")
+            raise UsageError(f"{where}: there is no entity {name!r}{_nearest(name, list(by_name))}")
         if name in chosen:
             raise UsageError(f"{where}: the entity {name!r} is named twice. Name it once.")
         chosen[name] = by_name[name]
@@ -116,7 +116,7 @@ def choose(known: Sequence[Entity], wanted: Sequence[str], where: str) -> list[E
 
 def _nearest(word: str, known: Sequence[str]) -> str:
     close = get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f"; did you mean {close[0]!r}?" if close else "."
 
 
 def _told(value: object) -> str:
