@@ -1,12 +1,12 @@
 """What a batch will take, worked out before anything is called: waves × calls × tokens × money × time."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.config import Config
+from engine.config import Config, Limits
 from engine.presets import refuse_retired, resolve_model
 from engine.providers.catalogue import open_provider
 from engine.services import SERVICES, units_at_once
@@ -96,16 +96,21 @@ def priced(plan: Plan, config: Config) -> dict[str, Any]:
 
 
 def _live_seconds(plan: Plan, config: Config) -> float:
-    """Calls over concurrency, or over the pace, whichever is slower."""
-    by_provider: Counter[str] = Counter()
+    """Wave after wave, each as long as its slowest provider takes; or as long as the pace asks for, if that is more."""
+    by_wave: dict[int, Counter[str]] = defaultdict(Counter)
     for planned in plan.calls:
-        by_provider[planned.model.partition(":")[0]] += planned.calls
-    slowest = 0.0
-    for provider, calls in by_provider.items():
-        limits = config.limits_for(provider)
-        latency = getattr(limits, "latency", TYPICAL_SECONDS)
-        seconds = math.ceil(calls / limits.max_concurrent) * latency
-        if limits.requests_per_minute:
-            seconds = max(seconds, calls / limits.requests_per_minute * 60)
-        slowest = max(slowest, seconds)
-    return slowest
+        by_wave[planned.wave][resolve_model(planned.model).partition(":")[0]] += planned.calls
+    in_waves = sum(
+        max(_wave_seconds(calls, config.limits_for(name)) for name, calls in wave.items()) for wave in by_wave.values()
+    )
+    totals = sum(by_wave.values(), Counter())
+    return max([in_waves, *(_paced_seconds(calls, config.limits_for(name)) for name, calls in totals.items())])
+
+
+def _wave_seconds(calls: int, limits: Limits) -> float:
+    latency: float = getattr(limits, "latency", TYPICAL_SECONDS)
+    return math.ceil(calls / limits.max_concurrent) * latency
+
+
+def _paced_seconds(calls: int, limits: Limits) -> float:
+    return calls / limits.requests_per_minute * 60 if limits.requests_per_minute else 0.0

@@ -2,11 +2,17 @@
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 Series = Mapping[str, Sequence[float]]
+
+BAR_MARKERS = ("█", "░", "▓", "▒")
+LINE_MARKERS = ("braille", "dot", "x", "+")
+"""what tells series apart where colours cannot"""
 
 
 def _clean(text: str, width: int = 20) -> str:
@@ -21,8 +27,17 @@ def _built(width: int, height: int, colour: bool | None) -> str:
     plt.plotsize(width, height)
     plt.theme("clear")
     text = str(plt.build())
-    show_colour = "NO_COLOR" not in os.environ if colour is None else colour
-    return text if show_colour else _ANSI.sub("", text)
+    return text if _coloured(colour) else _ANSI.sub("", text)
+
+
+def _coloured(colour: bool | None) -> bool:
+    """Unless told: colours go to a terminal, not into a file or a pipe."""
+    return ("NO_COLOR" not in os.environ and sys.stdout.isatty()) if colour is None else colour
+
+
+def _markers(markers: Sequence[str], series: Series, colour: bool | None) -> list[str]:
+    """Series in colour share the first marker."""
+    return list(islice(cycle(markers[:1] if _coloured(colour) else markers), len(series)))
 
 
 def bars(
@@ -33,7 +48,9 @@ def bars(
 
     plt.clear_figure()
     names = [_clean(name) for name in labels]
-    plt.multiple_bar(names, [list(values) for values in series.values()], labels=list(series), width=0.6)
+    heights = [list(values) for values in series.values()]
+    markers = _markers(BAR_MARKERS, series, colour)
+    plt.multiple_bar(names, heights, labels=list(series), width=0.6, marker=markers)
     plt.title(title)
     return _built(width, height, colour)
 
@@ -51,8 +68,8 @@ def lines(
     import plotext as plt
 
     plt.clear_figure()
-    for name, values in series.items():
-        plt.plot(list(xs)[: len(values)], list(values), label=_clean(name), marker="braille")
+    for (name, values), marker in zip(series.items(), _markers(LINE_MARKERS, series, colour), strict=True):
+        plt.plot(list(xs)[: len(values)], list(values), label=_clean(name), marker=marker)
     if ticks := whole_ticks(xs):
         plt.xticks(ticks)
     plt.title(title)
@@ -91,20 +108,36 @@ def scatter(
     ticks = [low + share * (high - low) / 4 for share in range(5)]
     plt.xticks(ticks)
     plt.yticks(ticks)
-    taken: list[tuple[float, float]] = []
-    for name, (x, y) in points.items():
+    for x, y in points.values():
         plt.scatter([x], [y], marker="●")
-        near = any(abs(x - a) < 14 * (high - low) / 60 and abs(y - b) < 1.5 * (high - low) / height for a, b in taken)
-        taken.append((x, y))
-        if near:
-            continue
-        leftwards = x > (low + high) / 2
-        beside = x + (-1.5 if leftwards else 1.5) * (high - low) / width
-        plt.text(_clean(name, 14), x=beside, y=y, alignment="right" if leftwards else "left")
+    cell = (high - low) / width
+    cells = {
+        _clean(name, 14): (round((x - low) / cell), (y - low) / (high - low) * height)
+        for name, (x, y) in points.items()
+    }
+    sides = label_sides(cells, width)
+    for name, (x, y) in zip(cells, points.values(), strict=True):
+        if side := sides[name]:
+            plt.text(name, x=x + 1.5 * side * cell, y=y, alignment="left" if side > 0 else "right")
     plt.title(title)
     plt.xlabel(xlabel)
     plt.ylabel(ylabel)
     return _built(width, height, colour)
+
+
+def label_sides(cells: Mapping[str, tuple[int, float]], width: int) -> dict[str, int]:
+    """Where the name of each point (column, row) goes: 1 right of it, -1 left, 0 nowhere, as it would cover another."""
+    taken = [(column, column, row) for column, row in cells.values()]
+    sides = dict.fromkeys(cells, 0)
+    for name, (column, row) in cells.items():
+        for side in (1, -1) if column <= width / 2 else (-1, 1):
+            first, last = sorted((column + 2 * side, column + (2 + len(name)) * side))
+            free = all(abs(row - other) >= 1.5 or last < left or right < first for left, right, other in taken)
+            if free and first >= 0 and last <= width:
+                sides[name] = side
+                taken.append((first, last, row))
+                break
+    return sides
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """The command `tidepool`. Only argparse is loaded here; each command loads what it needs when it runs."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -35,14 +36,21 @@ EPILOG = (
 )
 
 
+PIPE_CLOSED = 141
+"""what a shell reports of a program whose reader went away (SIGPIPE)"""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
+    _print_what_can_be_printed()
     try:
-        return _dispatch(arguments)
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return PIPE_CLOSED
     except KeyboardInterrupt:
         return 130
     except Exception as error:
@@ -59,6 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 1
         print(f"tidepool: {_printable(str(error))}", file=sys.stderr)
         return error.exit_code
+
+
+def _print_what_can_be_printed() -> None:
+    """A terminal of another encoding than UTF-8 shows question marks rather than nothing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _printable(text: str) -> str:

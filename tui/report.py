@@ -1,7 +1,7 @@
 """The readable summary of a batch on the terminal, with plots; the figures are those of the JSON summary."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -14,8 +14,15 @@ from tui.words import gained
 SIMULATED = "simulated answers: no model of a provider was asked"
 
 
+class _Terminal(Console):
+    """Rich ends the program with 1 where a reader goes away (`| head`); what that means is for the command to say."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
-    return Console(markup=False, highlight=False, width=min(110, shutil.get_terminal_size((80, 24)).columns))
+    return _Terminal(markup=False, highlight=False, width=min(110, shutil.get_terminal_size((80, 24)).columns))
 
 
 def money(amount: float | None) -> str:
@@ -52,7 +59,8 @@ def print_head(out: Console, summary: dict[str, Any]) -> None:
     out.print(Text(printable(f"{summary['name']} · {summary['kind']} · {summary['batch_id']}"), style="bold"))
     if summary["simulated"]:
         out.print(Text(SIMULATED, style="yellow"))
-    ended = f"{summary['status']}{reason} after {duration(summary['seconds'])}, seed {summary['seed']}"
+    paused = " (paused)" if summary["paused"] else ""
+    ended = f"{summary['status']}{paused}{reason} after {duration(summary['seconds'])}, seed {summary['seed']}"
     out.print(Text(printable(ended)))
     out.print(Text(f"units   {units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"))
     out.print(
@@ -69,16 +77,18 @@ def print_head(out: Console, summary: dict[str, Any]) -> None:
         )
     tokens = summary["tokens"]
     out.print(Text(f"cost    {money(summary['cost_usd'])}, {tokens['input']:,} tokens in, {tokens['output']:,} out"))
-    performance = summary["performance"]
-    out.print(
-        Text(
-            f"speed   {number(performance['calls_per_second'])} calls/s, mean latency "
-            f"{number(performance['mean_latency'], 3, ' s')}, at most {performance['peak_concurrency']} at once"
-            f"{gained(performance['speedup_over_sequential'])}"
-        )
-    )
+    out.print(Text(f"speed   {speed(summary['performance'])}"))
     if summary["status"] == "interrupted":
         out.print(Text(f"go on   tidepool --resume {summary['batch_id']}", style="bold"))
+
+
+def speed(performance: dict[str, Any]) -> str:
+    """Latency and concurrency are those of live calls: provider batches have neither."""
+    told = f"{number(performance['calls_per_second'])} calls/s"
+    if performance["mean_latency"] is not None:
+        latency, at_once = number(performance["mean_latency"], 3, " s"), performance["peak_concurrency"]
+        told += f", mean latency {latency}, at most {at_once:,} at once"
+    return told + gained(performance["speedup_over_sequential"])
 
 
 MOST_WAVES = 12
@@ -129,10 +139,23 @@ def print_plan(plan: dict[str, Any]) -> None:
     out.print(table)
     if len(plan["waves"]) > MOST_WAVES:
         out.print(Text(f"… and {len(plan['waves']) - MOST_WAVES:,} more waves"))
-    out.print(Text(f"units   {plan['units']:,}, {plan['units_at_once']:,} at once (service {plan['service']})"))
-    out.print(Text(f"calls   {plan['calls']:,} in {len(plan['waves']):,} waves"))
-    out.print(Text(f"tokens  about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"))
-    out.print(Text(f"cost    about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API"))
-    out.print(Text(f"time    about {duration(plan['seconds_live'])} live"))
+    for name, line in plan_lines(plan):
+        for part in Text(line).wrap(out, max(20, out.width - 8)):
+            out.print(Text(f"{name:<8}") + part)
+            name = ""
+
+
+def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
+    yield "units", f"{plan['units']:,}{some} (service {plan['service']})"
+    yield "calls", f"{plan['calls']:,} in {len(plan['waves']):,} waves"
+    yield "tokens", f"about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"
+    if plan["cost_usd_live"] is None:
+        yield "cost", "unknown: the price of a model is not known"
+    else:
+        yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API"
+    if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
+        yield "budget", f"{money(plan['budget_usd'])} is less than that: the batch would stop on its way"
+    yield "time", f"about {duration(plan['seconds_live'])} live"
     for note in plan["notes"]:
-        out.print(Text(f"note    {note}"))
+        yield "note", note

@@ -1,12 +1,13 @@
 """The command as scripts use it: what it prints, what it returns, and how it is stopped."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from tests.support.command import Tidepool
 from tests.support.state import end_state, log_of, query
 from tests.support.studies import written
+from tui.main import main
 
 SLOW = '[service]\nname = "live"\nmax_concurrent = 4\n[providers.simulated]\nlatency = 0.05'
 PRICED = "[providers.simulated]\nprice_input = 5.0\nprice_output = 25.0"
@@ -69,6 +71,23 @@ def test_the_readable_summary_goes_to_stdout_and_progress_to_stderr(tidepool: Ti
     for words in ("completed", "simulated answers", "wave", "Ada", "revealed"):
         assert words in done.stdout, words
     assert "6/6 units" in done.stderr and "\x1b" not in done.stderr
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """Standard output whose reader has gone away, as after `| head`; in another encoding than UTF-8 at that."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="ascii") as stream, redirect_stdout(stream):
+        yield
+
+
+def test_a_reader_that_goes_away_changes_nothing_about_how_a_study_ended(tidepool: Tidepool, tmp_path: Path) -> None:
+    database = str(tidepool.database)
+    with unread():
+        assert main(["--db", database, "--run", str(written(tmp_path, 2, 2))]) == 0
+    with unread():
+        assert main(["--db", database, "list"]) == 141
 
 
 def test_a_dry_run_prices_and_writes_nothing(tidepool: Tidepool, tmp_path: Path, seller_folder: Path) -> None:

@@ -2,10 +2,11 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -15,7 +16,7 @@ from engine.errors import NotFound
 from engine.summary import statistics_of, summarise
 from storage.batches import find_batch
 from storage.file import reading
-from storage.queries import Transcript, list_batches, log_lines, transcript
+from storage.queries import BatchLine, Transcript, list_batches, log_lines, transcript
 from tui.report import console, money, print_head, print_statistics, print_summary, printable
 
 
@@ -41,24 +42,49 @@ def _list(options: argparse.Namespace) -> None:
     if not batches:
         print("no batches yet: run one with `tidepool --run CONFIG.toml`")
         return
+    out = console()
+    out.print(batch_table(batches, out.width))
+
+
+LEFT_OUT = ("started", "kind", "cost")
+"""what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
+SHORTEST_NAME = 14
+
+
+def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
+    """One line for each batch: the name is cut where it is long, everything else stands whole."""
+    rows = [_cells(batch) for batch in batches]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in names}
+    kept = list(widths)
+    room = 0
+    for name in ("", *LEFT_OUT):
+        kept = [column for column in kept if column != name]
+        room = max(1, width - sum(widths[column] + 1 for column in kept if column != "name") - 1)
+        if room >= min(SHORTEST_NAME, widths["name"]):
+            break
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("id", "kind", "name", "status", "units", "failed", "cost", "started"):
-        justify = "right" if name in ("units", "failed", "cost") else "left"
-        wraps = name in ("name", "started")
-        table.add_column(name, justify=justify, no_wrap=not wraps, min_width=10 if wraps else None)
-    for batch in batches:
-        done = batch.units_completed + batch.units_failed
-        table.add_row(
-            Text(printable(batch.id)),
-            Text(printable(batch.kind)),
-            Text(printable(batch.name) + (" (simulated)" if batch.simulated else "")),
-            Text(printable(batch.status) + (" (paused)" if batch.paused else "")),
-            f"{done:,}/{batch.units_total:,}",
-            f"{batch.units_failed:,}",
-            money(batch.cost_usd),
-            _moment(batch.created_at),
-        )
-    console().print(table)
+    for name in kept:
+        justify: Literal["left", "right"] = "right" if name in ("units", "cost") else "left"
+        table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], room) if name == "name" else None)
+    for row in rows:
+        table.add_row(*(Text(row[name]) for name in kept))
+    return table
+
+
+def _cells(batch: BatchLine) -> dict[str, str]:
+    done = batch.units_completed + batch.units_failed
+    failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
+    return {
+        "id": printable(batch.id),
+        "kind": printable(batch.kind),
+        "name": " ".join(printable(batch.name).split()),
+        "status": printable(batch.status) + (" (paused)" if batch.paused else ""),
+        "units": f"{done:,}/{batch.units_total:,}{failed}",
+        "cost": money(batch.cost_usd),
+        "answers": "simulated" if batch.simulated else "",
+        "started": _moment(batch.created_at),
+    }
 
 
 def _show(options: argparse.Namespace) -> None:

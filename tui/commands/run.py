@@ -24,10 +24,14 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _dry_run(options)
     summary, signalled = asyncio.run(_play(options))
-    if options.json:
-        print(json.dumps(summary, ensure_ascii=False))
-    else:
-        print_summary(summary)
+    try:
+        if options.json:
+            print(json.dumps(summary, ensure_ascii=False))
+        else:
+            print_summary(summary)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return exit_code(summary, signalled)
 
 

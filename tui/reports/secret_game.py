@@ -16,7 +16,8 @@ MOST_DRAWN = 12
 
 
 def print_statistics(out: Console, statistics: dict[str, Any]) -> None:
-    out.print(tables.agents(statistics["agents"]))
+    if statistics["overall"]["total_interactions"]:
+        out.print(tables.agents(statistics["agents"]))
     for line in tables.overall(statistics):
         out.print(Text(line))
     if not statistics["overall"]["total_interactions"]:

@@ -13,10 +13,10 @@ MOST_COMPARISONS = 10
 
 
 def table_of(*columns: str) -> Table:
-    """The first column is a name, all others are numbers."""
+    """The first column is a name, all others are numbers; what does not fit goes on below, nothing is cut."""
     table = Table(box=None, pad_edge=False)
     for index, name in enumerate(columns):
-        table.add_column(name, justify="right" if index else "left")
+        table.add_column(name, justify="right" if index else "left", overflow="fold")
     return table
 
 
@@ -64,6 +64,21 @@ def overall(statistics: dict[str, Any]) -> Iterator[str]:
     whole, missing = statistics["overall"], statistics["missing"]
     if len(statistics["agents"]) > MOST_AGENTS:
         yield f"… and {len(statistics['agents']) - MOST_AGENTS:,} more agents"
+    if whole["total_interactions"]:
+        yield from _whole(whole)
+    else:
+        yield "no conversation has come to its end"
+    if missing["conversations"]:
+        yield (
+            f"missing: {missing['conversations']:,} conversations ({percent(missing['percentage'])}) failed; whatever they "
+            f"would have been, {interval(missing['secrets_revealed_bounds'])} % of sides reveal"
+        )
+    if statistics.get("sat_out"):
+        sat_out = ", ".join(f"{printable(name)} {count:,}" for name, count in list(statistics["sat_out"].items())[:12])
+        yield f"rounds sat out: {sat_out}"
+
+
+def _whole(whole: dict[str, Any]) -> Iterator[str]:
     yield (
         f"of {whole['total_interactions']:,} conversations both revealed in {whole['both_revealed_count']:,} "
         f"({percent(whole['both_revealed_percentage'])}), one side in {whole['one_sided_reveals_count']:,} "
@@ -73,14 +88,6 @@ def overall(statistics: dict[str, Any]) -> Iterator[str]:
         f"{whole['total_secrets_revealed']:,} secrets revealed: {percent(whole['secrets_revealed_percentage'])} of sides "
         f"({interval(whole['secrets_revealed_ci95'])})"
     )
-    if missing["conversations"]:
-        yield (
-            f"missing: {missing['conversations']:,} conversations ({percent(missing['percentage'])}) failed; whatever they "
-            f"would have been, {interval(missing['secrets_revealed_bounds'])} % of sides reveal"
-        )
-    if statistics.get("sat_out"):
-        sat_out = ", ".join(f"{printable(name)} {count:,}" for name, count in list(statistics["sat_out"].items())[:12])
-        yield f"rounds sat out: {sat_out}"
 
 
 def further(statistics: dict[str, Any]) -> Iterator[tuple[str, Table]]:

@@ -69,7 +69,8 @@ async def test_a_report_of_nothing_is_short(database: Path) -> None:
     assert summary["status"] == "failed"
     report = printed(summary["statistics"], 80)
     assert "missing: 2 conversations" in report
-    assert "ranking" not in report
+    assert "no conversation has come to its end" in report
+    assert "ranking" not in report and "secrets revealed" not in report
 
 
 def _dead() -> Any:

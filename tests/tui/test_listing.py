@@ -1,0 +1,29 @@
+"""`tidepool list` on terminals of any width: one line for each batch, nothing but the name is cut."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from storage.queries import BatchLine
+from tui.commands.read import batch_table
+
+
+def line(number: int, name: str, *, failed: int = 0, simulated: bool = True) -> BatchLine:
+    return BatchLine(
+        number, f"{number:012}", "secret_game", name, "completed", False, None, simulated, 1.8e9, None, 2190, 2190 - failed,
+        failed, 1, 12.5, 1.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 80, 130])
+def test_every_batch_has_one_line_that_fits(width: int) -> None:
+    out = Console(width=width, record=True, file=StringIO())
+    out.print(
+        batch_table([line(1, "A name\nthat is far too long " * 9), line(2, "Short", failed=3, simulated=False)], width)
+    )
+    head, *rows = out.export_text().splitlines()
+    assert len(rows) == 2 and all(len(row) <= width for row in rows)
+    assert "simulated" in rows[0] and "simulated" not in rows[1]
+    assert "2,190/2,190, 3 failed" in rows[1] and "A n" in rows[0]
+    assert ("started" in head) == (width == 130)
