@@ -24,7 +24,7 @@ def report(connection: sqlite3.Connection, batch: sqlite3.Row, summary: Mapping[
         summary["name"],
         *_head(summary, batch),
         *own(summary["statistics"]),
-        section("Transcripts", *_transcripts(connection, batch)),
+        *_transcripts(connection, batch),
         section("Config", folded("The whole config, as the batch keeps it", _pretty(json.loads(batch["config"])))),
     )
 
@@ -79,11 +79,20 @@ def _short(value: Any) -> str:
 
 
 def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
-    units = list(islice(units_of(connection, batch), MOST_TRANSCRIPTS))
+    """Of units that have something to read: a genome's evaluation has not, unless it failed."""
+    told = (unit for unit in units_of(connection, batch) if unit["messages"] or unit["error"])
+    units = list(islice(told, MOST_TRANSCRIPTS))
+    if not units:
+        return
     total = connection.execute("SELECT count(*) FROM conversations WHERE batch_id = ?", (batch["id"],)).fetchone()[0]
-    yield element("p", f"The first {len(units):,} of {total:,}.", class_="soft")
-    for unit in units:
-        yield folded(f"{unit['sequence_number']}. {' and '.join(unit['participants'])}: {unit['status']}", *_unit(unit))
+    yield section(
+        "Transcripts",
+        element("p", f"The first {len(units):,} of {total:,}.", class_="soft"),
+        *(
+            folded(f"{unit['sequence_number']}. {' and '.join(unit['participants'])}: {unit['status']}", *_unit(unit))
+            for unit in units
+        ),
+    )
 
 
 def _unit(unit: Mapping[str, Any]) -> Iterator[Content]:

@@ -103,7 +103,9 @@ async def test_a_copy_resumed_elsewhere_can_take_the_place_of_ours(database: Pat
     assert summarise(database, "last")["status"] == "completed"
     assert len(query(database, "SELECT id FROM batch")) == 1
     for table in ("call", "provider_batch"):
-        assert query(database, f"SELECT count(*) FROM {table}") == query(away, f"SELECT count(*) FROM {table}") != [(0,)]
+        assert (
+            query(database, f"SELECT count(*) FROM {table}") == query(away, f"SELECT count(*) FROM {table}") != [(0,)]
+        )
 
 
 def test_the_library_is_merged_each_once(database: Path, tmp_path: Path) -> None:

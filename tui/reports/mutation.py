@@ -121,6 +121,27 @@ def _percent(count: int, total: int) -> str:
     return f"{100 * count / total:.0f} %" if total else "–"
 
 
+COMPARED = {
+    "heldout.policy.mean_reward": "policy on held-out queries",
+    "heldout.random.mean_reward": "random on held-out queries",
+    "heldout.best_constant.mean_reward": "best constant operator there",
+    "heldout.policy_over_random.difference": "policy over random",
+    "heldout.policy_over_best_constant.difference": "policy over best constant",
+    "heldout.queries": "held-out queries",
+    "masked_steps": "steps masked",
+    "fallback_rewrites": "rewrites that fell back",
+}
+
+
+def compared(name: str) -> str | None:
+    """How a number of the statistics is called in a comparison of batches; None: it is left out."""
+    section, _, rest = name.partition(".")
+    if section == "operators":
+        operator, _, field = rest.partition(".")
+        return f"{operator}: {'uses' if field == 'uses' else 'mean reward'}"
+    return COMPARED.get(name)
+
+
 ENDINGS = {
     "success": "ended well",
     "length": "its length was used up",

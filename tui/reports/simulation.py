@@ -119,6 +119,29 @@ def _plot_clearest(out: Console, attribute: str, entry: dict[str, Any], measure:
         out.print(Text.from_ansi(bars(title, labels, values, width=min(out.width, 76))))
 
 
+COMPARED = {
+    "combinations_run": "combinations that met",
+    "combinations_possible": "combinations possible",
+    "messages": "messages",
+    "words": "words",
+    "judgements.given": "ratings",
+    "judgements.missing": "ratings missing",
+    "judgements.mean": "mean rating",
+    "missing.simulations": "failed simulations",
+}
+COMPARED_OF_EACH = {"simulations": "talks", "words.mean": "words each", "rating.mean": "rating"}
+
+
+def compared(name: str) -> str | None:
+    """How a number of the statistics is called in a comparison of batches; None: it is left out."""
+    if name in COMPARED:
+        return COMPARED[name]
+    for place, label in COMPARED_OF_EACH.items():
+        if name.startswith("entities.") and name.endswith(f".{place}"):
+            return f"{name.removeprefix('entities.').removesuffix(f'.{place}')}: {label}"
+    return None
+
+
 def _doubt(test: dict[str, Any] | None) -> tuple[float, float]:
     return (2.0, 0.0) if test is None else (test["p_holm"], -abs(test["correlation"] or 0.0))
 
