@@ -53,6 +53,7 @@ class Watcher(TidepoolApp):
 def main(path: Path, out: Path) -> None:
     prepare(path)
     app = Watcher(path, out)
+    app.alone = True
     app.beside.start()
     app.counting.start()
     try:

@@ -81,6 +81,8 @@ class TidepoolApp(App[None]):
         """the number of the batch that Watch and Results show"""
         self.compared: list[int] = []
         """the numbers of the batches that are compared"""
+        self.alone = False
+        """in a process of its own, whose garbage collector it may calm"""
         self._launched: list[launching.Launched] = []
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
@@ -92,7 +94,8 @@ class TidepoolApp(App[None]):
 
     def on_mount(self) -> None:
         self._mind_launched()
-        self.set_timer(1.0, _calm_garbage_collector)
+        if self.alone:
+            self.set_timer(1.0, _calm_garbage_collector)
 
     def let_go(self) -> None:
         """Once the app has run: its threads and processes end; the batches it started go on."""
@@ -211,6 +214,7 @@ def open_app(path: Path) -> int:
     """Runs the app on a study file, made if missing; returns the exit code."""
     prepare(path)
     app = TidepoolApp(path)
+    app.alone = True
     app.beside.start()
     app.counting.start()
     try:

@@ -19,6 +19,8 @@ from engine.services import SERVICES
 
 QUERY_TOKENS, ANSWER_TOKENS = 30, 60
 """a query and an answer are taken to have, for plans"""
+MOST_STEPS = 20_000
+"""told one by one; of more, several stand together under the number of their last wave"""
 REWRITING_SHARE = 1 - 1 / len(OPERATOR_NAMES)
 """of all steps: the operator noop asks nobody"""
 
@@ -55,10 +57,13 @@ def _calls(config: Config, settings: MutationSettings) -> Iterator[PlannedCalls]
     wave = 0
     for steps, environments in phases:
         stages = [(_model(settings, stage), *_size(settings, stage, environments)) for stage in stages_of(settings)]
-        for _ in range(steps):
-            for stage in stages:
+        together = math.ceil(steps / MOST_STEPS) or 1
+        for first in range(0, steps, together):
+            several = min(together, steps - first)
+            wave += len(stages) * (several - 1)
+            for model, calls, *tokens in stages:
                 wave += 1
-                yield PlannedCalls(wave, *stage)
+                yield PlannedCalls(wave, model, calls * several, *tokens)
 
 
 def _model(settings: MutationSettings, stage: str) -> str:

@@ -44,7 +44,7 @@ async def test_leaving_does_not_wait_for_what_is_under_way(tmp_path: Path) -> No
 
 
 async def test_a_plan_that_takes_long_does_not_hold_up_a_newer_one(tmp_path: Path) -> None:
-    endless = edited(template("mutation"), [Put(("mutation", "num_env_steps"), 10**12)])
+    endless = edited(template("evolution"), [Put(("evolution", "max_generations"), 10**9)])
     examiner, path = Examiner(), tmp_path / "study.db"
     try:
         older = asyncio.ensure_future(examiner.examine(endless, tmp_path, path))

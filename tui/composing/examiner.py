@@ -21,15 +21,19 @@ class Examiner:
         self._closed = False
 
     async def examine(self, text: str, folder: Path, database: Path) -> Examined:
-        try:
-            await asyncio.wait_for(self._turn.acquire(), PATIENCE_SECONDS)
-        except TimeoutError:
-            self._give_up()
-            await self._turn.acquire()
+        await self._take_turn()
         line = json.dumps({"text": text, "folder": str(folder), "database": str(database)})
         job = asyncio.ensure_future(asyncio.to_thread(self._ask, line))
         job.add_done_callback(lambda _: self._turn.release())
         return await asyncio.shield(job)
+
+    async def _take_turn(self) -> None:
+        while True:
+            try:
+                await asyncio.wait_for(self._turn.acquire(), PATIENCE_SECONDS)
+                return
+            except TimeoutError:
+                self._give_up()
 
     def _ask(self, line: str) -> Examined:
         process = self._process

@@ -81,7 +81,7 @@ def planned(config: Config) -> Examined:
     kind = load_kind(config.batch.kind)
     plan = priced(kind.plan(config), config)
     plan["unit_name"] = UNIT_NAMES[config.batch.kind]
-    plan["wave_count"] = len(plan["waves"])
+    plan["wave_count"] = max((wave["index"] for wave in plan["waves"]), default=0)
     plan["waves"] = plan["waves"][:MOST_WAVES]
     return Examined(plan=plan, shape=tuple(shape_of(config)), models=tuple(sorted(kind.models(config))))
 

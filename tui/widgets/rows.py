@@ -193,7 +193,8 @@ class Rows(ScrollView, can_focus=True):
     def _cursor_style(self) -> Style:
         cursor = self.style_named("cursor")
         if self.app.no_color:
-            return Style(reverse=self.has_focus, bold=True)
+            plain = self.style_named("")
+            return Style(color=plain.color, bgcolor=plain.bgcolor, reverse=self.has_focus, bold=True)
         return Style(bgcolor=cursor.bgcolor, bold=True) if self.has_focus else Style(bold=True)
 
     def notify_style_update(self) -> None:

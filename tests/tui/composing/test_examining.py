@@ -112,3 +112,14 @@ def test_a_modes_scoring_is_told_with_the_drafts_own_points(mode: str, scoring: 
 
 def test_every_service_is_explained() -> None:
     assert set(SERVICES_IN_WORDS) == set(SERVICES)
+
+
+def test_steps_told_together_lose_no_call_and_no_wave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = edited(template("mutation"), [Put(("mutation", "num_env_steps"), 1_234)])
+    one_by_one = examined(text, tmp_path, tmp_path / "x.db").plan
+    monkeypatch.setattr("engine.mutation.forecast.MOST_STEPS", 7)
+    together = examined(text, tmp_path, tmp_path / "x.db").plan
+    assert one_by_one is not None and together is not None
+    assert len(together["waves"]) < len(one_by_one["waves"])
+    for told in ("calls", "units", "wave_count", "tokens", "cost_usd"):
+        assert together[told] == one_by_one[told], told
