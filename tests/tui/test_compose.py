@@ -123,7 +123,7 @@ async def test_wrong_input_shows_the_engines_sentence_beside_the_field(tmp_path:
             assert not row.has_class("-wrong")
 
 
-async def test_a_choice_that_is_none_is_shown_and_told(tmp_path: Path) -> None:
+async def test_a_choice_that_is_none_is_told_and_real_models_are_asked_only_after_a_yes(tmp_path: Path) -> None:
     async with opened(tmp_path / "study.db") as (app, pilot):
         screen = await composing(app, pilot)
         screen.load(
@@ -136,6 +136,13 @@ async def test_a_choice_that_is_none_is_shown_and_told(tmp_path: Path) -> None:
             pilot, lambda: row_of(screen, ("batch", "metadata")).has_focus_within, "the cursor in the wrong field"
         )
         assert batch_status(app.path) is None
+        screen.load(template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini"))
+        await until(pilot, lambda: "openai:gpt-4o-mini" in screen._examined.models, "the plan")
+        await pilot.press("ctrl+r")
+        await until_seen(pilot, "Real models")
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is screen)
+        assert not app._launched
 
 
 async def test_a_draft_survives_leaving_and_a_crash(tmp_path: Path) -> None:
@@ -314,15 +321,3 @@ async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, PickDialog))
         assert "[@click=app.quit]" in screen_text(app)
         assert "\x1b" not in screen_text(app)
-
-
-async def test_real_models_are_asked_for_only_after_a_yes(tmp_path: Path) -> None:
-    async with opened(tmp_path / "study.db") as (app, pilot):
-        screen = await composing(app, pilot)
-        screen.load(template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini"))
-        await until(pilot, lambda: "openai:gpt-4o-mini" in screen._examined.models, "the plan")
-        await pilot.press("ctrl+r")
-        await until_seen(pilot, "Real models")
-        await pilot.press("n")
-        await until(pilot, lambda: app.screen is screen)
-        assert not app._launched

@@ -3,19 +3,25 @@
 import sqlite3
 from pathlib import Path
 
+from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import game, played
+from tui.app import TidepoolApp
 from tui.screens.results import Results
 from tui.widgets.batch_table import BatchTable
 from tui.widgets.talk_list import TalkList
-from tui.widgets.talks import Talks
+from tui.widgets.talks import TYPING_SECONDS, Talks
 
 
-async def test_opening_an_ended_batch_shows_its_figures_with_intervals(tmp_path: Path) -> None:
+async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_in_its_talk(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     await played(path, game(talks=20))
+    connection = sqlite3.connect(path)
+    said = connection.execute("SELECT count(*) FROM call WHERE text LIKE '%lantern%'").fetchone()[0]
+    connection.close()
+    assert said
     async with opened(path, size=(160, 48)) as (app, pilot):
         await until_seen(pilot, "A small game")
         await pilot.press("enter")
@@ -27,18 +33,7 @@ async def test_opening_an_ended_batch_shows_its_figures_with_intervals(tmp_path:
         await pilot.press("tab")
         await until_seen(pilot, "who reveals, who obtains")
         await until_seen(pilot, "how often the row reveals to the column")
-
-
-async def test_a_word_is_found_in_all_that_was_said_and_shown_in_its_talk(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game(talks=20))
-    connection = sqlite3.connect(path)
-    said = connection.execute("SELECT count(*) FROM call WHERE text LIKE '%lantern%'").fetchone()[0]
-    connection.close()
-    assert said
-    async with opened(path, size=(160, 48)) as (app, pilot):
-        await until_seen(pilot, "A small game")
-        await pilot.press("4", "slash", *"lantern")
+        await pilot.press("slash", *"lantern")
         await until(pilot, lambda: app.screen.query_one(TalkList).hit is not None, "a hit")
         await until(pilot, lambda: app.screen.query_one(TalkList).count == said, f"{said} hits")
         await pilot.press("enter")
@@ -48,6 +43,19 @@ async def test_a_word_is_found_in_all_that_was_said_and_shown_in_its_talk(tmp_pa
         await pilot.press("N")
         await until(pilot, lambda: app.screen.query_one(TalkList).selected == first)
         await until_seen(pilot, f" {first}, game 1")
+        await search_for_anything(app, pilot)
+
+
+STRANGE = ('"', "AND OR NOT", "[/foo]", "[@click=app.quit]x", "*", "x" * 5_000, "\u202e", "'; DROP TABLE call")
+
+
+async def search_for_anything(app: TidepoolApp, pilot: Pilot[None]) -> None:
+    """Strange input breaks nothing: what comes after it is found all the same."""
+    talks = app.screen.query_one(Talks)
+    for typed in (*STRANGE, "marigold"):
+        talks.query_one("#search", Input).value = typed
+        await pilot.pause(TYPING_SECONDS + 0.02)
+    await until(pilot, lambda: talks.list.words == ("marigold",), "the search after the strange ones")
 
 
 async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(tmp_path: Path) -> None:
@@ -83,25 +91,3 @@ async def test_marked_batches_are_compared_side_by_side(tmp_path: Path) -> None:
         await until_seen(pilot, "side by side")
         text = screen_text(app)
         assert "First" in text and "Second" in text and "Ada revealed" in text
-
-
-async def test_search_as_one_types_never_breaks_on_strange_input(tmp_path: Path) -> None:
-    path = tmp_path / "study.db"
-    await played(path, game())
-    async with opened(path) as (app, pilot):
-        await until_seen(pilot, "A small game")
-        await pilot.press("4", "slash")
-        talks = app.screen.query_one(Talks)
-        for typed in (
-            '"',
-            "AND OR NOT",
-            "[/foo]",
-            "[@click=app.quit]x",
-            "*",
-            "x" * 5_000,
-            "\u202e",
-            "'; DROP TABLE call",
-        ):
-            talks.query_one("#search", Input).value = typed
-            await pilot.pause(0.25)
-        assert app.is_running
