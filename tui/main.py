@@ -100,6 +100,19 @@ def _dispatch(arguments: list[str]) -> int:
     return open_app(options.db)
 
 
+class _Version(argparse.Action):
+    """Looked up only when it is asked for: reading a distribution's metadata takes as long as all the rest of a start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *ignored: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"tidepool {version('tidepool-lab')}")
+        except PackageNotFoundError:
+            print("tidepool, not installed: run from its source")
+        parser.exit()
+
+
 def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
     parser = argparse.ArgumentParser(
         prog="tidepool",
@@ -108,6 +121,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         epilog=EPILOG,
     )
     shared_options(parser, default=True)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--run", metavar="CONFIG.toml", help="run a study headless")
     what.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")

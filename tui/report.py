@@ -53,6 +53,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     print_statistics(out, summary)
 
 
+GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
+"""what a resume does for a batch of this state"""
+
+
 def print_head(out: Console, summary: dict[str, Any]) -> None:
     units, calls = summary["units"], summary["calls"]
     reason = f" ({summary['reason']})" if summary["reason"] else ""
@@ -69,6 +73,9 @@ def print_head(out: Console, summary: dict[str, Any]) -> None:
             f"{calls['replayed']:,} replayed, {calls['retried']:,} retried, {calls['failed']:,} failed"
         )
     )
+    for failure in summary["failures"]:
+        why = printable(" ".join(str(failure["error"]).split()))
+        out.print(Text(f"failed  {failure['units']:,} × {why} (first: unit {failure['first']:,})"))
     for order in summary["provider_batches"]:
         where = f"{order['provider']} {order['id'] or '(being created)'}"
         waited = duration(order["seconds"])
@@ -78,8 +85,8 @@ def print_head(out: Console, summary: dict[str, Any]) -> None:
     tokens = summary["tokens"]
     out.print(Text(f"cost    {money(summary['cost_usd'])}, {tokens['input']:,} tokens in, {tokens['output']:,} out"))
     out.print(Text(f"speed   {speed(summary['performance'])}"))
-    if summary["status"] == "interrupted":
-        out.print(Text(f"go on   tidepool --resume {summary['batch_id']}", style="bold"))
+    if summary["status"] in GOING_ON:
+        out.print(Text(f"{GOING_ON[summary['status']]:<8}tidepool --resume {summary['batch_id']}", style="bold"))
 
 
 def speed(performance: dict[str, Any]) -> str:

@@ -68,7 +68,7 @@ def test_a_study_is_run_read_and_deleted(tidepool: Tidepool, tmp_path: Path) -> 
 def test_the_readable_summary_goes_to_stdout_and_progress_to_stderr(tidepool: Tidepool, tmp_path: Path) -> None:
     done = tidepool("--run", str(written(tmp_path, 6, 3)))
     assert done.returncode == 0
-    for words in ("completed", "simulated answers", "wave", "Ada", "revealed"):
+    for words in ("completed", "simulated answers", "wave", "Ada", "revealed", "calls/s\n"):
         assert words in done.stdout, words
     assert "6/6 units" in done.stderr and "\x1b" not in done.stderr
 
