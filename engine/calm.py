@@ -4,7 +4,10 @@ import gc
 
 
 class CalmGarbageCollector:
-    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third."""
+    """A hundred thousand live conversations are not garbage: looking through them again and again costs a third.
+
+    What was there before is set aside as it is: collecting it first would cost a small study more than the study.
+    """
 
     runs = 0
     usual = gc.get_threshold()
@@ -13,7 +16,6 @@ class CalmGarbageCollector:
         if not type(self).runs:
             type(self).usual = gc.get_threshold()
         type(self).runs += 1
-        gc.collect()
         gc.freeze()
         gc.set_threshold(100_000, 50, 100)
 

@@ -141,7 +141,11 @@ def test_the_key_names_everything_that_was_asked_and_the_sample() -> None:
 
 
 @pytest.mark.parametrize("service", ["live", "default"])
-async def test_a_doubled_address_raises_and_stops_the_run(stage: Stage, service: str) -> None:
+async def test_a_doubled_address_raises_and_stops_the_run(
+    stage: Stage, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.run.DRAIN_SECONDS", 0.05)
+
     async def twice(unit: Unit) -> None:
         await unit.ask(question("t1"))
         await unit.ask(question("t1", text="something else"))

@@ -27,6 +27,12 @@ class Tidepool:
         """Runs the command to its end."""
         return warm.run(["--db", str(self.database), *arguments], self.folder, self._environment(environment), SECONDS)
 
+    def cold(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """The same from nothing: where it matters what is loaded, and when."""
+        with self.start(*arguments, **environment) as process:
+            out, err = process.communicate(timeout=SECONDS)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
     def json(self, *arguments: str) -> Any:
         """Runs the command with --json; stdout must be one JSON value and nothing else."""
         done = self(*arguments, "--json")

@@ -126,7 +126,7 @@ def test_without_the_extra_one_line_says_what_to_install_and_nothing_is_written(
     )
     config = str(written(tmp_path, learner="ppo"))
     path = f"{tmp_path}:{Path(__file__).parents[3]}"
-    refused = tidepool("--run", config, PYTHONPATH=path)
+    refused = tidepool.cold("--run", config, PYTHONPATH=path)
     assert refused.returncode == 2
     assert refused.stderr.strip().count("\n") == 0 and '"tidepool-lab[rl]"' in refused.stderr
     assert not tidepool.database.exists()

@@ -176,6 +176,8 @@ async def test_a_game_that_was_stopped_at_any_moment_ends_as_if_it_had_not_been(
         messages_per_interaction=3,
         service=Service(name="live"),
     )
+    whole = Table(table.database.with_name("whole.db"), table.monkeypatch, candid)
+    undisturbed = await whole.run(study)
     for moment in (1, 7, 20, 33):
         stopped = Table(table.database.with_name(f"stopped{moment}.db"), table.monkeypatch)
         steering = Steering()
@@ -186,8 +188,6 @@ async def test_a_game_that_was_stopped_at_any_moment_ends_as_if_it_had_not_been(
         summary = await stopped.resume()
         assert summary["status"] == "completed"
         assert summary["calls"]["bought"] == summary["calls"]["total"] == 36
-        whole = Table(table.database.with_name(f"whole{moment}.db"), table.monkeypatch, candid)
-        undisturbed = await whole.run(study)
         assert stopped.outcomes() == whole.outcomes()
         assert summary["statistics"] == undisturbed["statistics"]
 
