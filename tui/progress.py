@@ -84,7 +84,8 @@ class Tally:
             )
             if count
         ]
-        parts.append(f"${self.cost:.4f}" if self.priced else "price unknown")
+        more = " more" if self.replayed else ""
+        parts.append(f"${self.cost:.4f}{more}" if self.priced else "price unknown")
         if self.order and self.units_done < self.units:
             parts.append(self.order)
         return " · ".join(parts)

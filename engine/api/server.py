@@ -53,4 +53,6 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
-        raise UsageError(f"The API cannot serve {host}:{port}: {error}. Choose another --port or --host.") from error
+        raise UsageError(
+            f"The API cannot serve {host}:{port}: {str(error).rstrip('.')}. Choose another --port or --host."
+        ) from error

@@ -43,8 +43,8 @@ def _ratings(judgements: Row) -> Iterator[Html]:
     low, high = judgements["scale"]
     yield element(
         "p",
-        f"{judgements['given']:,} ratings from {low:g} to {high:g}, {judgements['missing']:,} missing; "
-        f"mean {_measured(judgements)}.",
+        f"{judgements['given']:,} ratings from {low:g} to {high:g}, {judgements['missing']:,} missing"
+        + (f"; mean {_measured(judgements)}." if judgements["given"] else "."),
     )
     spread = judgements["distribution"]
     if spread:

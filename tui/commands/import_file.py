@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     for batch_id in imported.known:
         print(f"known already, left as it is: {batch_id}")
     print(
-        f"{len(imported.batches):,} batches, {imported.entities:,} entities, {imported.types:,} entity types and "
-        f"{imported.agents:,} agents are new here"
+        f"new here: batches {len(imported.batches):,}, entities {imported.entities:,}, "
+        f"entity types {imported.types:,}, agents {imported.agents:,}"
     )
     return 0

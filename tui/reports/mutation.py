@@ -24,8 +24,9 @@ def print_statistics(out: Console, statistics: dict[str, Any]) -> None:
     if statistics["updates"]:
         out.print()
         _print_curve(out, statistics)
-    out.print()
-    _print_operators(out, statistics)
+    if any(row["uses"] for row in statistics["operators"].values()):
+        out.print()
+        _print_operators(out, statistics)
 
 
 def _print_heldout(out: Console, statistics: dict[str, Any]) -> None:

@@ -47,12 +47,9 @@ def _print_judgements(out: Console, judgements: dict[str, Any]) -> None:
     low, high = judgements["scale"]
     out.print()
     out.print(Text(printable(judgements["question"]), style="bold"))
-    out.print(
-        Text(
-            f"{judgements['given']:,} ratings from {low:g} to {high:g}, {judgements['missing']:,} missing; mean "
-            f"{number(judgements['mean'], 2)} ({_interval(judgements)})"
-        )
-    )
+    mean = f"; mean {number(judgements['mean'], 2)} ({_interval(judgements)})" if judgements["given"] else ""
+    told = f"{judgements['given']:,} ratings from {low:g} to {high:g}, {judgements['missing']:,} missing{mean}"
+    out.print(Text(told))
     spread = judgements["distribution"]
     if 1 < len(spread) <= 20:
         chart = bars("ratings", list(spread), {"times given": list(spread.values())}, width=min(out.width, 76))
