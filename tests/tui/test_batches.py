@@ -4,13 +4,18 @@ import re
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
+from textual.widgets._footer import FooterKey
 
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
+from tui.app import TidepoolApp
 from tui.screens.dialog import Confirm, ErrorDialog
+from tui.screens.help import Help
 from tui.widgets.batch_table import BatchTable
 from tui.widgets.greeting import STARTERS, Starter
+from tui.widgets.navigation import PLACES
 
 
 async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> None:
@@ -70,6 +75,21 @@ async def test_batches_are_listed_newest_first_and_can_be_filtered_and_sorted(tm
         await pilot.press("escape")
         await until(pilot, lambda: table.count == 2, "both rows")
         assert app.screen.query_one("#filter", Input).value == ""
+        await keys_mouse_help_and_palette_agree(app, pilot)
+
+
+async def keys_mouse_help_and_palette_agree(app: TidepoolApp, pilot: Pilot[None]) -> None:
+    """What the footer offers is in the help and in the palette, each once; and the mouse goes where the keys go."""
+    shown = [key.description for key in app.screen.query(FooterKey)]
+    named = [command.title for command in app.get_system_commands(app.screen)]
+    helped = [words for _, words, _ in Help(app.screen)._keys]
+    assert set(shown) - {"Commands"} <= set(named) and set(shown) <= set(helped)
+    assert len(named) == len(set(named)) and len(helped) == len(set(helped))
+    assert {title for _, title in PLACES.values()} <= set(named)
+    await pilot.click(BatchTable, offset=(5, 2))
+    assert app.screen.query_one(BatchTable).cursor == 1
+    await pilot.click(next(place for place in app.screen.query("Navigation > Place") if place.mode == "results"))  # type: ignore[attr-defined]
+    await until(pilot, lambda: app.current_mode == "results", "the results, by the mouse")
 
 
 async def test_deleting_asks_first_and_keeps_on_no(tmp_path: Path) -> None:
