@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -16,6 +17,7 @@ from tui.beside.process import Beside
 from tui.beside.worker import answer
 from tui.composing.examiner import Examiner
 from tui.composing.examining import Examined, answered
+from tui.screens import compose
 from tui.widgets.rows import Rows
 
 WAIT_SECONDS = float(os.environ.get("TIDEPOOL_PATIENCE", 40))
@@ -45,8 +47,10 @@ async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator
     app = TidepoolApp(path)
     app.beside, app.counting, app.examiner = Within(), Within(), ExaminesWithin()
     try:
-        async with app.run_test(size=size) as pilot:
-            yield app, pilot
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compose, "PAUSE_SECONDS", 0.02)
+            async with app.run_test(size=size) as pilot:
+                yield app, pilot
     finally:
         for launched in app._launched:
             launched.process.kill()
