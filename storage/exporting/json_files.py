@@ -36,6 +36,8 @@ def _pieces(connection: sqlite3.Connection, batch: sqlite3.Row, head: Mapping[st
     for view in (*EXTRA_VIEWS.get(batch["kind"], ()), "waves", "log"):
         columns = columns_of(connection, view)
         rows = [dict(zip(columns, row, strict=True)) for row in rows_of(connection, view, batch)]
+        if view == "genomes":
+            rows = [{**row, "parents": json.loads(row["parents"])} for row in rows]
         yield f',\n"{view}": {_dump([_without_batch(row) for row in rows])}'
     yield f',\n"findings": {_dump(_findings(connection, batch["number"]))}}}\n'
 

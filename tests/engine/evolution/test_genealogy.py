@@ -1,11 +1,13 @@
 """Who descends from whom."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.evolution.genealogy import Family, Member
+from engine.exports.export import export_batch
 from tests.engine.evolution.running import run, study
 from tests.support.command import Tidepool
 from tui.genealogy import print_family
@@ -55,6 +57,11 @@ async def test_the_command_shows_the_champions_ancestors(database: Path, tidepoo
     assert found["champion"] == summary["statistics"]["champion"]["genome_id"]
     assert found["baseline"] in ids and set(found["lineage"]) <= ids
     assert all(set(one["parents"]) <= ids for one in found["genomes"])
+    written = {path.name: path for path in export_batch(database, "last", "json", database.parent / "out")}
+    exported = json.loads(written["results.json"].read_text())
+    assert {one["genome_id"]: one["parents"] for one in exported["genomes"]} == {
+        one["genome_id"]: one["parents"] for one in found["genomes"]
+    }
 
 
 def test_the_tree_names_the_champion_first_and_each_ancestor_once(capsys: pytest.CaptureFixture[str]) -> None:
