@@ -98,12 +98,12 @@ async def _scroll(path: Path, rows: int) -> float:
                 while not (app.screen.query(kind) and app.screen.query_one(kind).count >= rows):
                     await pilot.pause(0.05)
                 shown = app.screen.query_one(kind)
-                step = max(1, rows // STEPS)
-                after_a_tenth = 1
+                step = max(30, rows // STEPS)
+                after_a_tenth = 0
                 for first in range(0, rows, step):
                     shown.go_to(first)
                     await pilot.pause()
-                    if first <= rows // 10:
+                    if not after_a_tenth and first >= rows // 10:
                         after_a_tenth = _memory()
                 growth = max(growth, _memory() / after_a_tenth)
     finally:
