@@ -2,7 +2,8 @@
 
 import sqlite3
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from storage.entry import Entry
 from storage.writer import Statement, Writer
@@ -40,6 +41,7 @@ class _Wave:
 
 
 _NAMES = tuple(field.name for field in fields(Counters))
+_VALUES = attrgetter(*_NAMES)
 _ADD = Statement(
     f"UPDATE progress SET {', '.join(f'{name} = {name} + ?' for name in _NAMES)} WHERE batch_number = ?",
     rank=1,
@@ -134,7 +136,7 @@ class Tally:
 
     def _put(self) -> None:
         if self._delta != Counters():
-            self._writer.put(_ADD, (*asdict(self._delta).values(), self._batch_number))
+            self._writer.put(_ADD, (*_VALUES(self._delta), self._batch_number))
             self._delta = Counters()
         for number in sorted(self._dirty_waves):
             wave = self._waves[number]

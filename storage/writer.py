@@ -149,21 +149,24 @@ class Writer:
         self.on_failure(failure)
 
     async def _write(self, group: _Group) -> None:
-        run = self._connection.execute_fetchall
+        """One visit to the connection's thread for the whole group: with few rows, going there costs more than they do."""
+        await self._connection._execute(self._transact, self._connection._conn, group)  # type: ignore[no-untyped-call]
+
+    def _transact(self, connection: sqlite3.Connection, group: _Group) -> None:
         if group.durable:
-            await run("PRAGMA synchronous = FULL")
-        await run("BEGIN IMMEDIATE")
+            connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
         try:
             for statement in sorted(group.rows, key=lambda statement: statement.rank):
-                await self._connection.executemany(statement.sql, group.rows[statement])
-            await run("COMMIT")
+                connection.executemany(statement.sql, group.rows[statement])
+            connection.execute("COMMIT")
         except Exception:
-            if self._connection.in_transaction:
-                await run("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
         if group.durable:
-            await run("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
         self._since_checkpoint += group.size
         if self._since_checkpoint > CHECKPOINT_ROWS:
             self._since_checkpoint = 0
-            await run("PRAGMA wal_checkpoint(PASSIVE)")
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

@@ -3,6 +3,7 @@
 The SDKs' exceptions are read by their shape (status, code, words, headers), so no SDK is loaded here.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -37,16 +38,27 @@ def complaint_of(error: Exception) -> Complaint:
     if response is None:
         cause = error.__cause__ or error
         return Complaint(None, words=str(cause) or type(cause).__name__)
-    body = getattr(error, "body", None)
+    return _complaint(response, getattr(error, "body", None), getattr(error, "message", "") or str(error))
+
+
+def complaint_in(response: Any) -> Complaint:
+    """Reads an answer that says what is wrong, as it came over the line."""
+    try:
+        body = json.loads(response.content)
+    except ValueError:
+        body = None
+    return _complaint(response, body, response.text.strip() or f"Error code: {response.status_code}")
+
+
+def _complaint(response: Any, body: object, words: str) -> Complaint:
     inner = body.get("error", body) if isinstance(body, Mapping) else None
     inner = inner if isinstance(inner, Mapping) else {}
     details = inner.get("details")
     code = (details.get("error_code") if isinstance(details, Mapping) else None) or inner.get("code")
-    words = inner.get("message") or getattr(error, "message", "") or str(error)
     return Complaint(
         response.status_code,
         code=str(code or inner.get("type") or ""),
-        words=str(words),
+        words=str(inner.get("message") or words),
         param=str(inner.get("param") or ""),
         headers=response.headers,
     )
