@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.events import Paste
 from textual.pilot import Pilot
-from textual.widgets import Input, Select, TextArea
+from textual.widgets import Input, Select, Static, TextArea
 
 from engine.config import Agent
 from engine.library import stored_agent
@@ -258,7 +258,8 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         await until_seen(pilot, "Save the study")
         app.screen.query_one("#path", Input).value = str(tmp_path / "nowhere" / "mine.toml")
         await pilot.press("enter")
-        await until_seen(pilot, "lies in none that exists")
+        fault = app.screen.query_one("#fault", Static)
+        await until(pilot, lambda: "lies in none that exists" in str(fault.content), "a word on the path")
         app.screen.query_one("#path", Input).value = str(target)
         await pilot.press("enter")
         await until(pilot, target.exists, "the file")
