@@ -18,8 +18,14 @@ def main() -> int:
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         if code:
             return code
-    print(f"\nAll of it is in {database.relative_to(ROOT)}. Open it: tidepool --db {database.relative_to(ROOT)}")
+    print(f"\nAll of it is in {database.relative_to(ROOT)}. Open it: {_command()} --db {database.relative_to(ROOT)}")
     return 0
+
+
+def _command() -> str:
+    """As it can be typed here: an environment that make has set up is not on the path."""
+    beside = Path(sys.executable).with_name("tidepool")
+    return str(beside.relative_to(ROOT)) if beside.is_relative_to(ROOT) else "tidepool"
 
 
 if __name__ == "__main__":
