@@ -44,6 +44,7 @@ secret = "{secret}"
 memory = "{memory}"
 """
 SEEN = {"fuzzy": 80}
+LOWERED = "95 was promised at first, and missed"
 """the usual threshold lets one slip in seven letters pass: shorter secrets that are misspelt are left to the judge"""
 
 
@@ -83,6 +84,7 @@ def _detection(folder: Path) -> Iterator[Figure]:
     for name, row in agreement["detectors"].items():
         if name != "any":
             seen = f"{row['found']} of {row['planted']} planted"
+            seen += f"; {LOWERED}" if name in SEEN else ""
             yield at_least(f"sensitivity of {name}", row["sensitivity_percentage"], "%", SEEN.get(name, 95), seen)
             quiet = f"{row['false_alarms']} false alarms in {row['silent']:,} messages"
             yield at_least(f"specificity of {name}", row["specificity_percentage"], "%", 99.5, quiet)
