@@ -44,8 +44,8 @@ secret = "{secret}"
 memory = "{memory}"
 """
 SEEN = {"fuzzy": 80}
-LOWERED = "95 was promised at first, and missed"
 """the usual threshold lets one slip in seven letters pass: shorter secrets that are misspelt are left to the judge"""
+LOWERED = "95 was promised at first, and missed"
 
 
 def prove() -> Iterator[Figure]:
