@@ -21,12 +21,12 @@ async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> Non
         ask = {"figure": CURVE.as_json(), "width": 40, "height": 8, "colours": {}, "plain": False}
         first = await beside.ask("draw", **ask)
         assert "a curve" in first[0][0][0] and len(first) == 8
-        assert beside._process is not None
-        beside._process.kill()
+        assert beside.process.running
+        beside.process.kill()
         assert await beside.ask("draw", **ask) == first
         with pytest.raises(BesideFailed, match="KeyError"):
             await beside.ask("dance")
-        beside._process.kill()
+        beside.process.kill()
     finally:
         beside.close()
 
@@ -40,7 +40,7 @@ async def test_leaving_does_not_wait_for_what_is_under_way(tmp_path: Path) -> No
     await asyncio.to_thread(beside.close)
     with pytest.raises(BesideFailed):
         await asked
-    assert beside._process is None and time.monotonic() - began < 5
+    assert not beside.process.running and time.monotonic() - began < 5
 
 
 async def test_a_plan_that_takes_long_does_not_hold_up_a_newer_one(tmp_path: Path) -> None:
