@@ -5,6 +5,7 @@ is played once, on a file whose times and ids are fixed; pictures carry no fonts
 """
 
 import asyncio
+import os
 import re
 import sqlite3
 import time
@@ -35,6 +36,7 @@ FIXED = f"""
     UPDATE library_entity SET created_at = {LONG_AGO};
 """
 SIZE = (100, 30)
+OF_PROVIDERS = [name for name in os.environ if name.startswith(("OPENAI_", "ANTHROPIC_"))]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +46,9 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
         patch.setenv("TZ", "UTC")
-        for name in ("NO_COLOR", "TEXTUAL_THEME"):
+        for name in ("NO_COLOR", "TEXTUAL_THEME", *OF_PROVIDERS):
             patch.delenv(name, raising=False)
+        patch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
         time.tzset()
         played_now(path, game(name="The first of two", talks=4, fatal=0.05))
         played_now(path, game(name="Who gives in first?", talks=20, seed=9))
@@ -73,6 +76,9 @@ async def _played(path: Path) -> dict[str, str]:
         await pilot.press("5")
         await until_seen(pilot, "Ezra")
         taken["library"] = await picture(app, pilot)
+        await pilot.press("6")
+        await until_seen(pilot, "does not answer")
+        taken["providers"] = await picture(app, pilot)
         await composing(app, pilot)
         await until_seen(pilot, "100 conversations")
         taken["compose"] = await picture(app, pilot)
@@ -128,3 +134,10 @@ def test_library_lists_its_people_and_describes_the_one_under_the_cursor(
 ) -> None:
     """Three shelves with how much lies on each, the list, and all attributes of one."""
     assert same(pictures["library"], snapshot)
+
+
+def test_providers_tell_keys_servers_and_the_models_of_the_one_under_the_cursor(
+    pictures: dict[str, str], snapshot: SnapshotAssertion
+) -> None:
+    """The simulated one first and ready; a key is told as missing, a silent server as silent. No price of a package."""
+    assert same(pictures["providers"], snapshot)
