@@ -12,6 +12,7 @@ from pathlib import Path
 
 from storage import migrations
 from storage.errors import FileError
+from storage.schema_check import refuse_triggers
 
 APPLICATION_ID = 0x7469_6465
 """Marks a SQLite file as ours in its header ("tide")."""
@@ -34,6 +35,7 @@ def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.S
     _refuse_by_header(path, migrations.newest(steps))
     with _explained(path), closing(connect(path)) as connection:
         refuse_strangers(path, connection, migrations.newest(steps))
+        refuse_triggers(path, connection)
         if migrations.version_of(connection) < migrations.newest(steps):
             _upgrade(path, connection, steps)
 

@@ -48,6 +48,9 @@ def insert_into(table: "type[SQLModel]", *columns: str, conflict: str = "") -> S
     return Statement(str(compiled), rank=0)
 
 
+_PRAGMAS = ("trusted_schema = OFF", "synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -16384")
+
+
 @dataclass(slots=True)
 class _Group:
     rows: dict[Statement, list[Row]] = field(default_factory=dict)
@@ -73,7 +76,7 @@ class Writer:
         self._connection = await aiosqlite.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             await self._enter_wal()
-            for pragma in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -16384"):
+            for pragma in _PRAGMAS:
                 await self._connection.execute(f"PRAGMA {pragma}")
         except sqlite3.Error as error:
             await self._connection.close()
