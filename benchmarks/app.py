@@ -65,7 +65,7 @@ SMALL = Size(talks=20_000, pairs=1, messages=20_000, rows=3_000, starts=2)
 def prove(size: Size = FULL) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        os.environ["TIDEPOOL_SELLER"] = str(folder / "seller")
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(folder / "seller")
         starts = [first_screen(folder / "start.db") for _ in range(size.starts)]
         yield at_most(
             "first screen", statistics.median(starts), "s", 1.5, "from the start of the process, median of five"

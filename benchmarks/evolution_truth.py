@@ -55,7 +55,7 @@ WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
 def evolve(seed: int, simulated: dict[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
     """The summary of one study of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TIDEPOOL_SELLER"] = folder
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = folder
         config = Evolution(
             seed=seed,
             service=Service(name="live", cache=False),

@@ -32,7 +32,7 @@ def prove() -> Iterator[Figure]:
 def kills(service: str) -> list[Killed]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        os.environ["TIDEPOOL_SELLER"] = str(folder / "seller")
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(folder / "seller")
         expected = undisturbed(folder, service)
         rng = Random(f"{service}/prove")
         return [kill_and_resume(folder, service, expected, rng) for _ in range(MOMENTS)]

@@ -32,7 +32,7 @@ def prove() -> Iterator[Figure]:
         providers=Providers(simulated=SimulatedSettings(latency=0.5, jitter=0.5, enforced_per_minute=PER_MINUTE)),
     )
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TIDEPOOL_SELLER"] = folder
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = folder
         summary = asyncio.run(run_batch(study, Path(folder) / "pace.db", on_event=listen))
     used = summary["calls"]["bought"] / (summary["seconds"] / 60) / PER_MINUTE
     yield at_most("429s in three minutes at 600 requests a minute", refusals, "", 0)

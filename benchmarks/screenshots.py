@@ -152,7 +152,7 @@ def main(arguments: list[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     everything = "--all" in arguments
     with tempfile.TemporaryDirectory() as place:
-        os.environ["TIDEPOOL_SELLER"] = str(Path(place) / "seller")
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(Path(place) / "seller")
         database = demo_file(Path(place) / "tidepool.db")
         for theme in (DARK.name, LIGHT.name):
             shown = [name for name in STEPS if name not in ON_DEMAND] if theme == DARK.name else LIGHT_TOO

@@ -51,7 +51,7 @@ LOWERED = "95 was promised at first, and missed"
 def prove() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        os.environ["TIDEPOOL_SELLER"] = str(folder / "seller")
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(folder / "seller")
         for mode in MODES:
             for memory in ("short", "long"):
                 seconds = _reported(folder, mode, memory)

@@ -52,7 +52,7 @@ entity_file = "people.json"
 def prove() -> Iterator[Figure]:
     yield from _starts_at_once()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TIDEPOOL_SELLER"] = str(Path(folder) / "seller")
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(Path(folder) / "seller")
         people = [entity.as_record() for entity in generate(built_in_types()["human"], 100, 1)]
         (Path(folder) / "people.json").write_text(json.dumps(people))
         whole = _Study(Path(folder), "live", "whole")

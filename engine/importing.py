@@ -7,17 +7,15 @@ every config, and loses the addresses of servers: keys of this machine go to no 
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from engine.errors import FileError, UsageError
 from engine.library import agent_of, entity_of
 from engine.reading import thaw
 from engine.simulation.type_files import entity_type_from
+from engine.trust import without_addresses
 from storage import library
 from storage.file import connect
 from storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
-
-ADDRESSES = ("base_url", "hosts")
 
 
 def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
@@ -35,15 +33,6 @@ def _kept_config(other: Path, batch: OtherBatch) -> str:
     if config.batch.kind != batch.kind:
         raise FileError(f"{other}: batch {batch.id} is of another kind than its config. It is not imported.")
     return json.dumps(without_addresses(json.loads(batch.config)), ensure_ascii=False)
-
-
-def without_addresses(config: dict[str, Any]) -> dict[str, Any]:
-    providers = config.get("providers", {})
-    kept = {
-        name: {key: value for key, value in settings.items() if key not in ADDRESSES}
-        for name, settings in providers.items()
-    }
-    return {**config, "providers": kept}
 
 
 def _check_library(other: Path, path: Path) -> None:

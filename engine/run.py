@@ -4,12 +4,11 @@ import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from engine.account_book import OpenAccounts
 from engine.budget import Budget
@@ -24,6 +23,8 @@ from engine.reading import apply_override, config_from, thaw
 from engine.steering import Steering, Stop
 from engine.summary import summarise
 from engine.tide import Tide
+from engine.trust import refuse_strange_servers
+from engine.trust_record import trust_record
 from storage import batches, locks
 from storage.file import connect, prepare, reading, settle
 from storage.ledger import Ledger
@@ -58,16 +59,20 @@ def enlist(study: Config, database: str | Path) -> str:
 
 
 def _written_down(path: Path, config: Config) -> str:
+    """What the user's own config asks for is trusted from then on, by its id and this very config."""
     prepare(path)
-    return batches.create_batch(
+    text = frozen(config)
+    batch_id = batches.create_batch(
         path,
         kind=config.batch.kind,
         name=config.batch.name,
         description=config.batch.description,
         seed=config.batch.seed,
-        config=frozen(config),
+        config=text,
         version=program_version(),
     )
+    trust_record().vouch(batch_id, text)
+    return batch_id
 
 
 async def resume_batch(
@@ -77,8 +82,12 @@ async def resume_batch(
     overrides: Iterable[str] = (),
     on_event: Listener | None = None,
     steering: Steering | None = None,
+    trust: bool = False,
 ) -> dict[str, Any]:
-    """Goes on with a batch that stopped, and retries failed units; buys nothing twice."""
+    """Goes on with a batch that stopped, and retries failed units; buys nothing twice.
+
+    Servers that only the file names are refused before anything is sent, unless `trust` says that they are known.
+    """
     path = Path(database)
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
@@ -87,36 +96,35 @@ async def resume_batch(
     if batch["status"] == "completed":
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = load_kind(config.batch.kind)
-    if batch["host"] != locks.host_name():
-        _refuse_strange_servers(config, kind.models(config), changes)
+    vouched = refuse_strange_servers(batch["id"], batch["config"], config, kind.models(config), changes, trusted=trust)
     async with OpenAccounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
         return await _run(
-            path, batch["id"], config, accounts, on_event, steering or Steering(), resumed=True, changes=changes
+            path,
+            batch["id"],
+            config,
+            accounts,
+            on_event,
+            steering or Steering(),
+            resumed=True,
+            rewrite=_Rewrite(changes, batch["config"], vouched) if changes else None,
         )
 
 
-def _refuse_strange_servers(config: Config, models: Iterable[str], changes: Sequence[str]) -> None:
-    """A file made elsewhere may name a server of a stranger's: no key and no word goes there before the user said so."""
-    for name in sorted({model.partition(":")[0] for model in models}):
-        settings = getattr(config.providers, name)
-        for key in ("base_url", "hosts"):
-            named = getattr(settings, key, None) or []
-            strange = [one for one in ([named] if isinstance(named, str) else named) if not _is_here(one)]
-            if strange and not any(change.startswith(f"providers.{name}.{key}=") for change in changes):
-                raise UsageError(
-                    f"This batch comes from another machine, and its calls would go to {', '.join(strange)}, with your key "
-                    f"if there is one. Say where they shall go: tidepool --resume … --set 'providers.{name}.{key}=…'."
-                )
+@dataclass(frozen=True, slots=True)
+class _Rewrite:
+    """What `--set` does to the frozen config of a batch that goes on."""
 
+    changes: Sequence[str]
+    before: str
+    vouched: bool
+    """the batch is the user's own, and stays it"""
 
-def _is_here(address: str) -> bool:
-    """A server on this very machine is nobody else's."""
-    host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    def write(self, path: Path, batch_id: str, config: Config) -> None:
+        after = frozen(config)
+        batches.rewrite_config(path, batch_id, after, self.changes)
+        if self.vouched:
+            trust_record().renew(batch_id, self.before, after)
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> Config:
@@ -164,12 +172,12 @@ async def _run(
     steering: Steering,
     *,
     resumed: bool,
-    changes: Sequence[str] = (),
+    rewrite: _Rewrite | None = None,
 ) -> dict[str, Any]:
     with locks.holding(path, batch_id), CalmGarbageCollector():
         await asyncio.to_thread(_begin, path, batch_id, simulated=accounts.simulated, resumed=resumed)
-        if changes:
-            await asyncio.to_thread(batches.rewrite_config, path, batch_id, frozen(config), changes)
+        if rewrite:
+            await asyncio.to_thread(rewrite.write, path, batch_id, config)
         stop, reason = await _stopped_or_done(path, batch_id, config, accounts, on_event, steering, resumed=resumed)
         status, reason = await asyncio.to_thread(_end, path, batch_id, stop, reason)
         if on_event:

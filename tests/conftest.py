@@ -1,5 +1,6 @@
 """What every test may ask for: a study file of its own, a seller's folder of its own, and the real command."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,15 @@ from tests.support.stage import Stage
 settings.register_profile("tidepool", deadline=None)
 settings.load_profile("tidepool")
 """a busy machine is no failure: what must be quick is measured in benchmarks/"""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """No test trusts, or is trusted, in the user's own name."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_STATE", str(folder))
+        yield folder
 
 
 @pytest.fixture(autouse=True)

@@ -26,6 +26,7 @@ COMMANDS = {
     "delete": ("delete", "removes a batch, after a question or with --yes"),
     "web": ("web", "the same app in a browser, on loopback"),
     "api": ("api", "the HTTP API, on loopback"),
+    "trust": ("trust", "servers and batches that this machine trusts: list, add, remove"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
 }
 """name → (module in tui.commands, help)"""
@@ -88,6 +89,8 @@ def _dispatch(arguments: list[str]) -> int:
     if chosen is not None:
         command = import_module(f"tui.commands.{COMMANDS[chosen][0]}")
         return int(command.run(options))
+    if options.trust and not options.resume:
+        parser.error("--trust goes with --resume: a config that is handed to --run is your own word")
     if options.run or options.resume:
         from tui.commands import run
 
@@ -135,6 +138,9 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
     )
     parser.add_argument(
         "--on-stop", choices=("leave", "cancel"), default="leave", help="what becomes of provider batches when stopped"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="with --resume: ask the servers that the file names, this once"
     )
     chosen = next((word for word in arguments if word in COMMANDS), None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")

@@ -199,7 +199,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
         with reading(database) as connection:
             batch = find(connection, id)
             busy = is_running(database, batch, progress_of(connection, batch["number"]))
-        if busy or batch["status"] in ("completed", "pending"):
+        if busy or batch["status"] == "completed" or runs.waits(batch):
             raise HTTPException(409, f"Batch {id} is {'running' if busy else batch['status']}: nothing to resume.")
         runs.requeue(id)
         return _success({"message": f"Batch {id} goes on."}, 202)

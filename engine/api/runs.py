@@ -1,17 +1,20 @@
 """Batches of the API run in processes of their own, so many at once; the others wait in the file.
 
-What waits is written there (pending, with the reason `queued`), so a restart of the API loses nothing: it goes on with
-what waits, and batches under way never knew that it was gone.
+What waits is written there (pending, with the reason `queued`) and in the trust record, so a restart of the API loses
+nothing: it goes on with what waits, and batches under way never knew that it was gone. What only the file calls queued
+is nothing that anybody asked for here: it is left alone.
 """
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from engine.trust_record import config_hash, trust_record
 from storage.errors import FileError
 from storage.file import reading, writing
 
@@ -48,9 +51,10 @@ class Runs:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def queue(self, batch_id: str) -> None:
+        """A batch that was asked for here, and waits for its turn."""
         with writing(self._database) as connection:
             connection.execute("UPDATE batch SET reason = ? WHERE id = ? AND status = 'pending'", (QUEUED, batch_id))
-        self.wake()
+        self._note_asked(batch_id)
 
     def requeue(self, batch_id: str) -> None:
         """A batch that stopped waits for its turn again, and for its old process to end."""
@@ -59,7 +63,19 @@ class Runs:
                 self._excused.add(batch_id)
         with writing(self._database) as connection:
             connection.execute("UPDATE batch SET status = 'pending', reason = ? WHERE id = ?", (QUEUED, batch_id))
-        self.wake()
+        self._note_asked(batch_id)
+
+    def _note_asked(self, batch_id: str) -> None:
+        with reading(self._database) as connection:
+            row = connection.execute("SELECT config FROM batch WHERE id = ?", (batch_id,)).fetchone()
+        if row is not None:
+            trust_record().queue(batch_id, row["config"])
+            self.wake()
+
+    def waits(self, batch: sqlite3.Row) -> bool:
+        """Somebody asked for it here, and its turn will come; or another program is about to run it."""
+        asked = (batch["id"], config_hash(batch["config"])) in trust_record().queued()
+        return batch["status"] == "pending" and (asked or batch["reason"] != QUEUED)
 
     def lives(self, batch_id: str) -> bool:
         """Its process is there, whether or not it has begun with the batch, or is done with it."""
@@ -96,12 +112,26 @@ class Runs:
             self._running[batch_id] = self._launch(self._database, batch_id)
 
     def _waiting(self) -> list[str]:
+        """In the order in which they were made; what waits no longer is let go of."""
+        asked = trust_record().queued()
+        if not asked:
+            return []
         with reading(self._database) as connection:
             rows = connection.execute(
-                "SELECT id FROM batch WHERE kind = 'simulation' AND status = 'pending' AND reason = ? ORDER BY number",
-                (QUEUED,),
+                "SELECT id, config, status, reason FROM batch WHERE kind = 'simulation' "
+                "AND id IN (SELECT value FROM json_each(?)) ORDER BY number",
+                (json.dumps([batch_id for batch_id, _ in asked]),),
             ).fetchall()
-        return [row["id"] for row in rows if row["id"] not in self._running]
+        for row in rows:
+            if row["status"] != "pending":
+                trust_record().unqueue(row["id"])
+        return [
+            row["id"]
+            for row in rows
+            if (row["status"], row["reason"]) == ("pending", QUEUED)
+            and row["id"] not in self._running
+            and (row["id"], config_hash(row["config"])) in asked
+        ]
 
     def _note_failure(self, batch_id: str, complaint: str | None) -> None:
         """A process that ended before it began with its batch: the batch could not start, or not go on."""

@@ -113,7 +113,7 @@ PROBES = {"speed": speed, "replay": replay, "makespan": makespan}
 def main() -> None:
     name, size = sys.argv[1], int(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TIDEPOOL_SELLER"] = folder
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = folder
         print(json.dumps(PROBES[name](size, Path(folder))))
 
 

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from engine import resume_batch, run_batch
-from engine.errors import FileError, UsageError
+from engine.errors import FileError
 from engine.importing import import_file
-from engine.reading import config_from
-from engine.run import _is_here, enlist
 from engine.summary import summarise
 from storage import library, migrations
 from storage.batches import create_batch
@@ -236,41 +234,3 @@ def test_a_pending_batch_comes_over_as_interrupted(database: Path, tmp_path: Pat
     create_batch(other, kind="simulation", name="x", description="", seed=42, config=config, version="1")
     (batch_id,) = import_file(database, other).batches
     assert summarise(database, batch_id)["status"] == "interrupted"
-
-
-async def test_a_file_from_another_machine_sends_nothing_to_a_server_it_names_until_told(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    study = {
-        "batch": {"kind": "secret_game"},
-        "secret_game": {},
-        "providers": {"openai": {"base_url": "http://192.0.2.1/v1"}},
-        "agents": [{"name": name, "model": "openai:gpt-4o-mini", "secret": "moss"} for name in ("Ada", "Bo")],
-    }
-    enlist(config_from(study), database)
-    changed(database, "UPDATE batch SET host = 'elsewhere'")
-    with pytest.raises(UsageError, match=r"another machine.*192\.0\.2\.1.*providers\.openai\.base_url"):
-        await resume_batch("last", database)
-    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
-        await resume_batch("last", database, overrides=["providers.openai.base_url=http://192.0.2.1/v1"])
-    changed(database, "UPDATE batch SET host = NULL")
-    with pytest.raises(UsageError, match="another machine"):
-        await resume_batch("last", database)
-
-
-@pytest.mark.parametrize(
-    ("address", "here"),
-    [
-        ("http://127.0.0.1:11434", True),
-        ("127.0.0.5:80", True),
-        ("http://[::1]:8000/v1", True),
-        ("http://localhost:8000", True),
-        ("http://localhost.example:8000", False),
-        ("http://127.0.0.1@192.0.2.1/v1", False),
-        ("https://192.0.2.1", False),
-        ("", False),
-    ],
-)
-def test_only_loopback_is_this_machine(address: str, here: bool) -> None:
-    assert _is_here(address) == here

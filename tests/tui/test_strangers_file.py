@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from engine import run_batch
+from engine.run import enlist
 from tests.engine.simulation.panels import panel
+from tests.tui.persons import opened, screen_text, until, until_seen
 from tui.main import main
+from tui.screens.compose import Compose
+from tui.screens.dialog import ErrorDialog
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[/red][link=x]evil"
 
@@ -99,3 +103,23 @@ def test_a_kind_there_is_not_is_told(file: Path, kind: str, capsys: pytest.Captu
     assert main(["--db", str(file), "show", "last"]) == 2
     printed = capsys.readouterr()
     assert "is no kind of study" in printed.err and "\x1b" not in printed.err
+
+
+async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own-key")
+    path = tmp_path / "s.db"
+    enlist(panel(num_simulations=1, model="openai:gpt-4o-mini"), path)
+    tamper(path, "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://192.0.2.1/v1')")
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "pending")
+        await pilot.press("u")
+        await until(pilot, lambda: isinstance(app.screen, ErrorDialog), "the error dialog")
+        await until_seen(pilot, "not known here")
+        assert "192.0.2.1" in screen_text(app) and "Traceback" not in screen_text(app)
+        await pilot.press("escape", "c")
+        await until(pilot, lambda: app.current_mode == "compose", "the study in Compose")
+        assert isinstance(app.screen, Compose)
+        draft = await app.screen.desk.written()
+        assert "openai:gpt-4o-mini" in draft and "192.0.2.1" not in draft

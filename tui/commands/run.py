@@ -69,7 +69,12 @@ async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], int | None
             summary = await run_batch(_config(options), options.db, on_event=listener, steering=steering)
         else:
             summary = await resume_batch(
-                options.resume, options.db, overrides=options.set, on_event=listener, steering=steering
+                options.resume,
+                options.db,
+                overrides=options.set,
+                on_event=listener,
+                steering=steering,
+                trust=options.trust,
             )
     return summary, signals.first
 

@@ -9,15 +9,13 @@ from engine.prices import PriceTag
 from engine.providers.anthropic.batches import AnthropicBatches
 from engine.providers.anthropic.wire import Wire, answer_of
 from engine.providers.diagnosis import missing_key
-from engine.providers.keys import has_key
+from engine.providers.keys import OWN_ADDRESSES, has_key
 from engine.providers.line import Complained, Line
 from engine.providers.listing import ModelCard, check_models, judged
 from engine.providers.price_list import price_tag
 from engine.providers.provider import Answer, BatchApi, Fault, Notices, ProviderError
 from engine.providers.rate_headers import anthropic_limits
 from engine.providers.texts import packed
-
-OWN_ADDRESS = "https://api.anthropic.com"
 
 
 class AnthropicProvider:
@@ -28,7 +26,9 @@ class AnthropicProvider:
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
         self.notices = Notices()
-        self.line = Line(self.name, settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_ADDRESS)
+        self.line = Line(
+            self.name, settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_ADDRESSES["anthropic"]
+        )
         self.wire = Wire(self.notices)
         self.batches: BatchApi | None = AnthropicBatches(self.line, self.wire, self.price)
         self._tags: dict[str, PriceTag | None] = {}

@@ -11,7 +11,7 @@ from typing import Any
 from engine.call import Call
 from engine.config import OllamaSettings
 from engine.prices import FREE, PriceTag, expected_input
-from engine.providers.keys import scrubbed, shown_host
+from engine.providers.keys import OWN_ADDRESSES, scrubbed, shown_host
 from engine.providers.listing import ModelCard
 from engine.providers.ollama.parallelism import Parallelism
 from engine.providers.ollama.pool import Host, Pool
@@ -19,7 +19,6 @@ from engine.providers.provider import Answer, BatchApi, Fault, Notices, Provider
 from engine.providers.texts import clean
 from engine.vectors import packed_vectors
 
-OWN_ADDRESS = "http://127.0.0.1:11434"
 LOOK_SECONDS = 15.0
 SEED_BITS = 0x7FFF_FFFF
 USUAL_CONTEXT = 4_096
@@ -58,7 +57,7 @@ class OllamaProvider:
     def __init__(self, settings: OllamaSettings) -> None:
         self.settings = settings
         self.notices = Notices()
-        named = settings.hosts or [settings.base_url or os.environ.get("OLLAMA_HOST") or OWN_ADDRESS]
+        named = settings.hosts or [settings.base_url or os.environ.get("OLLAMA_HOST") or OWN_ADDRESSES["ollama"]]
         self.urls = list(dict.fromkeys(named))
         self._pool: Pool | None = None
 

@@ -7,7 +7,7 @@ from engine.call import Call
 from engine.config import ProviderSettings
 from engine.prices import PriceTag
 from engine.providers.diagnosis import missing_key
-from engine.providers.keys import has_key
+from engine.providers.keys import OWN_ADDRESSES, has_key
 from engine.providers.line import Complained, Line
 from engine.providers.listing import ModelCard, check_models, judged
 from engine.providers.openai.batches import OpenAIBatches
@@ -16,8 +16,6 @@ from engine.providers.price_list import price_tag
 from engine.providers.provider import Answer, BatchApi, Notices
 from engine.providers.rate_headers import openai_limits
 from engine.providers.texts import packed
-
-OWN_ADDRESS = "https://api.openai.com/v1"
 
 
 class OpenAIProvider:
@@ -28,7 +26,7 @@ class OpenAIProvider:
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
         self.notices = Notices()
-        self.line = Line(self.name, settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_ADDRESS)
+        self.line = Line(self.name, settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_ADDRESSES["openai"])
         self._foreign = "api.openai.com" not in self.line.where
         self.wire = Wire(self.notices, self._foreign)
         self.batches: BatchApi | None = OpenAIBatches(self.line, self.wire, self.price)

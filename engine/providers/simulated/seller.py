@@ -17,18 +17,15 @@ from functools import cached_property
 from pathlib import Path
 
 from engine.call import Call, Message
+from engine.state_folder import state_folder
 
 FOLDER_VARIABLE = "TIDEPOOL_SELLER"
 
 
 def seller_folder() -> Path:
     """TIDEPOOL_SELLER, else the user's state folder; a temporary one where that cannot be written."""
-    if named := os.environ.get(FOLDER_VARIABLE):
-        folder = Path(named)
-    else:
-        from platformdirs import user_state_path
-
-        folder = user_state_path("tidepool") / "seller"
+    named = os.environ.get(FOLDER_VARIABLE)
+    folder = Path(named) if named else state_folder() / "seller"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -1,0 +1,15 @@
+"""Where Tidepool keeps what belongs to its user and to no study file."""
+
+import os
+from pathlib import Path
+
+FOLDER_VARIABLE = "TIDEPOOL_STATE"
+
+
+def state_folder() -> Path:
+    """TIDEPOOL_STATE, else the user's own state folder. It need not exist yet."""
+    if named := os.environ.get(FOLDER_VARIABLE):
+        return Path(named)
+    from platformdirs import user_state_path
+
+    return user_state_path("tidepool")

@@ -1,0 +1,151 @@
+"""Which servers a batch of a file may be asked at.
+
+A study file is data, perhaps a stranger's: an address in it is shown, and obeyed only where the user's own hand stands
+behind it: the provider's usual address, one from the environment or `--set`, the trust record, or `--trust`. What the
+file says of where and by whom it was made grants nothing.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+from engine.config import Config
+from engine.errors import UsageError
+from engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, OWN_ADDRESSES, keys_looked_for
+from engine.reading import apply_override
+from engine.trust_record import TrustedServer, TrustRecord, origin_of, trust_record
+
+ADDRESSES = ("base_url", "hosts")
+SHOWN = 200
+"""letters of an address that an error quotes"""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedServer:
+    """A server that a config names, and what would go there."""
+
+    provider: str
+    setting: str
+    """base_url or hosts"""
+    address: str
+    models: tuple[str, ...]
+
+    @property
+    def in_words(self) -> str:
+        keys = " and ".join(keys_sent(self.provider))
+        return f"{', '.join(self.models)} at {self.address[:SHOWN]} ({f'with {keys}' if keys else 'without a key'})"
+
+
+def servers_named(config: Config, models: Iterable[str]) -> list[NamedServer]:
+    """Those that calls of these models would go to, as far as the config says so. Simulated models have none."""
+    by_provider: dict[str, list[str]] = {}
+    for model in sorted(models):
+        by_provider.setdefault(model.partition(":")[0], []).append(model)
+    named = []
+    for provider in by_provider.keys() & OWN_ADDRESSES.keys():
+        settings = getattr(config.providers, provider)
+        hosts = getattr(settings, "hosts", [])
+        setting, addresses = ("hosts", hosts) if hosts else ("base_url", [settings.base_url] * bool(settings.base_url))
+        named += [NamedServer(provider, setting, address, tuple(by_provider[provider])) for address in addresses]
+    return sorted(named, key=lambda one: (one.provider, one.address))
+
+
+def refuse_strange_servers(
+    batch_id: str, frozen: str, config: Config, models: Iterable[str], changes: Sequence[str], *, trusted: bool = False
+) -> bool:
+    """Raises before a key or a word goes to a server that only the file names.
+
+    `frozen` is the config as the file has it, `config` the same with the `--set` changes. Returns whether the batch is
+    the user's own from now on: it was before, or `--set` says where its calls go. `--trust` is for this process only.
+    """
+    record = trust_record()
+    if record.knows(batch_id, frozen):
+        return True
+    said = _said(changes)
+    named = servers_named(config, models)
+    strange = [one for one in named if not (_is_said(one, said) or _is_known(one, record))]
+    refused = [one for one in strange if not _is_harmless(one)]
+    if refused and not trusted:
+        raise UsageError(_refusal(batch_id, refused))
+    return not strange and any(_is_said(one, said) for one in named)
+
+
+def keys_sent(provider: str) -> tuple[str, ...]:
+    """The variables whose keys would go to a server of this provider. An SDK may find one where we do not look."""
+    there = tuple(name for name, present in keys_looked_for(provider) if present)
+    return there or (() if provider == "ollama" else KEY_VARIABLES[provider][:1])
+
+
+def is_loopback(address: str) -> bool:
+    origin = origin_of(address)
+    if origin is None:
+        return False
+    try:
+        return ip_address(origin.host.strip("[]")).is_loopback
+    except ValueError:
+        return origin.host == "localhost"
+
+
+def without_strange_addresses(batch_id: str, frozen: str) -> dict[str, Any]:
+    """The config of a batch for a new one: its addresses come along only where the batch is known here."""
+    config: dict[str, Any] = json.loads(frozen)
+    return config if trust_record().knows(batch_id, frozen) else without_addresses(config)
+
+
+def without_addresses(config: dict[str, Any]) -> dict[str, Any]:
+    providers = config.get("providers", {})
+    kept = {
+        name: {key: value for key, value in settings.items() if key not in ADDRESSES}
+        for name, settings in providers.items()
+    }
+    return {**config, "providers": kept}
+
+
+def _said(changes: Iterable[str]) -> dict[str, Any]:
+    """The `--set` changes alone, as a config would hold them."""
+    said: dict[str, Any] = {}
+    for change in changes:
+        apply_override(said, change)
+    providers = said.get("providers", {})
+    return providers if isinstance(providers, dict) else {}
+
+
+def _is_said(one: NamedServer, said: dict[str, Any]) -> bool:
+    settings = said.get(one.provider)
+    return isinstance(settings, dict) and one.setting in settings
+
+
+def _is_known(one: NamedServer, record: TrustRecord) -> bool:
+    origin = origin_of(one.address)
+    if origin is None:
+        return False
+    own = [OWN_ADDRESSES[one.provider], os.environ.get(ADDRESS_VARIABLES[one.provider], "")]
+    if origin in map(origin_of, own):
+        return True
+    servers = record.servers()
+    keys = keys_sent(one.provider)
+    if not keys:
+        return any(server.origin == origin for server in servers)
+    return all(TrustedServer(origin, key) in servers for key in keys)
+
+
+def _is_harmless(one: NamedServer) -> bool:
+    """A server on this machine that gets no key. With one, it is a question: any user of the machine may listen there."""
+    return is_loopback(one.address) and not keys_sent(one.provider)
+
+
+def _refusal(batch_id: str, refused: Sequence[NamedServer]) -> str:
+    first = refused[0]
+    words = (
+        f"The file wants calls of batch {batch_id} to go to servers that are not known here: "
+        f"{'; '.join(one.in_words for one in refused[:5])}. Nothing was sent. The batch was made on another machine, or was "
+        "changed since it last ran on this one. Say yourself where its calls shall go: --set "
+        f"'providers.{first.provider}.{first.setting}=…'; or, if you know these servers, add --trust for this once"
+    )
+    if origin := origin_of(first.address):
+        keys = "".join(f" --key {key}" for key in keys_sent(first.provider))
+        words += f", or trust them from now on: tidepool trust add {origin}{keys}"
+    return f"{words}."
