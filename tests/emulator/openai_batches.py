@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from .batches import Batch, Item, page, send_rows
+from .books import Purchase
 from .provider import Outcome, json_response
 from .replies import input_tokens
 
@@ -66,6 +68,18 @@ class OpenAIBatches:
             web.post(f"{at}/batches/{{id}}/cancel", guard("cancel", self._cancel)),
         ]
 
+    def take_over(self, state: Mapping[str, Any]) -> None:
+        """Goes on where an earlier emulator ended: its open batches, the files they were made of, and what it sold."""
+        self._provider.go_on_after(card["id"] for card in (*state["files"], *state["batches"]))
+        self._provider.books.book(Purchase(**bought) for bought in state["purchases"])
+        for card in state["files"]:
+            named = (card["id"], card["filename"], card["purpose"], card["lines"], card["bytes"], card["created_at"])
+            self._files[card["id"]] = StoredFile(*named)
+        for card in state["batches"]:
+            batch = self._accepted(card, self._files[card["input_file_id"]], card["id"])
+            batch.created_at = card["created_at"]
+            self._batches[batch.id] = batch
+
     # files
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
@@ -117,7 +131,7 @@ class OpenAIBatches:
         if wrong := self._wrong_order(order, source):
             return self._provider.refusal(400, wrong, "invalid_request")
         assert source is not None
-        batch = self._accepted(order, source)
+        batch = self._accepted(order, source, self._provider.new_id("batch_"))
         self._batches[batch.id] = batch
         self._provider.books.book(batch.purchases())
         return json_response(self._card(batch))
@@ -134,8 +148,7 @@ class OpenAIBatches:
             return "Invalid 'metadata': keys of at most 64 and string values of at most 512 characters."
         return ""
 
-    def _accepted(self, order: dict[str, Any], source: StoredFile) -> Batch:
-        batch_id = self._provider.new_id("batch_")
+    def _accepted(self, order: dict[str, Any], source: StoredFile, batch_id: str) -> Batch:
         details = {key: order.get(key) for key in ("endpoint", "completion_window", "input_file_id", "metadata")}
         failure = self._provider.roll("batch", source.id) or self._failure(source, order["endpoint"])
         if failure:

@@ -1,5 +1,6 @@
 """OpenAI as its clients see it: chat completions, embeddings, models, files and batches."""
 
+from collections.abc import Iterable
 from itertools import count
 from math import ceil
 from time import time
@@ -31,6 +32,7 @@ _WORDS: dict[int, tuple[str, str, str | None]] = {
     429: ("requests", "Rate limit reached for requests per min (RPM).", "rate_limit_exceeded"),
     503: ("server_error", "The engine is currently overloaded, please try again later.", None),
 }
+_ID_DIGITS = 24
 _OOPS = ("server_error", "The server had an error while processing your request. Sorry about that!", None)
 
 
@@ -52,7 +54,11 @@ class OpenAI(Provider):
         ]
 
     def new_id(self, prefix: str) -> str:
-        return f"{prefix}{next(self._ids):024x}"
+        return f"{prefix}{next(self._ids):0{_ID_DIGITS}x}"
+
+    def go_on_after(self, ids: Iterable[str]) -> None:
+        """Gives none of these ids again."""
+        self._ids = count(max((int(one[-_ID_DIGITS:], 16) for one in ids), default=0) + 1)
 
     @property
     def known_models(self) -> tuple[str, ...]:
