@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
-from textual.app import App, SystemCommand
+from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
@@ -96,6 +96,12 @@ class TidepoolApp(App[None]):
         self._mind_launched()
         if self.alone:
             self.set_timer(1.0, _calm_garbage_collector)
+
+    def clear_selection(self) -> None:
+        """From Python 3.12 on, Textual begins tasks at once: the fields of the very first screen are made, and each clears
+        the selection, before that screen is on the stack. Then there is nothing to clear."""
+        with suppress(ScreenStackError):
+            super().clear_selection()
 
     def let_go(self) -> None:
         """Once the app has run: its threads and processes end; the batches it started go on."""

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,7 +47,7 @@ async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator
     app = TidepoolApp(path)
     app.beside, app.counting, app.examiner = Within(), Within(), ExaminesWithin()
     try:
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, tasks_as_in_the_app():
             patch.setattr(compose, "PAUSE_SECONDS", 0.02)
             async with app.run_test(size=size) as pilot:
                 yield app, pilot
@@ -56,6 +56,19 @@ async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator
             launched.process.kill()
             launched.process.wait(timeout=WAIT_SECONDS)
         app.let_go()
+
+
+@contextmanager
+def tasks_as_in_the_app() -> Iterator[None]:
+    """From Python 3.12 on, the app begins its tasks at once; Textual's pilot by itself does not."""
+    loop = asyncio.get_running_loop()
+    before = loop.get_task_factory()
+    if hasattr(asyncio, "eager_task_factory"):
+        loop.set_task_factory(asyncio.eager_task_factory)
+    try:
+        yield
+    finally:
+        loop.set_task_factory(before)
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], what: str = "") -> None:

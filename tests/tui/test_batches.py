@@ -18,6 +18,14 @@ from tui.widgets.greeting import STARTERS, Starter
 from tui.widgets.navigation import PLACES
 
 
+def test_fields_may_be_made_before_the_first_screen_is_on_the_stack(tmp_path: Path) -> None:
+    """Textual makes them so from Python 3.12 on, where tasks begin at once."""
+    app = TidepoolApp(tmp_path / "study.db")
+    app.clear_selection()
+    assert not app.screen_stack
+    app.let_go()
+
+
 async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> None:
     async with opened(tmp_path / "study.db", size=(80, 24)) as (app, pilot):
         await until_seen(pilot, "Nothing here yet")
