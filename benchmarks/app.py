@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.app_search import scroll_growth, search_seconds
 from benchmarks.terminal import Terminal
-from engine.bench.figures import Figure, at_most
-from tui.launching import environment
+from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.tui.app.launching import environment
 
 STUDY = """
 [batch]
@@ -62,7 +62,7 @@ FULL = Size()
 SMALL = Size(talks=20_000, pairs=1, messages=20_000, rows=3_000, starts=2)
 
 
-def prove(size: Size = FULL) -> Iterator[Figure]:
+def prove(size: Size = FULL) -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(folder / "seller")
@@ -91,7 +91,7 @@ def prove(size: Size = FULL) -> Iterator[Figure]:
         yield from _reading(folder / "large.db", size)
 
 
-def _reading(path: Path, size: Size) -> Iterator[Figure]:
+def _reading(path: Path, size: Size) -> Iterator[Measurement]:
     slowest, filling = search_seconds(path, size.messages)
     yield at_most(
         f"search in {size.messages:,} messages, to the first page",
@@ -107,7 +107,9 @@ def _reading(path: Path, size: Size) -> Iterator[Figure]:
 
 def first_screen(path: Path) -> float:
     """From the start of the process to the first picture in a terminal."""
-    with Terminal([sys.executable, "-P", "-m", "tui.main", "--db", str(path)], environment()) as terminal:
+    with Terminal(
+        [sys.executable, "-P", "-m", "tidepool.tui.command.main", "--db", str(path)], environment()
+    ) as terminal:
         return terminal.until("Nothing here yet", 60)
 
 
@@ -150,7 +152,7 @@ def run_watched(path: Path, study: Path, lags: Path) -> Cost:
 
 
 def _started(path: Path, study: Path) -> "subprocess.Popen[str]":
-    words = [sys.executable, "-P", "-m", "tui.main", "--db", str(path), "--run", str(study), "--json"]
+    words = [sys.executable, "-P", "-m", "tidepool.tui.command.main", "--db", str(path), "--run", str(study), "--json"]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment())
 
 

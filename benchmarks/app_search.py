@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage import search
-from storage.batches import create_batch
-from storage.file import connect, prepare, writing
-from storage.search import Filter
-from storage.tables import unit_id
-from tui.app import TidepoolApp
-from tui.widgets.talk_list import TalkList
-from tui.widgets.wavefront import Wavefront
+from tidepool.storage import search
+from tidepool.storage.batches import create_batch
+from tidepool.storage.file import connect, prepare, writing
+from tidepool.storage.search import Filter
+from tidepool.storage.tables import unit_id
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.widgets.talk_list import ConversationList
+from tidepool.tui.app.widgets.wavefront import Wavefront
 
 EACH = 5
 """messages in a conversation"""
@@ -93,7 +93,7 @@ async def _scroll(path: Path, rows: int) -> float:
     growth = 0.0
     try:
         async with app.run_test(size=(120, 36)) as pilot:
-            for key, kind in (("3", Wavefront), ("4", TalkList)):
+            for key, kind in (("3", Wavefront), ("4", ConversationList)):
                 await pilot.press(key)
                 while not (app.screen.query(kind) and app.screen.query_one(kind).count >= rows):
                     await pilot.pause(0.05)

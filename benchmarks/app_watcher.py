@@ -9,10 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-import tui.app
-from storage.file import prepare
-from tui.app import TidepoolApp
-from tui.screens.watch import Watch
+import tidepool.tui.app.app
+from tidepool.storage.file import prepare
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.screens.watch import WatchScreen
 
 TICK = 0.005
 SETTLED = 1.0
@@ -20,7 +20,7 @@ SETTLED = 1.0
 
 
 class Watcher(TidepoolApp):
-    CSS_PATH = Path(tui.app.__file__).with_name("app.tcss")
+    CSS_PATH = Path(tidepool.tui.app.app.__file__).with_name("app.tcss")
 
     def __init__(self, path: Path, out: Path) -> None:
         super().__init__(path)
@@ -46,7 +46,7 @@ class Watcher(TidepoolApp):
         self.exit()
 
     def _is_over(self) -> bool:
-        batch = self.screen.batch if isinstance(self.screen, Watch) else None
+        batch = self.screen.batch if isinstance(self.screen, WatchScreen) else None
         return batch is not None and not batch.running and batch.status != "pending"
 
 

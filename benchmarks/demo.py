@@ -14,7 +14,7 @@ def main() -> int:
     database = folder / "tidepool.db"
     for name in STUDIES:
         print(f"\n$ tidepool --db {database.relative_to(ROOT)} --run examples/{name}\n", flush=True)
-        command = [sys.executable, "-m", "tui", "--db", str(database), "--run", str(ROOT / "examples" / name)]
+        command = [sys.executable, "-m", "tidepool", "--db", str(database), "--run", str(ROOT / "examples" / name)]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         if code:
             return code

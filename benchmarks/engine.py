@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from engine.bench.figures import Figure
-from engine.bench.machine import measure
+from tidepool.engine.bench.figures import Measurement
+from tidepool.engine.bench.machine import measure
 
 
-def prove() -> Iterator[Figure]:
+def prove() -> Iterator[Measurement]:
     yield from measure(lambda text: print(f"   … {text}", flush=True), full=True)
 
 

@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.bench.figures import Figure, at_least
-from engine.config import Providers, Service, SimulatedSettings
-from engine.events import CallAnswered, Event
-from engine.evolution.config import Evolution
-from engine.run import run_batch
-from engine.steering import Steering
+from tidepool.engine.bench.figures import Measurement, at_least
+from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.events import CallAnswered, Event
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.evolution.config import Evolution
 
 POPULATION, PROBLEMS, LATENCY = 30, 50, 0.1
 CALLS = POPULATION * PROBLEMS
@@ -26,7 +26,7 @@ PRESET_CONCURRENCY = {"conservative": 15, "balanced": 50}
 async def seconds(*, preset: str = "balanced", sequential: bool = False) -> float:
     """From the first call of a generation to its last answer, start-up excluded; then the batch is stopped."""
     began = ended = 0.0
-    steering = Steering()
+    control = RunControl()
 
     def listen(event: Event) -> None:
         nonlocal began, ended
@@ -35,7 +35,7 @@ async def seconds(*, preset: str = "balanced", sequential: bool = False) -> floa
                 ended = time.monotonic()
                 began = began or ended - LATENCY
             case CallAnswered():
-                steering.stop_for("measured")
+                control.stop_for("measured")
 
     study = Evolution(
         population_size=POPULATION,
@@ -48,11 +48,11 @@ async def seconds(*, preset: str = "balanced", sequential: bool = False) -> floa
         providers=Providers(simulated=SimulatedSettings(latency=LATENCY)),
     )
     with tempfile.TemporaryDirectory() as folder:
-        await run_batch(study, Path(folder) / "study.db", on_event=listen, steering=steering)
+        await run_batch(study, Path(folder) / "study.db", on_event=listen, control=control)
     return ended - began
 
 
-def prove() -> Iterable[Figure]:
+def prove() -> Iterable[Measurement]:
     apart = asyncio.run(seconds(sequential=True))
     for preset, concurrency in PRESET_CONCURRENCY.items():
         together = asyncio.run(seconds(preset=preset))

@@ -20,13 +20,13 @@ from random import Random
 from statistics import fmean, stdev
 from typing import Any
 
-from engine.bench.figures import Figure, at_least, at_most
-from engine.config import Providers, Service, SimulatedSettings
-from engine.evolution.config import Evolution
-from engine.evolution.problems import generate
-from engine.evolution.seeds import seed_genomes
-from engine.providers.simulated.solver_voice import true_accuracy
-from engine.run import run_batch
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
+from tidepool.engine.run import run_batch
+from tidepool.engine.simulated.solver import true_accuracy
+from tidepool.engine.studies.evolution.config import Evolution
+from tidepool.engine.studies.evolution.problems import generate
+from tidepool.engine.studies.evolution.seeds import seed_genomes
 
 FIRST_SEED = 830_000
 QUESTIONS = 2_000
@@ -135,7 +135,7 @@ def trials(work: Callable[[int], Any], seeds: Sequence[int]) -> list[Any]:
         return list(pool.map(work, seeds, chunksize=max(1, len(seeds) // 40)))
 
 
-def climbing(first: int, count: int = 10) -> Iterator[Figure]:
+def climbing(first: int, count: int = 10) -> Iterator[Measurement]:
     runs = trials(climb, range(first, first + count))
     best_seed = max(truth(genome.prompt) for genome in seed_genomes())
     wins = sum(run["held_out"] > run["best_seed_held_out"] for run in runs)
@@ -166,7 +166,7 @@ def climbing(first: int, count: int = 10) -> Iterator[Figure]:
     yield at_least("calls of random search ÷ calls of the evolution, least", spent, "×", 1.0)
 
 
-def racing(first: int, count: int = 40) -> Iterator[Figure]:
+def racing(first: int, count: int = 40) -> Iterator[Measurement]:
     """Many seeds, for one run's champion varies by some three points, and one point is in question."""
     runs = trials(race, range(first, first + count))
     lost = 100 * (fmean(run["full"] for run in runs) - fmean(run["raced"] for run in runs))
@@ -179,7 +179,7 @@ def racing(first: int, count: int = 40) -> Iterator[Figure]:
     yield at_least("calls without racing ÷ with it", saved, "×", 3.0)
 
 
-def coverage(first: int, count: int = 2_000) -> Iterator[Figure]:
+def coverage(first: int, count: int = 2_000) -> Iterator[Measurement]:
     """Enough runs to tell 95 from 97: half a point is the standard error of this figure."""
     found = trials(covered, range(first, first + count))
     share = 100 * fmean(inside for inside, _ in found)
@@ -188,12 +188,12 @@ def coverage(first: int, count: int = 2_000) -> Iterator[Figure]:
     yield at_most("95 % interval covers the true accuracy", share, "%", 97, f"{count:,} small runs")
 
 
-def flat(first: int, count: int = 400) -> Iterator[Figure]:
+def flat(first: int, count: int = 400) -> Iterator[Measurement]:
     share = 100 * fmean(trials(claimed, range(first, first + count)))
     yield at_most("winners claimed where no prompt is better", share, "%", 5, f"{count:,} small runs")
 
 
-def missing(first: int, count: int = 4) -> Iterator[Figure]:
+def missing(first: int, count: int = 4) -> Iterator[Measurement]:
     runs = trials(with_failures, range(first, first + count))
     gap = 100 * abs(fmean(run["gap"] for run in runs))
     yield at_most("champion's held-out accuracy off its true one, 20 % of calls failing for good", gap, "points", 3.5)
@@ -202,7 +202,7 @@ def missing(first: int, count: int = 4) -> Iterator[Figure]:
     yield at_most("genomes lost to failing calls", sum(run["units_failed"] for run in runs), "units", 0)
 
 
-PARTS: dict[str, Callable[[int], Iterator[Figure]]] = {
+PARTS: dict[str, Callable[[int], Iterator[Measurement]]] = {
     "climbing": climbing,
     "racing": racing,
     "coverage": coverage,
@@ -216,7 +216,7 @@ def _spread(runs: Sequence[dict[str, float]], name: str) -> str:
     return f"{100 * min(values):.0f}–{100 * max(values):.0f} %"
 
 
-def prove() -> Iterator[Figure]:
+def prove() -> Iterator[Measurement]:
     for place, part in enumerate(PARTS.values()):
         yield from part(FIRST_SEED + 10_000 * place)
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from engine.bench.figures import Figure, at_least, at_most
 from tests.support.killing import CALLS, Killed, kill_and_resume, undisturbed
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
 
 MOMENTS = 20
 
 
-def prove() -> Iterator[Figure]:
+def prove() -> Iterator[Measurement]:
     for service, words in (("live", "live"), ("auto", "provider batches")):
         killed = kills(service)
         same = sum(kill.same_end for kill in killed)

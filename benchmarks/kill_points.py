@@ -7,13 +7,13 @@ SDKs, killed in the first and in the second wave.
 import asyncio
 from collections.abc import Iterator
 
-from engine.bench.figures import Figure, at_most
 from tests.engine.providers.kills import POINTS, killed_and_resumed
+from tidepool.engine.bench.figures import Measurement, at_most
 
 WAVES = (1, 2)
 
 
-def prove() -> Iterator[Figure]:
+def prove() -> Iterator[Measurement]:
     for point in POINTS:
         for provider in point.providers:
             for wave in WAVES if point.at else WAVES[:1]:

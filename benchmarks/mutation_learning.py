@@ -16,20 +16,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from engine.bench.figures import Figure, at_least, at_most
-from engine.config import Service
-from engine.mutation.config import Mutation
-from engine.mutation.environment import Environments, endless
-from engine.mutation.episodes import Rules
-from engine.mutation.evaluation import Comparison, compare, contenders, play
-from engine.mutation.learner import Training, make_learner
-from engine.mutation.operators import OPERATOR_NAMES
-from engine.mutation.queries import builtin_queries, split_queries
-from engine.mutation.record import TrainingRecord
-from engine.mutation.training import Player, train
-from engine.mutation.transport import finished
-from engine.providers.simulated.rehearsal import Losing, Rehearsal
-from engine.run import run_batch
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.config.sections import Service
+from tidepool.engine.run import run_batch
+from tidepool.engine.simulated.offline_transport import Losing, OfflineTransport
+from tidepool.engine.studies.mutation.config import Mutation
+from tidepool.engine.studies.mutation.environment import Environments, endless
+from tidepool.engine.studies.mutation.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play
+from tidepool.engine.studies.mutation.learner import Training, make_learner
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
+from tidepool.engine.studies.mutation.record import TrainingRecord
+from tidepool.engine.studies.mutation.training import Player, train
+from tidepool.engine.studies.mutation.transport import finished
 
 SEEDS = (201, 202, 203, 204, 205)
 LOSS_SEEDS = (211, 212, 213)
@@ -65,16 +65,16 @@ def is_above(heldout: dict[str, Any]) -> bool:
 @dataclass(frozen=True, slots=True)
 class Trial:
     record: TrainingRecord
-    result: Comparison
+    result: PolicyComparison
     share: float
     """of the policy's held-out steps that play the operator after which answers are lost most"""
 
 
-def trial(learner: str, seed: int, steps: int, rules: Rules, losing: Losing | None = None) -> Trial:
+def trial(learner: str, seed: int, steps: int, rules: EpisodeRules, losing: Losing | None = None) -> Trial:
     """Trains with loss, if any, and always evaluates without."""
     split = split_queries(builtin_queries(), 0.2, seed)
     training = Training(learner=learner, seed=seed, num_env_steps=steps)
-    environments = Environments(16, endless(split.training, seed), Rehearsal(seed, losing), rules)
+    environments = Environments(16, endless(split.training, seed), OfflineTransport(seed, losing), rules)
     size = finished(environments.reset()).shape[1]
     student = make_learner(training, rules, size, len(OPERATOR_NAMES))
     record = TrainingRecord(update_size=16 * training.num_steps)
@@ -84,7 +84,7 @@ def trial(learner: str, seed: int, steps: int, rules: Rules, losing: Losing | No
         play(
             contenders(student.policy(), seed),
             split.heldout,
-            Rehearsal(seed + 1),
+            OfflineTransport(seed + 1),
             rules,
             on_outcome=lambda outcome: own.count(outcome.part(0, 2 * len(split.heldout))),
         )
@@ -97,10 +97,10 @@ def lost_after_steps(text: str) -> float:
     return 0.65 if "step" in text else 0.2
 
 
-CASES: tuple[tuple[str, Rules, Losing | None], ...] = (
-    ("none lost", Rules(), None),
-    ("mask", Rules(on_error="mask"), lost_after_steps),
-    ("refusal", Rules(on_error="refusal"), lost_after_steps),
+CASES: tuple[tuple[str, EpisodeRules, Losing | None], ...] = (
+    ("none lost", EpisodeRules(), None),
+    ("mask", EpisodeRules(on_error="mask"), lost_after_steps),
+    ("refusal", EpisodeRules(on_error="refusal"), lost_after_steps),
 )
 
 
@@ -140,7 +140,7 @@ def _averaged(case: str, trials: Sequence[Trial]) -> Losing30:
 # -- figures -------------------------------------------------------------------------------------------------
 
 
-def prove() -> Iterable[Figure]:
+def prove() -> Iterable[Measurement]:
     learners = ["bandit", *(["ppo"] if find_spec("stable_baselines3") else [])]
     for learner in learners:
         wins = sum(is_above(learnt(learner, seed)) for seed in SEEDS)

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.bench.figures import Figure, at_least
-from engine.config import Providers, Service, SimulatedSettings
-from engine.events import CallAnswered, Event
-from engine.mutation.config import Mutation
-from engine.run import run_batch
-from engine.steering import Steering
+from tidepool.engine.bench.figures import Measurement, at_least
+from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.events import CallAnswered, Event
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.mutation.config import Mutation
 
 ENVIRONMENTS, STEPS, LATENCY = 16, 10, 0.1
 
@@ -23,7 +23,7 @@ async def seconds(*, batching: bool) -> float:
     """From the first call of a training to its last answer, start-up excluded; then the batch is stopped."""
     last_wave = 2 * STEPS
     began = ended = 0.0
-    steering = Steering()
+    control = RunControl()
 
     def listen(event: Event) -> None:
         nonlocal began, ended
@@ -32,7 +32,7 @@ async def seconds(*, batching: bool) -> float:
                 ended = time.monotonic()
                 began = began or ended - LATENCY
             case CallAnswered():
-                steering.stop_for("measured")
+                control.stop_for("measured")
 
     study = Mutation(
         num_processes=ENVIRONMENTS,
@@ -43,11 +43,11 @@ async def seconds(*, batching: bool) -> float:
         providers=Providers(simulated=SimulatedSettings(latency=LATENCY)),
     )
     with tempfile.TemporaryDirectory() as folder:
-        await run_batch(study, Path(folder) / "study.db", on_event=listen, steering=steering)
+        await run_batch(study, Path(folder) / "study.db", on_event=listen, control=control)
     return ended - began
 
 
-def prove() -> Iterable[Figure]:
+def prove() -> Iterable[Measurement]:
     together = asyncio.run(seconds(batching=True))
     apart = asyncio.run(seconds(batching=False))
     yield at_least(

@@ -14,13 +14,13 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine.bench.figures import Figure, at_least
-from engine.config import OllamaSettings, Providers, Service
-from engine.events import CallAnswered, Event
-from engine.mutation.config import Mutation
-from engine.run import run_batch
-from engine.steering import Steering
 from tests.emulator.remote import RemoteEmulator
+from tidepool.engine.bench.figures import Measurement, at_least
+from tidepool.engine.config.sections import OllamaSettings, Providers, Service
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.events import CallAnswered, Event
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.mutation.config import Mutation
 
 ENVIRONMENTS, STEPS, WARM_UP = 256, 2, 1
 LATENCY, PARALLEL = 0.5, 4
@@ -39,14 +39,14 @@ async def shares() -> tuple[float, dict[str, int]]:
 
 async def _rate(hosts: list[str]) -> float:
     moments: list[float] = []
-    steering = Steering()
+    control = RunControl()
 
     def listen(event: Event) -> None:
         match event:
             case CallAnswered(wave=wave) if 2 * WARM_UP < wave <= 2 * STEPS:
                 moments.append(time.monotonic())
             case CallAnswered(wave=wave) if wave > 2 * STEPS:
-                steering.stop_for("measured")
+                control.stop_for("measured")
 
     study = Mutation(
         target="ollama:llama3.2",
@@ -59,11 +59,11 @@ async def _rate(hosts: list[str]) -> float:
         providers=Providers(ollama=OllamaSettings(hosts=hosts, max_concurrent=32)),
     )
     with tempfile.TemporaryDirectory() as folder:
-        await run_batch(study, Path(folder) / "study.db", on_event=listen, steering=steering)
+        await run_batch(study, Path(folder) / "study.db", on_event=listen, control=control)
     return (len(moments) - 1) / (moments[-1] - moments[0])
 
 
-def prove() -> Iterable[Figure]:
+def prove() -> Iterable[Measurement]:
     share, calls = asyncio.run(shares())
     told = ", ".join(f"{name} had {count:,} calls" for name, count in calls.items())
     yield at_least(

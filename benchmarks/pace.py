@@ -6,17 +6,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.bench.figures import Figure, at_least, at_most
-from engine.config import Agent, Providers, Service, SimulatedSettings
-from engine.events import CallRetried
-from engine.run import run_batch
-from engine.secret_game.config import SecretGame
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
+from tidepool.engine.events import CallRetried
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.secret_game.config import SecretGame
 
 PER_MINUTE = 600
 MINUTES = 3
 
 
-def prove() -> Iterator[Figure]:
+def prove() -> Iterator[Measurement]:
     refusals = 0
 
     def listen(event: object) -> None:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.bench.figures import Figure, at_most
 from tests.emulator import RemoteEmulator
 from tests.support.studies import game
+from tidepool.engine.bench.figures import Measurement, at_most
 
 CONVERSATIONS, MESSAGES, AT_ONCE = 400, 5, 100
 CALLS = CONVERSATIONS * MESSAGES
@@ -41,7 +41,7 @@ class Cost:
     """seconds of this process's CPU"""
 
 
-def prove() -> Iterator[Figure]:
+def prove() -> Iterator[Measurement]:
     yield from asyncio.run(_figures())
     yield at_most(
         "CPU of a process that waits for a provider batch, share of a core",
@@ -52,7 +52,7 @@ def prove() -> Iterator[Figure]:
     )
 
 
-async def _figures() -> list[Figure]:
+async def _figures() -> list[Measurement]:
     async with RemoteEmulator(faults={"openai": {"latency": LATENCY, "jitter": 0.5}}) as emulator:
         costs: dict[str, list[Cost]] = {way: [] for way in WAYS}
         for _ in range(ROUNDS):
@@ -124,7 +124,7 @@ async def create(url: str) -> Cost:
 
 async def ours(url: str) -> Cost:
     """The engine: limits, retries, prices and the ledger on disk included."""
-    from engine.reading import config_from
+    from tidepool.engine.config.loading import config_from
 
     study = {
         "batch": {"kind": "secret_game"},
@@ -145,7 +145,7 @@ def _agent(name: str, model: str) -> dict[str, str]:
 
 
 async def _played(study: Any) -> Cost:
-    from engine.run import run_batch
+    from tidepool.engine.run import run_batch
 
     marks: dict[str, tuple[float, float]] = {}
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from engine.reading import config_from, parse_toml
-from engine.run import run_batch
-from tui.main import main as command
+from tidepool.engine.config.loading import config_from, parse_toml
+from tidepool.engine.run import run_batch
+from tidepool.tui.command.main import main as command
 
 ROOT = Path(__file__).parent.parent
-STARTERS = ROOT / "tui" / "starters"
+STARTERS = ROOT / "tui" / "app" / "starters"
 
 
 def demo_file(path: Path) -> Path:

@@ -17,12 +17,12 @@ os.environ.pop("NO_COLOR", None) if "--no-color" not in sys.argv else os.environ
 from textual.pilot import Pilot  # noqa: E402
 
 from benchmarks.screens import demo_file, first_batch, until  # noqa: E402
-from tui.app import TidepoolApp  # noqa: E402
-from tui.theme import DARK, LIGHT  # noqa: E402
-from tui.widgets.panels import PanelStrip  # noqa: E402
-from tui.widgets.plot import Plot  # noqa: E402
-from tui.widgets.talk import Talk  # noqa: E402
-from tui.widgets.talk_list import TalkList  # noqa: E402
+from tidepool.tui.app.app import TidepoolApp  # noqa: E402
+from tidepool.tui.app.theme import DARK, LIGHT  # noqa: E402
+from tidepool.tui.app.widgets.panels import PanelStrip  # noqa: E402
+from tidepool.tui.app.widgets.plot import Plot  # noqa: E402
+from tidepool.tui.app.widgets.talk import TranscriptPane  # noqa: E402
+from tidepool.tui.app.widgets.talk_list import ConversationList  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
 SIZE = (120, 36)
@@ -64,9 +64,9 @@ async def search(app: TidepoolApp, pilot: Pilot[None]) -> None:
     app.current = first_batch(app.path, "secret_game")
     await app.switch_mode("results")
     await pilot.press("slash", *"lantern")
-    await until(pilot, lambda: app.screen.query_one(TalkList).hit is not None)
+    await until(pilot, lambda: app.screen.query_one(ConversationList).hit is not None)
     await pilot.press("enter")
-    await until(pilot, lambda: app.screen.query_one("#talk-text", Talk).talk is not None)
+    await until(pilot, lambda: app.screen.query_one("#talk-text", TranscriptPane).talk is not None)
 
 
 async def library(app: TidepoolApp, pilot: Pilot[None]) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.bench.figures import Figure, at_least, at_most
-from engine.config import Agent, Service
-from engine.run import run_batch
-from engine.secret_game.config import SecretGame
-from engine.secret_game.scoring import MODES
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.config.sections import Agent, Service
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.secret_game.config import SecretGame
+from tidepool.engine.studies.secret_game.scoring import MODES
 
 ROOT = Path(__file__).parent.parent
 CONVERSATIONS = 1_000
@@ -48,7 +48,7 @@ SEEN = {"fuzzy": 80}
 LOWERED = "95 was promised at first, and missed"
 
 
-def prove() -> Iterator[Figure]:
+def prove() -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(folder / "seller")
@@ -67,13 +67,13 @@ def _reported(folder: Path, mode: str, memory: str) -> float:
     agents = "".join(AGENT.format(name=name, secret=secret, memory=memory) for name, secret in PLAYERS.items())
     config.write_text(STUDY.format(mode=mode, games=50, conversations=CONVERSATIONS) + agents)
     started = time.monotonic()
-    command = [sys.executable, "-m", "tui", "--db", str(folder / "study.db"), "--run", str(config)]
+    command = [sys.executable, "-m", "tidepool", "--db", str(folder / "study.db"), "--run", str(config)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "ranking by mean score" in done.stdout
     return time.monotonic() - started
 
 
-def _detection(folder: Path) -> Iterator[Figure]:
+def _detection(folder: Path) -> Iterator[Measurement]:
     _cpu(folder, ["exact"], 200)
     plain = min(_cpu(folder, ["exact"], 2_000)[0] for _ in range(3))
     costs, summary = min(

@@ -19,10 +19,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from engine.bench.figures import Figure, at_most
-from engine.simulation.combinations import combinations
-from engine.simulation.entity_types import generate
-from engine.simulation.type_files import built_in_types
+from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.library.entity_types import generate
+from tidepool.engine.library.type_files import built_in_types
+from tidepool.engine.studies.simulation.combinations import combinations
 
 SIMULATIONS = 2_000
 CALLS = SIMULATIONS * 2 * 2 * 2
@@ -49,7 +49,7 @@ entity_file = "people.json"
 """
 
 
-def prove() -> Iterator[Figure]:
+def prove() -> Iterator[Measurement]:
     yield from _starts_at_once()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(Path(folder) / "seller")
@@ -61,7 +61,7 @@ def prove() -> Iterator[Figure]:
             yield from _killed(_Study(Path(folder), service, f"killed-{service}"), whole)
 
 
-def _starts_at_once() -> Iterator[Figure]:
+def _starts_at_once() -> Iterator[Measurement]:
     tracemalloc.start()
     began = time.perf_counter()
     first = list(islice(combinations(1_000, 3, 100_000, 42), 10))
@@ -73,7 +73,7 @@ def _starts_at_once() -> Iterator[Figure]:
     yield at_most("1,000 entities in threes: memory to the first ten of 100,000 simulations", peak, "MiB", 4)
 
 
-def _killed(study: "_Study", whole: "_Study") -> Iterator[Figure]:
+def _killed(study: "_Study", whole: "_Study") -> Iterator[Measurement]:
     for share in KILLED_AT:
         study.run_until_killed(int(share * CALLS))
     summary = study.run()
@@ -102,7 +102,7 @@ class _Study:
 
     def _command(self) -> list[str]:
         what = ["--resume", "last"] if self._database.exists() else ["--run", str(self._config)]
-        return [sys.executable, "-m", "tui", "--db", str(self._database), *what, "--json"]
+        return [sys.executable, "-m", "tidepool", "--db", str(self._database), *what, "--json"]
 
     def run(self) -> dict[str, Any]:
         done = subprocess.run(self._command(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
@@ -128,9 +128,9 @@ class _Study:
         )
 
     def bought_again(self, batch_id: str) -> int:
-        from engine.providers.simulated.seller import Seller
+        from tidepool.engine.simulated.purchase_log import PurchaseLog
 
-        seller = Seller(batch_id)
+        seller = PurchaseLog(batch_id)
         orders = [row[0] for row in self._rows("SELECT id FROM provider_batch")]
         sold = Counter([int(line, 16) for line in seller.live_sales()] + seller.ordered_seeds(orders))
         return sold.total() - len(sold)

@@ -35,7 +35,7 @@ class Call(NamedTuple):
     """set, with `turn`, when the reply is a message shown to somebody"""
     turn: int | None = None
     operation: str = "chat"
-    """chat, or embed: then each message is one text, and the reply's text holds their vectors (`engine.vectors`)"""
+    """chat, or embed: then each message is one text, and the reply's text holds their vectors (`tidepool.engine.vectors`)"""
 
     @property
     def provider(self) -> str:

@@ -10,7 +10,7 @@ TidepoolError
 Every message is one readable paragraph: what is wrong, where, and what to do.
 """
 
-from storage.errors import BatchLocked, FileError, NotFound, TidepoolError
+from tidepool.storage.errors import BatchLocked, FileError, NotFound, TidepoolError
 
 __all__ = [
     "BatchLocked",

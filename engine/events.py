@@ -49,7 +49,7 @@ class UnitEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderChanged:
+class ProviderBatchChanged:
     order_id: str
     provider: str
     state: str
@@ -76,7 +76,7 @@ Event = (
     | CallLost
     | CallRetried
     | UnitEnded
-    | OrderChanged
+    | ProviderBatchChanged
     | Logged
     | BatchEnded
 )

@@ -8,14 +8,14 @@ import json
 from contextlib import closing
 from pathlib import Path
 
-from engine.errors import FileError, UsageError
-from engine.library import agent_of, entity_of
-from engine.reading import thaw
-from engine.simulation.type_files import entity_type_from
-from engine.trust import without_addresses
-from storage import library
-from storage.file import connect
-from storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
+from tidepool.engine.config.loading import load_frozen
+from tidepool.engine.errors import FileError, UsageError
+from tidepool.engine.library.contents import agent_of, entity_of
+from tidepool.engine.library.type_files import entity_type_from
+from tidepool.engine.trust import without_addresses
+from tidepool.storage import library
+from tidepool.storage.file import connect
+from tidepool.storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
 
 
 def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
@@ -27,7 +27,7 @@ def import_file(database: Path, other: Path, *, replace: bool = False) -> Import
 
 def _kept_config(other: Path, batch: OtherBatch) -> str:
     try:
-        config = thaw(batch.config)
+        config = load_frozen(batch.config)
     except UsageError as error:
         raise FileError(f"{other}: the config of batch {batch.id} cannot be used. {error}") from None
     if config.batch.kind != batch.kind:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine.call import Call
+from tidepool.engine.call import Call
 
 TOKENS_PER_MESSAGE = 8
 

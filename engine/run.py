@@ -10,25 +10,25 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from engine.account_book import OpenAccounts
-from engine.budget import Budget
-from engine.calm import CalmGarbageCollector
-from engine.config import Config
-from engine.errors import FileError, NotFound, RunError, TidepoolError, UsageError
-from engine.events import BatchEnded, BatchStarted, Listener
-from engine.kinds import load_kind
-from engine.library import with_library
-from engine.presets import full_names
-from engine.reading import apply_override, config_from, thaw
-from engine.steering import Steering, Stop
-from engine.summary import summarise
-from engine.tide import Tide
-from engine.trust import refuse_strange_servers
-from engine.trust_record import trust_record
-from storage import batches, locks
-from storage.file import connect, prepare, reading, settle
-from storage.ledger import Ledger
-from storage.writer import Writer
+from tidepool.engine.config.loading import apply_override, config_from, load_frozen
+from tidepool.engine.config.presets import full_names
+from tidepool.engine.config.sections import Config
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.budget import Budget
+from tidepool.engine.core.gc_tuning import CalmGarbageCollector
+from tidepool.engine.core.open_accounts import OpenAccounts
+from tidepool.engine.core.run_control import RunControl, Stop
+from tidepool.engine.errors import FileError, NotFound, RunError, TidepoolError, UsageError
+from tidepool.engine.events import BatchEnded, BatchStarted, Listener
+from tidepool.engine.library.contents import with_library
+from tidepool.engine.results.summary import summarise
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.trust import refuse_strange_servers
+from tidepool.engine.trust_record import trust_record
+from tidepool.storage import batches, locks
+from tidepool.storage.file import connect, prepare, reading, settle
+from tidepool.storage.ledger import Ledger
+from tidepool.storage.writer import Writer
 
 DRAIN_SECONDS = 10.0
 MODEL_KEYS = {"encoder", "judge", "model", "models", "mutator", "target"}
@@ -40,7 +40,7 @@ async def run_batch(
     database: str | Path = "tidepool.db",
     *,
     on_event: Listener | None = None,
-    steering: Steering | None = None,
+    control: RunControl | None = None,
 ) -> dict[str, Any]:
     """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
     path = Path(database)
@@ -49,7 +49,7 @@ async def run_batch(
     async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config)
         accounts.name_batch(batch_id)
-        return await _run(path, batch_id, config, accounts, on_event, steering or Steering(), resumed=False)
+        return await _run(path, batch_id, config, accounts, on_event, control or RunControl(), resumed=False)
 
 
 def enlist(study: Config, database: str | Path) -> str:
@@ -81,7 +81,7 @@ async def resume_batch(
     *,
     overrides: Iterable[str] = (),
     on_event: Listener | None = None,
-    steering: Steering | None = None,
+    control: RunControl | None = None,
     trust: bool = False,
 ) -> dict[str, Any]:
     """Goes on with a batch that stopped, and retries failed units; buys nothing twice.
@@ -92,7 +92,7 @@ async def resume_batch(
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
     changes = tuple(overrides)
-    config = _with_overrides(thaw(batch["config"]), changes)
+    config = _with_overrides(load_frozen(batch["config"]), changes)
     if batch["status"] == "completed":
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = load_kind(config.batch.kind)
@@ -105,7 +105,7 @@ async def resume_batch(
             config,
             accounts,
             on_event,
-            steering or Steering(),
+            control or RunControl(),
             resumed=True,
             rewrite=_Rewrite(changes, batch["config"], vouched) if changes else None,
         )
@@ -130,7 +130,7 @@ class _Rewrite:
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> Config:
     with reading(Path(database)) as connection:
         batch = batches.find_batch(connection, reference)
-    return _with_overrides(thaw(batch["config"]), overrides)
+    return _with_overrides(load_frozen(batch["config"]), overrides)
 
 
 def program_version() -> str:
@@ -169,7 +169,7 @@ async def _run(
     config: Config,
     accounts: OpenAccounts,
     on_event: Listener | None,
-    steering: Steering,
+    control: RunControl,
     *,
     resumed: bool,
     rewrite: _Rewrite | None = None,
@@ -178,7 +178,7 @@ async def _run(
         await asyncio.to_thread(_begin, path, batch_id, simulated=accounts.simulated, resumed=resumed)
         if rewrite:
             await asyncio.to_thread(rewrite.write, path, batch_id, config)
-        stop, reason = await _stopped_or_done(path, batch_id, config, accounts, on_event, steering, resumed=resumed)
+        stop, reason = await _stopped_or_done(path, batch_id, config, accounts, on_event, control, resumed=resumed)
         status, reason = await asyncio.to_thread(_end, path, batch_id, stop, reason)
         if on_event:
             on_event(BatchEnded(status, reason))
@@ -196,7 +196,7 @@ async def _stopped_or_done(
     config: Config,
     accounts: OpenAccounts,
     on_event: Listener | None,
-    steering: Steering,
+    control: RunControl,
     *,
     resumed: bool,
 ) -> tuple[Stop | None, str | None]:
@@ -207,7 +207,7 @@ async def _stopped_or_done(
         await writer.open()
         reader = connect(path)
         try:
-            session = _Session(path, batch_id, config, accounts, writer, reader, steering, on_event)
+            session = _Session(path, batch_id, config, accounts, writer, reader, control, on_event)
             stop = await session.play(resumed)
         finally:
             lost = await _closed(writer)
@@ -218,7 +218,7 @@ async def _stopped_or_done(
         return Stop("fault", fault=fault), None
     if lost is not None and stop is None:
         stop = Stop("fault", fault=lost)
-    return stop, session.tide.reason
+    return stop, session.run.reason
 
 
 async def _closed(writer: Writer) -> FileError | None:
@@ -241,7 +241,7 @@ class _Session:
         accounts: OpenAccounts,
         writer: Writer,
         reader: Any,
-        steering: Steering,
+        control: RunControl,
         on_event: Listener | None,
     ) -> None:
         batch = batches.find_batch(reader, batch_id)
@@ -250,11 +250,11 @@ class _Session:
         self.ledger = Ledger(writer, reader, batch["number"])
         self.ledger.open_cache(config.batch.seed, config.batch.kind)
         budget = self._budgets(batches.money_by_provider(reader, batch["number"]), progress["cost_usd"], accounts)
-        self.tide = Tide(config, batch_id, self.ledger, accounts.by_provider, budget)
-        self.tide.listener = on_event
-        self.steering = steering
+        self.run = BatchRun(config, batch_id, self.ledger, accounts.by_provider, budget)
+        self.run.listener = on_event
+        self.control = control
         self._earlier_seconds = progress["seconds"]
-        writer.on_failure = self.tide.fail
+        writer.on_failure = self.run.fail
 
     def _budgets(self, money: dict[str, batches.Money], spent: float, accounts: OpenAccounts) -> Budget:
         """The batch's budget; each account gets its own part of it."""
@@ -263,25 +263,25 @@ class _Session:
             part = money.get(name, batches.Money())
             account.budget = Budget(self.config.budget_of(name), part.spent, part.reserved, whole=whole)
         for budget in (whole, *(account.budget for account in accounts.by_provider.values())):
-            budget.on_exhausted = lambda: self.steering.stop(Stop("budget"))
+            budget.on_exhausted = lambda: self.control.stop(Stop("budget"))
         return whole
 
     async def play(self, resumed: bool) -> Stop | None:
         """The study to its end (None), or to what stopped it."""
-        tide = self.tide
-        tide.emit(BatchStarted(tide.batch_id, self.config.batch.kind, self.config.batch.name, resumed))
-        tide.log("info", "Resumed." if resumed else "Started.")
-        for account in tide.accounts.values():
-            account.provider.notices.listen(partial(tide.log, "warning"))
+        run = self.run
+        run.emit(BatchStarted(run.batch_id, self.config.batch.kind, self.config.batch.name, resumed))
+        run.log("info", "Resumed." if resumed else "Started.")
+        for account in run.accounts.values():
+            account.provider.notices.listen(partial(run.log, "warning"))
         if resumed:
-            tide.take_up()
-            tide.desk.take_up()
-        watch = asyncio.create_task(self.steering.watch(tide, self._earlier_seconds))
+            run.take_up()
+            run.scheduler.take_up()
+        watch = asyncio.create_task(self.control.watch(run, self._earlier_seconds))
         watch.add_done_callback(self._watch_ended)
-        main = tide.strands.spawn(load_kind(self.config.batch.kind).play(tide), tide.strands.ending(self._ended))
-        stopped = asyncio.ensure_future(self.steering.stopped())
+        main = run.tasks.spawn(load_kind(self.config.batch.kind).play(run), run.tasks.ending(self._ended))
+        stopped = asyncio.ensure_future(self.control.stopped())
         try:
-            ends: list[asyncio.Future[Any]] = [main, stopped, tide.fault]
+            ends: list[asyncio.Future[Any]] = [main, stopped, run.fault]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             return await self._close(main, stopped)
         except asyncio.CancelledError:
@@ -291,19 +291,19 @@ class _Session:
             watch.cancel()
             stopped.cancel()
             await asyncio.gather(watch, return_exceptions=True)
-            self.steering.beat(tide, self._earlier_seconds)
+            self.control.beat(run, self._earlier_seconds)
 
     def _ended(self, main: "asyncio.Task[None]") -> None:
-        self.tide.finished = True
+        self.run.finished = True
 
     def _watch_ended(self, watch: "asyncio.Task[None]") -> None:
         """A run that nobody can steer, and that shows no heartbeat, must not go on."""
         if not watch.cancelled() and (error := watch.exception()):
-            self.tide.fail(error)
+            self.run.fail(error)
 
     async def _close(self, main: "asyncio.Task[None]", stopped: "asyncio.Future[Stop]") -> Stop | None:
-        if self.tide.fault.done():
-            fault = self.tide.fault.result()
+        if self.run.fault.done():
+            fault = self.run.fault.result()
             if not isinstance(fault, FileError):
                 await self._drain()
             await self._halt(cancel_orders=False)
@@ -315,18 +315,18 @@ class _Session:
                 await self._drain()
                 await self._halt(cancel_orders=False)
                 return Stop("fault", fault=fault)
-            await self.tide.desk.finish()
+            await self.run.scheduler.finish()
             return None
         stop = stopped.result()
-        self.tide.log("info", f"Stopping: {stop.reason}.")
+        self.run.log("info", f"Stopping: {stop.reason}.")
         await self._drain()
         await self._halt(cancel_orders=stop.cancel_orders)
         return stop
 
     async def _drain(self) -> None:
         """No new calls; those at a provider may finish, for a while."""
-        self.tide.closing = True
-        limiters = [account.limiter for account in self.tide.accounts.values()]
+        self.run.closing = True
+        limiters = [account.limiter for account in self.run.accounts.values()]
         for limiter in limiters:
             limiter.pause(True)
         deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
@@ -336,9 +336,9 @@ class _Session:
             await self.ledger.writer.committed()
 
     async def _halt(self, *, cancel_orders: bool) -> None:
-        self.tide.closing = True
-        await self.tide.desk.stop(cancel=cancel_orders)
-        await self.tide.strands.cancel()
+        self.run.closing = True
+        await self.run.scheduler.stop(cancel=cancel_orders)
+        await self.run.tasks.cancel()
 
 
 def _begin(path: Path, batch_id: str, *, simulated: bool, resumed: bool) -> None:

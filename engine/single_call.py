@@ -10,18 +10,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from engine.call import Call, Message
-from engine.config import Agent, Config, Providers
-from engine.errors import RunError
-from engine.presets import refuse_retired, resolve_model
-from engine.prices import worst_cost
-from engine.providers.catalogue import open_provider
-from engine.providers.keys import scrubbed
-from engine.providers.provider import Provider, ProviderError
-from engine.secret_game.prompts import Briefing, rules_text, system_prompt
-from engine.secret_game.scoring import SCORING
-from engine.simulation.config import Simulation
-from engine.streams import seed_of
+from tidepool.engine.call import Call, Message
+from tidepool.engine.config.presets import refuse_retired, resolve_model
+from tidepool.engine.config.sections import Agent, Config, Providers
+from tidepool.engine.errors import RunError
+from tidepool.engine.prices import worst_cost
+from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.protocol import Provider, ProviderError
+from tidepool.engine.streams import seed_of
+from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
+from tidepool.engine.studies.secret_game.scoring import SCORING
+from tidepool.engine.studies.simulation.config import Simulation
 
 PATIENCE = 60.0
 """seconds, unless told otherwise"""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
-from engine.config import Config
-from engine.errors import UsageError
-from engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, OWN_ADDRESSES, keys_looked_for
-from engine.reading import apply_override
-from engine.trust_record import TrustedServer, TrustRecord, origin_of, trust_record
+from tidepool.engine.config.loading import apply_override
+from tidepool.engine.config.sections import Config
+from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, OWN_ADDRESSES, keys_looked_for
+from tidepool.engine.trust_record import TrustedServer, TrustRecord, origin_of, trust_record
 
 ADDRESSES = ("base_url", "hosts")
 SHOWN = 200

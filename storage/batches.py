@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage import locks, search
-from storage.errors import BatchLocked, FileError, NotFound
-from storage.file import reading, settle, writing
-from storage.tables import unit_id
-from storage.views import STALE_SECONDS
+from tidepool.storage import locks, search
+from tidepool.storage.errors import BatchLocked, FileError, NotFound
+from tidepool.storage.file import reading, settle, writing
+from tidepool.storage.tables import unit_id
+from tidepool.storage.views import STALE_SECONDS
 
 BATCH_TABLES = [
     "progress",

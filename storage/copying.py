@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from storage.batches import BATCH_TABLES, UNIT_TABLES
-from storage.tables import UNIT_BITS, unit_id
+from tidepool.storage.batches import BATCH_TABLES, UNIT_TABLES
+from tidepool.storage.tables import UNIT_BITS, unit_id
 
 LEFT_BEHIND = {"control"}
 """words to a running process mean nothing elsewhere"""

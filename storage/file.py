@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from storage import migrations
-from storage.errors import FileError
-from storage.schema_check import refuse_triggers
+from tidepool.storage import migrations
+from tidepool.storage.errors import FileError
+from tidepool.storage.schema_check import refuse_triggers
 
 APPLICATION_ID = 0x7469_6465
 """Marks a SQLite file as ours in its header ("tide")."""
@@ -163,7 +163,7 @@ def _upgrade(path: Path, connection: sqlite3.Connection, steps: Mapping[int, mig
 
 
 def _refuse_while_running(path: Path) -> None:
-    from storage import locks
+    from tidepool.storage import locks
 
     if running := locks.batches_held(path):
         raise FileError(

@@ -12,12 +12,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import migrations
-from storage.batches import BATCH_ID, BATCH_TABLES, UNIT_TABLES, delete_batch, refuse_running
-from storage.copying import attached, copy_batch
-from storage.errors import FileError
-from storage.file import connect, explain, prepare, refuse_strangers, settle
-from storage.tables import UNIT_BITS
+from tidepool.storage import migrations
+from tidepool.storage.batches import BATCH_ID, BATCH_TABLES, UNIT_TABLES, delete_batch, refuse_running
+from tidepool.storage.copying import attached, copy_batch
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import connect, explain, prepare, refuse_strangers, settle
+from tidepool.storage.tables import UNIT_BITS
 
 LIBRARY_TABLES = ("library_entity", "library_type", "library_agent")
 SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "library_agent"}

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from storage.entry import Entry
-from storage.tables import (
+from tidepool.storage.call_record import CallRecord
+from tidepool.storage.tables import (
     CallRow,
     FindingRow,
     GenomeRow,
@@ -26,8 +26,8 @@ from storage.tables import (
     UnitRow,
     unit_id,
 )
-from storage.tally import Tally
-from storage.writer import Statement, Writer, insert_into
+from tidepool.storage.tally import Tally
+from tidepool.storage.writer import Statement, Writer, insert_into
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Ledger:
 
     # -- calls -------------------------------------------------------------------------------------------
 
-    def enter(self, entry: Entry, asked_at: float) -> None:
+    def enter(self, entry: CallRecord, asked_at: float) -> None:
         """Queues a call's row; `asked_at` is the monotonic moment at which its story asked."""
         self.writer.put(
             self._insert_call,
@@ -149,7 +149,7 @@ class Ledger:
         )
         self.tally.count(entry, asked_at)
 
-    def _prompt(self, entry: Entry) -> bytes:
+    def _prompt(self, entry: CallRecord) -> bytes:
         """Puts a system prompt the first time it is met."""
         if entry.prompt not in self._prompts:
             self._prompts.add(entry.prompt)

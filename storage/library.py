@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from storage.errors import FileError, NotFound
-from storage.file import prepare, settle, writing
+from tidepool.storage.errors import FileError, NotFound
+from tidepool.storage.file import prepare, settle, writing
 
 Shelf = Literal["entity", "agent"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from storage.errors import BatchLocked
-from storage.file import reading
+from tidepool.storage.errors import BatchLocked
+from tidepool.storage.file import reading
 
 HEARTBEAT_SECONDS = 1.0
 PROBE_SECONDS = 1.0

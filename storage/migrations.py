@@ -29,7 +29,7 @@ def create(connection: sqlite3.Connection, version: int) -> None:
     from sqlalchemy.schema import CreateIndex, CreateTable
     from sqlmodel import SQLModel
 
-    import storage.tables  # noqa: F401  (registers the tables)
+    import tidepool.storage.tables  # noqa: F401  (registers the tables)
 
     dialect = sqlite.dialect()
     for table in SQLModel.metadata.sorted_tables:
@@ -51,7 +51,7 @@ def upgrade(connection: sqlite3.Connection, steps: Mapping[int, Step]) -> None:
 
 
 def make_views(connection: sqlite3.Connection) -> None:
-    from storage.views import VIEWS
+    from tidepool.storage.views import VIEWS
 
     for name, query in VIEWS.items():
         connection.execute(f"DROP VIEW IF EXISTS {name}")

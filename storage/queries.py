@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.batches import is_running
-from storage.tables import unit_id
-from storage.units import Spoken, unit_of
+from tidepool.storage.batches import is_running
+from tidepool.storage.tables import unit_id
+from tidepool.storage.units import StoredMessage, unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Transcript:
     error: str | None
     game: int | None
     round: int | None
-    messages: list[Spoken]
+    messages: list[StoredMessage]
     outcomes: list[dict[str, object]]
     judgements: list[dict[str, object]]
     details: dict[str, Any]

@@ -6,7 +6,7 @@ A trigger would run with our own writes: it could change a batch after its end, 
 import sqlite3
 from pathlib import Path
 
-from storage.errors import FileError
+from tidepool.storage.errors import FileError
 
 _ODD = """
     SELECT name, type FROM sqlite_schema WHERE NOT coalesce(

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.file import writing
-from storage.tables import UNIT_BITS, unit_id
+from tidepool.storage.file import writing
+from tidepool.storage.tables import UNIT_BITS, unit_id
 
 CHUNK = 2_000
 """calls indexed in one transaction: some tens of milliseconds"""

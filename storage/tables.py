@@ -163,7 +163,7 @@ class LineRow(SQLModel, table=True):
     thought_length: int | None = None
 
 
-class OrderRow(SQLModel, table=True):
+class ProviderBatchRow(SQLModel, table=True):
     """A provider batch, written before the provider is asked for it."""
 
     __tablename__ = "provider_batch"

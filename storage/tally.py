@@ -5,8 +5,8 @@ import time
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
-from storage.entry import Entry
-from storage.writer import Statement, Writer
+from tidepool.storage.call_record import CallRecord
+from tidepool.storage.writer import Statement, Writer
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Tally:
         self._load_waves(reader)
         writer.before_commit.append(self._put)
 
-    def count(self, entry: Entry, asked_at: float) -> None:
+    def count(self, entry: CallRecord, asked_at: float) -> None:
         self._count(entry)
         self._count_wave(entry, asked_at)
 
@@ -89,7 +89,7 @@ class Tally:
     def retried(self) -> None:
         self._delta.retried += 1
 
-    def _count(self, entry: Entry) -> None:
+    def _count(self, entry: CallRecord) -> None:
         delta = self._delta
         delta.calls += 1
         if entry.status == "failed":
@@ -107,7 +107,7 @@ class Tally:
         else:
             delta.cost_usd += entry.cost_usd
 
-    def _count_wave(self, entry: Entry, asked_at: float) -> None:
+    def _count_wave(self, entry: CallRecord, asked_at: float) -> None:
         wave = self._waves.get(entry.wave)
         if wave is None:
             wave = self._waves[entry.wave] = _Wave()

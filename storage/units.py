@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from storage.tables import unit_id
+from tidepool.storage.tables import unit_id
 
 PAGE = 500
 MOST_UNITS = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class StoredMessage:
     """One message of a transcript."""
 
     turn: int
@@ -37,7 +37,7 @@ class StoredUnit:
     started_at: float | None
     finished_at: float | None
     details: dict[str, Any]
-    messages: list[Spoken]
+    messages: list[StoredMessage]
     ratings: list[tuple[str, float | None]]
     """a judge's, by entity"""
 
@@ -67,7 +67,7 @@ def _page(connection: sqlite3.Connection, batch_number: int, first: int, size: i
     return [_unit(row, messages[row["id"]], ratings[row["id"]]) for row in rows]
 
 
-def _unit(row: sqlite3.Row, messages: list[Spoken], ratings: list[tuple[str, float | None]]) -> StoredUnit:
+def _unit(row: sqlite3.Row, messages: list[StoredMessage], ratings: list[tuple[str, float | None]]) -> StoredUnit:
     return StoredUnit(
         row["sequence_number"],
         row["status"],
@@ -84,9 +84,9 @@ def _unit(row: sqlite3.Row, messages: list[Spoken], ratings: list[tuple[str, flo
     )
 
 
-def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[Spoken]]:
+def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[StoredMessage]]:
     """Whole replies, and the parts of replies that hold several messages or a thought; in order of speaking."""
-    found: dict[int, list[Spoken]] = defaultdict(list)
+    found: dict[int, list[StoredMessage]] = defaultdict(list)
     for unit, *columns in connection.execute(
         "SELECT c.unit_id, coalesce(l.turn, c.turn), coalesce(l.speaker, c.speaker), "
         "CASE WHEN l.step IS NULL THEN c.text ELSE substr(c.text, l.start + 1, l.length) END, "
@@ -96,7 +96,7 @@ def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[i
         "ORDER BY c.unit_id, c.wave, l.position",
         bounds,
     ).fetchall():
-        found[unit].append(Spoken(*columns))
+        found[unit].append(StoredMessage(*columns))
     return found
 
 

@@ -9,8 +9,8 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.batches import is_running
-from storage.tables import UNIT_BITS, unit_id
+from tidepool.storage.batches import is_running
+from tidepool.storage.tables import UNIT_BITS, unit_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def unit_lines(connection: sqlite3.Connection, batch_number: int, first: int, la
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class WaveCell:
     """One call of the ledger, as a coloured cell."""
 
     sequence_number: int
@@ -136,7 +136,9 @@ class Cell:
     """done, cached, retried or failed"""
 
 
-def cells(connection: sqlite3.Connection, batch_number: int, first: int, last: int, most: int = 20_000) -> list[Cell]:
+def cells(
+    connection: sqlite3.Connection, batch_number: int, first: int, last: int, most: int = 20_000
+) -> list[WaveCell]:
     """The calls of the units first..last, each unit's in the order in which they were answered."""
     rows = connection.execute(
         "SELECT unit_id, wave, CASE WHEN status = 'failed' THEN 'failed' WHEN source = 'cache' THEN 'cached' "
@@ -145,7 +147,7 @@ def cells(connection: sqlite3.Connection, batch_number: int, first: int, last: i
         (unit_id(batch_number, first), unit_id(batch_number, last), most),
     ).fetchall()
     mask = (1 << UNIT_BITS) - 1
-    return [Cell(row[0] & mask, row[1], row[2]) for row in rows]
+    return [WaveCell(row[0] & mask, row[1], row[2]) for row in rows]
 
 
 def last_begun(connection: sqlite3.Connection, batch_number: int) -> int:
@@ -169,11 +171,11 @@ class WaveLine:
     retried: int
     seconds: float
     transport: str
-    orders: tuple["OrderLine", ...] = ()
+    orders: tuple["ProviderBatchLine", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class OrderLine:
+class ProviderBatchLine:
     """A provider batch."""
 
     id: str
@@ -217,13 +219,13 @@ def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0,
     ]
 
 
-def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[OrderLine]:
+def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
     rows = connection.execute(
         "SELECT id, provider, state, remote_state, count, wave, created_at, finished_at FROM provider_batch "
         "WHERE batch_number = ? ORDER BY created_at DESC LIMIT ?",
         (batch_number, most),
     ).fetchall()
-    return [OrderLine(*row) for row in rows]
+    return [ProviderBatchLine(*row) for row in rows]
 
 
 def ordered_units(connection: sqlite3.Connection, order_id: str) -> frozenset[int]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import aiosqlite
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random
 
-from storage.errors import FileError
-from storage.file import BUSY_SECONDS, explain
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import BUSY_SECONDS, explain
 
 if TYPE_CHECKING:
     from sqlmodel import SQLModel

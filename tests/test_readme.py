@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.reading import config_from
-from tui.main import COMMANDS
+from tidepool.engine.config.loading import config_from
+from tidepool.tui.command.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -52,7 +52,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_every_example_plans_without_a_key_or_a_network(path: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tui", "--db", str(tmp_path / "x.db"), "--run", str(path), "--dry-run"]
+    command = [sys.executable, "-m", "tidepool", "--db", str(tmp_path / "x.db"), "--run", str(path), "--dry-run"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"})
     assert done.returncode == 0, done.stderr
     assert "plan only" in done.stdout

@@ -1,6 +1,7 @@
 """tui ──► engine ──► storage: imports go to the right only; and what a story may not reach."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ def _imported(path: Path) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
-    return {name.partition(".")[0] for name in names} & set(MAY_IMPORT)
+    return {name.split(".")[1] for name in names if name.startswith("tidepool.")} & set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
@@ -27,6 +28,14 @@ def test_a_room_imports_only_itself_and_what_lies_to_its_right(room: str) -> Non
         if _imported(path) - MAY_IMPORT[room]
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("folder", [*MAY_IMPORT, "tests", "benchmarks", "tidepool"])
+def test_nothing_is_imported_by_the_name_of_its_folder(folder: str) -> None:
+    """`engine` and `tidepool.engine` would be two copies of one module."""
+    bare = re.compile(rf"^\s*(?:from|import) (?:{'|'.join(MAY_IMPORT)})\b", re.MULTILINE)
+    files = [path for path in (ROOT / folder).rglob("*.py") if not any(part.is_symlink() for part in path.parents)]
+    assert files and [str(path) for path in files if bare.search(path.read_text())] == []
 
 
 STORIES = ("secret_game", "simulation", "evolution", "mutation")
@@ -52,5 +61,7 @@ FICKLE = {"time", "datetime", "uuid", "secrets"}
 @pytest.mark.parametrize("kind", STORIES)
 def test_stories_never_read_the_clock_or_a_random_stream_that_is_not_their_own(kind: str) -> None:
     """Rule 3: what stops a run for time or money is the engine."""
-    files = [path for path in (ROOT / "engine" / kind).rglob("*.py") if not str(path).endswith(TOLD_BY_THE_FILE)]
+    files = [
+        path for path in (ROOT / "engine" / "studies" / kind).rglob("*.py") if not str(path).endswith(TOLD_BY_THE_FILE)
+    ]
     assert files and {str(path): _fickle(path) for path in files if _fickle(path)} == {}

@@ -5,10 +5,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from engine.errors import FileError, NotFound
-from engine.simulation.exports import content_of, moment, simulation_id
-from storage.batches import progress_of, shown_status
-from storage.units import StoredUnit, units_in_pages
+from tidepool.engine.errors import FileError, NotFound
+from tidepool.engine.studies.simulation.exports import content_of, moment, simulation_id
+from tidepool.storage.batches import progress_of, shown_status
+from tidepool.storage.units import StoredUnit, units_in_pages
 
 
 def find(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row:

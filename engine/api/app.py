@@ -15,19 +15,19 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from engine.api.answers import all_batches, batch_record, find
-from engine.api.bodies import BatchRecord, Created, EntityRecord, Failure, NewBatch, Success, Told
-from engine.api.guard import MOST_BYTES, Guard
-from engine.api.page import page
-from engine.api.runs import Launch, Runs
-from engine.errors import BatchLocked, FileError, NotFound, TidepoolError, UsageError
-from engine.exports.export import export_batch
-from engine.library import entity_of
-from engine.reading import config_from
-from engine.run import enlist, program_version
-from storage import library
-from storage.batches import delete_batch, is_running, progress_of, steer
-from storage.file import prepare, reading
+from tidepool.engine.api.answers import all_batches, batch_record, find
+from tidepool.engine.api.bodies import BatchRecord, Created, EntityRecord, Failure, NewBatch, Success, Told
+from tidepool.engine.api.guard import MOST_BYTES, Guard
+from tidepool.engine.api.page import page
+from tidepool.engine.api.runs import Launch, Runs
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.errors import BatchLocked, FileError, NotFound, TidepoolError, UsageError
+from tidepool.engine.exports.export import export_batch
+from tidepool.engine.library.contents import entity_of
+from tidepool.engine.run import enlist, program_version
+from tidepool.storage import library
+from tidepool.storage.batches import delete_batch, is_running, progress_of, steer
+from tidepool.storage.file import prepare, reading
 
 PATH = "/api/batch-simulations"
 CODES = {NotFound: 404, BatchLocked: 409, UsageError: 400, FileError: 503}

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from engine.config import Service, ServiceName
-from engine.simulation.config import Judge, Style
+from tidepool.engine.config.sections import Service, ServiceName
+from tidepool.engine.studies.simulation.config import Judge, Style
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from engine.trust_record import config_hash, trust_record
-from storage.errors import FileError
-from storage.file import reading, writing
+from tidepool.engine.trust_record import config_hash, trust_record
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import reading, writing
 
 LOOK_SECONDS = 0.2
 

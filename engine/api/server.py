@@ -5,8 +5,8 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 
-from engine.api.runs import Launch
-from engine.errors import UsageError
+from tidepool.engine.api.runs import Launch
+from tidepool.engine.errors import UsageError
 
 SHORTEST_TOKEN = 8
 EXTRA = "The API needs the extra `api`: pip install 'tidepool-lab[api]'."
@@ -40,7 +40,7 @@ def serve(
     try:
         import uvicorn
 
-        from engine.api.app import create_app
+        from tidepool.engine.api.app import create_app
     except ImportError as error:
         raise UsageError(EXTRA) from error
     app = create_app(database, launch, token=token, at_once=at_once)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.config import Config
-from engine.run import run_batch
+from tidepool.engine.config.sections import Config
+from tidepool.engine.run import run_batch
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BenchComparison:
     sequential: dict[str, Any]
     """summary of the study with one call in flight at a time"""
     waves: dict[str, Any]
@@ -34,7 +34,7 @@ class Comparison:
         }
 
 
-def compare(config: Config) -> Comparison:
+def compare(config: Config) -> BenchComparison:
     with tempfile.TemporaryDirectory(prefix="tidepool-bench-") as folder:
         fresh = _with_service(config, cache=False)
         one_by_one = _with_service(config, cache=False, name="default", max_concurrent=1)
@@ -43,7 +43,7 @@ def compare(config: Config) -> Comparison:
             setattr(one_by_one.providers, provider, settings.model_copy(update={"max_concurrent": 1}))
         waves = asyncio.run(run_batch(fresh, Path(folder) / "waves.db"))
         sequential = asyncio.run(run_batch(one_by_one, Path(folder) / "sequential.db"))
-    return Comparison(sequential, waves)
+    return BenchComparison(sequential, waves)
 
 
 def _with_service(config: Config, **changes: Any) -> Config:

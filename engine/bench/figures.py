@@ -5,7 +5,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Measurement:
     name: str
     value: float
     unit: str
@@ -22,9 +22,9 @@ class Figure:
         return {**asdict(self), "met": self.met}
 
 
-def at_least(name: str, value: float, unit: str, target: float, note: str = "") -> Figure:
-    return Figure(name, value, unit, target, True, note)
+def at_least(name: str, value: float, unit: str, target: float, note: str = "") -> Measurement:
+    return Measurement(name, value, unit, target, True, note)
 
 
-def at_most(name: str, value: float, unit: str, target: float, note: str = "") -> Figure:
-    return Figure(name, value, unit, target, False, note)
+def at_most(name: str, value: float, unit: str, target: float, note: str = "") -> Measurement:
+    return Measurement(name, value, unit, target, False, note)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from engine.bench.figures import Figure, at_least, at_most
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
 
 BARE_START = "import argparse; argparse.ArgumentParser().parse_args([])"
 
@@ -16,13 +16,16 @@ BARE_START = "import argparse; argparse.ArgumentParser().parse_args([])"
 def probe(name: str, size: int) -> dict[str, Any]:
     """One measurement in a fresh process."""
     done = subprocess.run(
-        [sys.executable, "-m", "engine.bench.probes", name, str(size)], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "tidepool.engine.bench.probes", name, str(size)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
-def measure(say: Callable[[str], None], *, full: bool) -> Iterator[Figure]:
+def measure(say: Callable[[str], None], *, full: bool) -> Iterator[Measurement]:
     """Quick: a minute. Full: with the sizes of the promises, a hundred thousand conversations."""
     say("start of the command")
     yield at_most("start: tidepool --help ÷ a bare interpreter with argparse", start_ratio(), "×", 2.0)
@@ -46,7 +49,12 @@ def measure(say: Callable[[str], None], *, full: bool) -> Iterator[Figure]:
 
 def start_ratio(repeats: int = 7) -> float:
     bare = _seconds([sys.executable, "-c", BARE_START], repeats)
-    return _seconds([sys.executable, "-c", "import sys; from tui.main import main; main(['--help'])"], repeats) / bare
+    return (
+        _seconds(
+            [sys.executable, "-c", "import sys; from tidepool.tui.command.main import main; main(['--help'])"], repeats
+        )
+        / bare
+    )
 
 
 def _seconds(command: list[str], repeats: int) -> float:

@@ -1,4 +1,4 @@
-"""Single measurements, each in a process of its own: `python -m engine.bench.probes NAME ARGUMENTS` prints JSON.
+"""Single measurements, each in a process of its own: `python -m tidepool.engine.bench.probes NAME ARGUMENTS` prints JSON.
 
 A process of its own starts with a cold heap, so memory and garbage collection are those of one run.
 """
@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine.config import Agent, Providers, Service, SimulatedSettings
-from engine.providers.simulated.provider import latency_factor
-from engine.run import resume_batch, run_batch
-from engine.secret_game.casting import schedule_of
-from engine.secret_game.config import SecretGame
-from engine.streams import seed_of
+from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
+from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.simulated.provider import latency_factor
+from tidepool.engine.streams import seed_of
+from tidepool.engine.studies.secret_game.casting import schedule_of
+from tidepool.engine.studies.secret_game.config import SecretGame
 
 MESSAGES = 5
 
@@ -61,7 +61,7 @@ def speed(conversations: int, folder: Path) -> dict[str, float]:
 
 def replay(conversations: int, folder: Path) -> dict[str, float]:
     """Answers read back on resume: a finished batch is reopened and taken up again."""
-    from storage.file import writing
+    from tidepool.storage.file import writing
 
     summary, _ = run(study(conversations), folder)
     with writing(folder / "bench.db") as connection:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.exports.html import Content, Html, element, joined, table, text
+from tidepool.engine.exports.html import Content, Html, element, joined, table, text
 
 Interval = Sequence[float] | None
 Shares = Mapping[tuple[str, str], float | None]

@@ -12,15 +12,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from engine.errors import UsageError
-from storage.batches import find_batch
-from storage.file import reading
+from tidepool.engine.errors import UsageError
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import reading
 
 FORMATS = ("json", "csv", "sqlite", "html", "parquet", "policy")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ExportRequest:
     """What is to be exported, and where to."""
 
     database: Path
@@ -40,7 +40,7 @@ class Order:
         return self.target
 
 
-Exporter = Callable[[Order], list[Path]]
+Exporter = Callable[[ExportRequest], list[Path]]
 """writes, and returns the files it wrote"""
 
 
@@ -48,7 +48,7 @@ def export_batch(database: Path, reference: str, format_name: str, target: Path 
     with reading(database) as connection:
         batch = find_batch(connection, reference)
         exporter = exporter_for(batch["kind"], format_name)
-        return exporter(Order(database, connection, batch, target))
+        return exporter(ExportRequest(database, connection, batch, target))
 
 
 def exporter_for(kind: str, format_name: str) -> Exporter:
@@ -62,15 +62,15 @@ def exporter_for(kind: str, format_name: str) -> Exporter:
 
 
 def own_formats(kind: str) -> Mapping[str, Exporter]:
-    name = f"engine.{kind}.exports"
+    name = f"tidepool.engine.studies.{kind}.exports"
     formats: Mapping[str, Exporter] = import_module(name).FORMATS if find_spec(name) else {}
     return formats
 
 
-def _json(order: Order) -> list[Path]:
+def _json(order: ExportRequest) -> list[Path]:
     """A folder named by the batch, with the raw results and the analysis."""
-    from engine.summary import statistics_of, summarise
-    from storage.exporting.json_files import export_results, write_json
+    from tidepool.engine.results.summary import statistics_of, summarise
+    from tidepool.storage.exporting.json_files import export_results, write_json
 
     target = order.target or Path()
     folder = target if target.name == order.batch["id"] else target / order.batch["id"]
@@ -82,29 +82,29 @@ def _json(order: Order) -> list[Path]:
     ]
 
 
-def _csv(order: Order) -> list[Path]:
-    from storage.exporting.csv_files import export_csv
+def _csv(order: ExportRequest) -> list[Path]:
+    from tidepool.storage.exporting.csv_files import export_csv
 
     return export_csv(order.connection, order.batch, order.folder())
 
 
-def _sqlite(order: Order) -> list[Path]:
-    from storage.exporting.sqlite_file import export_sqlite
+def _sqlite(order: ExportRequest) -> list[Path]:
+    from tidepool.storage.exporting.sqlite_file import export_sqlite
 
     return export_sqlite(order.database, order.batch, order.file(".db"))
 
 
-def _html(order: Order) -> list[Path]:
-    from engine.exports.html_report import report
-    from engine.summary import summarise
-    from storage.exporting.files import write_text
+def _html(order: ExportRequest) -> list[Path]:
+    from tidepool.engine.exports.html_report import report
+    from tidepool.engine.results.summary import summarise
+    from tidepool.storage.exporting.files import write_text
 
     summary = summarise(order.database, order.batch["id"])
     return write_text(order.file(".html"), report(order.connection, order.batch, summary))
 
 
-def _parquet(order: Order) -> list[Path]:
-    from storage.exporting.parquet_files import export_parquet
+def _parquet(order: ExportRequest) -> list[Path]:
+    from tidepool.storage.exporting.parquet_files import export_parquet
 
     return export_parquet(order.connection, order.batch, order.folder())
 

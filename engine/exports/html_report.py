@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any
 
-from engine.exports.html import Content, Html, element, folded, joined, page, section, table
-from storage.exporting.json_files import units_of
+from tidepool.engine.exports.html import Content, Html, element, folded, joined, page, section, table
+from tidepool.storage.exporting.json_files import units_of
 
 MOST_TRANSCRIPTS = 30
 SIMULATED = "Simulated answers: no model of a provider was asked."
@@ -18,7 +18,7 @@ Sections = Callable[[Mapping[str, Any]], Iterable[Html]]
 
 
 def report(connection: sqlite3.Connection, batch: sqlite3.Row, summary: Mapping[str, Any]) -> str:
-    name = f"engine.{batch['kind']}.html_report"
+    name = f"tidepool.engine.studies.{batch['kind']}.html_report"
     own: Sections = import_module(name).sections if find_spec(name) else plain_sections
     return page(
         summary["name"],

@@ -1,9 +1,9 @@
 """Opens the providers a batch needs. Each SDK is loaded only when one of its models is called."""
 
-from engine.config import Config, OllamaSettings, SimulatedSettings
-from engine.errors import UsageError
-from engine.providers.keys import carries_secret
-from engine.providers.provider import Provider
+from tidepool.engine.config.sections import Config, OllamaSettings, SimulatedSettings
+from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.keys import carries_secret
+from tidepool.engine.providers.protocol import Provider
 
 
 def open_provider(name: str, config: Config, batch_id: str) -> Provider:
@@ -11,20 +11,20 @@ def open_provider(name: str, config: Config, batch_id: str) -> Provider:
     _refuse_secrets(name, [settings.base_url or "", *getattr(settings, "hosts", ())])
     match name:
         case "simulated":
-            from engine.providers.simulated.provider import SimulatedProvider
+            from tidepool.engine.simulated.provider import SimulatedProvider
 
             assert isinstance(settings, SimulatedSettings)
             return SimulatedProvider(settings, batch_id)
         case "openai":
-            from engine.providers.openai.provider import OpenAIProvider
+            from tidepool.engine.providers.openai.provider import OpenAIProvider
 
             return OpenAIProvider(settings)
         case "anthropic":
-            from engine.providers.anthropic.provider import AnthropicProvider
+            from tidepool.engine.providers.anthropic.provider import AnthropicProvider
 
             return AnthropicProvider(settings)
         case "ollama":
-            from engine.providers.ollama.provider import OllamaProvider
+            from tidepool.engine.providers.ollama.provider import OllamaProvider
 
             assert isinstance(settings, OllamaSettings)
             return OllamaProvider(settings)

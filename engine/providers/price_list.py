@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.prices import PriceTag
+from tidepool.engine.prices import PriceTag
 
 _PROBE = 1_000
 """tokens of the question whose price gives the rates: below any long-context tier"""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from engine.providers.provider import RateLimits
+from tidepool.engine.providers.protocol import RateLimits
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

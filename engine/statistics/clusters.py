@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.statistics.intervals import LEVEL, Interval
 
 
 def clustered_mean(sums: Sequence[float], counts: Sequence[int]) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.statistics.intervals import LEVEL, Interval, mean_interval, resampled_means
+from tidepool.engine.statistics.intervals import LEVEL, Interval, mean_interval, resampled_means
 
 
 @dataclass(frozen=True, slots=True)

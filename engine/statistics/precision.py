@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from math import ceil
 
-from engine.statistics.intervals import LEVEL, share_interval
+from tidepool.engine.statistics.intervals import LEVEL, share_interval
 
 
 def trials_needed(successes: int, trials: int, half_width: float) -> int:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from storage.exporting.files import finished
-from storage.exporting.rows import columns_of, rows_of
+from tidepool.storage.exporting.files import finished
+from tidepool.storage.exporting.rows import columns_of, rows_of
 
 FORMULA_SIGNS = tuple("=+-@\t\r\n|%＝＋－＠")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from storage.errors import FileError
+from tidepool.storage.errors import FileError
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from storage.exporting.files import finished, write_text
-from storage.exporting.rows import Page, columns_of, page_of, rows_of, unit_pages
+from tidepool.storage.exporting.files import finished, write_text
+from tidepool.storage.exporting.rows import RowPage, columns_of, page_of, rows_of, unit_pages
 
 EXTRA_VIEWS = {"evolution": ("genomes",), "mutation": ("training",)}
 """by kind: what a batch holds beside its units"""
@@ -64,7 +64,7 @@ def units_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[dic
 
 
 def _by_unit(
-    connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: Page
+    connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage
 ) -> dict[int, list[dict[str, Any]]]:
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for row in page_of(connection, view, batch, page):
@@ -73,7 +73,7 @@ def _by_unit(
     return found
 
 
-def _details(connection: sqlite3.Connection, page: Page) -> dict[int, dict[str, Any]]:
+def _details(connection: sqlite3.Connection, page: RowPage) -> dict[int, dict[str, Any]]:
     """What a study keeps of a unit beside its calls: of a simulation, its entities' ids and its replicate; of an
     episode, its query, its steps and their rewards."""
     rows = connection.execute("SELECT id, details FROM unit WHERE id BETWEEN ? AND ?", (page.first, page.last))

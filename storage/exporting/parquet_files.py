@@ -6,10 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from storage.errors import FileError
-from storage.exporting.csv_files import VIEWS_OF_KIND
-from storage.exporting.files import finished
-from storage.exporting.rows import columns_of, rows_of
+from tidepool.storage.errors import FileError
+from tidepool.storage.exporting.csv_files import VIEWS_OF_KIND
+from tidepool.storage.exporting.files import finished
+from tidepool.storage.exporting.rows import columns_of, rows_of
 
 ROWS_A_GROUP = 20_000
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from storage.tables import unit_id
+from tidepool.storage.tables import unit_id
 
 UNITS_A_PAGE = 500
 
@@ -29,13 +29,13 @@ PAGED_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RowPage:
     first: int
     last: int
     """ids of the units, both included"""
 
 
-def unit_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[Page]:
+def unit_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[RowPage]:
     """The units of a batch in pages of neighbouring ids."""
     after, end = unit_id(batch_number, 0), unit_id(batch_number + 1, 0)
     while True:
@@ -45,7 +45,7 @@ def unit_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[Pa
         ).fetchone()
         if row[0] is None:
             return
-        yield Page(row[0], row[1])
+        yield RowPage(row[0], row[1])
         after = row[1]
 
 
@@ -64,7 +64,7 @@ def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> It
         yield from map(tuple, page_of(connection, view, batch, page))
 
 
-def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: Page) -> list[sqlite3.Row]:
+def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage) -> list[sqlite3.Row]:
     """The rows of a view by unit that belong to the units of one page."""
     return connection.execute(
         f"SELECT * FROM {view} WHERE batch_id = ? AND {PAGED_BY[view]} BETWEEN ? AND ? ORDER BY {ORDER[view]}",

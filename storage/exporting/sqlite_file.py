@@ -4,10 +4,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from storage.copying import attached, copy_batch
-from storage.errors import FileError
-from storage.exporting.files import finished
-from storage.file import connect, prepare
+from tidepool.storage.copying import attached, copy_batch
+from tidepool.storage.errors import FileError
+from tidepool.storage.exporting.files import finished
+from tidepool.storage.file import connect, prepare
 
 
 def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path]:

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from engine import resume_batch, run_batch
-from engine.errors import FileError
-from engine.importing import import_file
-from engine.summary import summarise
-from storage import library, migrations
-from storage.batches import create_batch
-from storage.file import prepare
-from storage.library import StoredAgent, StoredEntity, StoredType
-from tests.engine.simulation.panels import panel, rows
+from tests.engine.studies.simulation.panels import panel, rows
 from tests.support.state import end_state, query
+from tidepool import resume_batch, run_batch
+from tidepool.engine.errors import FileError
+from tidepool.engine.importing import import_file
+from tidepool.engine.results.summary import summarise
+from tidepool.storage import library, migrations
+from tidepool.storage.batches import create_batch
+from tidepool.storage.file import prepare
+from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
 
 JUDGE = {"question": "Does the speaker agree, 1 to 5?"}
 TALKS = {"num_simulations": 6, "n_turns": 2, "thoughts": True, "judge": JUDGE}
@@ -227,8 +227,8 @@ def test_a_newer_file_is_refused_and_left(database: Path, other: Path) -> None:
 def test_a_pending_batch_comes_over_as_interrupted(database: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     prepare(other)
-    from engine.run import frozen
-    from engine.simulation import study
+    from tidepool.engine.run import frozen
+    from tidepool.engine.studies.simulation import study
 
     config = frozen(study.freeze(panel(num_simulations=1), tmp_path))
     create_batch(other, kind="simulation", name="x", description="", seed=42, config=config, version="1")

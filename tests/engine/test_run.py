@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-import engine
-from engine import Agent, SecretGame, Service, load_config, resume_batch, run_batch
-from engine.errors import CallFailed, NotFound, RunError, TidepoolError, UsageError
-from engine.events import (
+import tidepool
+from tests.support.scripted import Asked, ScriptedProvider, plain
+from tests.support.stage import Stage, talk, units
+from tests.support.state import change, end_state, query
+from tests.support.studies import game, written
+from tidepool import Agent, SecretGame, Service, load_config, resume_batch, run_batch
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.core.unit import Unit
+from tidepool.engine.errors import CallFailed, NotFound, RunError, TidepoolError, UsageError
+from tidepool.engine.events import (
     BatchEnded,
     BatchStarted,
     CallAnswered,
@@ -20,13 +26,7 @@ from engine.events import (
     UnitEnded,
     UnitsExpected,
 )
-from engine.reading import config_from
-from engine.unit import Unit
-from storage.errors import BatchLocked
-from tests.support.scripted import Asked, ScriptedProvider, plain
-from tests.support.stage import Stage, talk, units
-from tests.support.state import change, end_state, query
-from tests.support.studies import game, written
+from tidepool.storage.errors import BatchLocked
 
 CONTRACT_KEYS = {
     "batch_id": str,
@@ -94,9 +94,9 @@ async def test_the_summary_has_the_contract_s_keys_and_is_json(database: Path) -
 
 
 def test_the_names_of_the_contract_are_importable_and_others_are_not() -> None:
-    assert {"Agent", "SecretGame", "Service", "load_config", "run_batch"} <= set(engine.__all__)
+    assert {"Agent", "SecretGame", "Service", "load_config", "run_batch"} <= set(tidepool.engine.__all__)
     with pytest.raises(AttributeError):
-        engine.nonsense  # noqa: B018
+        tidepool.engine.nonsense  # noqa: B018
 
 
 # -- inside a caller's own loop --------------------------------------------------------------------------
@@ -279,12 +279,12 @@ async def test_one_process_cannot_run_the_same_batch_twice(stage: Stage) -> None
 @pytest.mark.parametrize("example", sorted(Path("examples").glob("*.toml")), ids=lambda path: path.stem)
 def test_a_frozen_config_is_the_same_study_without_its_files(example: Path, tmp_path: Path) -> None:
     """Resume needs nothing else, on any machine: not the folder, not what was left to a default."""
-    from engine.kinds import load_kind
-    from engine.reading import thaw
+    from tidepool.engine.config.loading import load_frozen
+    from tidepool.engine.studies.kinds import load_kind
 
     config = load_config(example)
     frozen = json.dumps(config.as_written())
-    thawed = thaw(frozen)
+    thawed = load_frozen(frozen)
     assert json.dumps(thawed.as_written()) == frozen
     kind = load_kind(config.batch.kind)
     assert kind.plan(thawed) == kind.plan(config)

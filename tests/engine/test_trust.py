@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.api.runs import QUEUED, Runs
-from engine.config import Agent, Config, Providers, ProviderSettings, Service
-from engine.errors import FileError, UsageError
-from engine.run import enlist, resume_batch
-from engine.secret_game.config import SecretGame
-from engine.trust import is_loopback, without_strange_addresses
-from engine.trust_record import FILE_NAME, TrustedServer, config_hash, origin_of, trust_record
 from tests.emulator import Emulator
 from tests.engine.api.conftest import Launcher
-from tests.engine.simulation.panels import panel
+from tests.engine.studies.simulation.panels import panel
 from tests.support.command import Tidepool
 from tests.support.state import query
+from tidepool.engine.api.runs import QUEUED, Runs
+from tidepool.engine.config.sections import Agent, Config, Providers, ProviderSettings, Service
+from tidepool.engine.errors import FileError, UsageError
+from tidepool.engine.run import enlist, resume_batch
+from tidepool.engine.studies.secret_game.config import SecretGame
+from tidepool.engine.trust import is_loopback, without_strange_addresses
+from tidepool.engine.trust_record import FILE_NAME, TrustedServer, config_hash, origin_of, trust_record
 
 KEY = "sk-the-users-own-key"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.run import resume_batch, run_batch
-from storage.errors import FileError
-from storage.file import APPLICATION_ID, prepare, reading, settle, writing
-from storage.migrations import STEPS, newest
 from tests.support.state import query
 from tests.support.studies import game
+from tidepool.engine.run import resume_batch, run_batch
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import APPLICATION_ID, prepare, reading, settle, writing
+from tidepool.storage.migrations import STEPS, newest
 
 
 def files_beside(path: Path) -> list[str]:
@@ -76,7 +76,7 @@ def test_reading_never_makes_a_file(database: Path) -> None:
 
 
 def test_two_processes_that_make_the_same_file_at_once_both_find_it_whole(database: Path) -> None:
-    code = "import sys, pathlib; from storage.file import prepare; prepare(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib; from tidepool.storage.file import prepare; prepare(pathlib.Path(sys.argv[1]))"
     makers = [subprocess.Popen([sys.executable, "-c", code, str(database)], cwd=Path.cwd()) for _ in range(3)]
     assert [maker.wait(60) for maker in makers] == [0, 0, 0]
     assert query(database, "PRAGMA integrity_check") == [("ok",)]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from storage import library
-from storage.errors import FileError, NotFound
-from storage.file import prepare, reading
-from storage.library import StoredAgent, StoredEntity, StoredType
+from tidepool.storage import library
+from tidepool.storage.errors import FileError, NotFound
+from tidepool.storage.file import prepare, reading
+from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
 
 PEOPLE = [
     StoredEntity("ada-1", "Ada", "human", "A miller", {"age": 61, "tall": True}),

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.run import resume_batch, run_batch
-from storage import locks
-from storage.batches import delete_batch, find_batch, is_running, progress_of, shown_status, steer
-from storage.errors import BatchLocked, NotFound
-from storage.file import reading
 from tests.support.state import change, query
 from tests.support.studies import game
+from tidepool.engine.run import resume_batch, run_batch
+from tidepool.storage import locks
+from tidepool.storage.batches import delete_batch, find_batch, is_running, progress_of, shown_status, steer
+from tidepool.storage.errors import BatchLocked, NotFound
+from tidepool.storage.file import reading
 
 HOLD = """
 import pathlib, sys
-from storage import locks
+from tidepool.storage import locks
 with locks.holding(pathlib.Path(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from storage.file import connect, prepare, reading, writing
+from tidepool.storage.file import connect, prepare, reading, writing
 
 TAKE_AWAY = """
 import sqlite3, sys

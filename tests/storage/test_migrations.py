@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.run import run_batch
-from storage import locks
-from storage.errors import FileError
-from storage.file import prepare
-from storage.migrations import newest
 from tests.support.state import end_state, query
 from tests.support.studies import game
+from tidepool.engine.run import run_batch
+from tidepool.storage import locks
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import prepare
+from tidepool.storage.migrations import newest
 
 NOW = newest({})
 

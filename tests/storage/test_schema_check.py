@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import FileError
-from storage.file import prepare, reading, writing
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import prepare, reading, writing
 
 TURNS_BAD = "CREATE TRIGGER turns_bad AFTER UPDATE OF status ON batch BEGIN UPDATE batch SET config = '{}'; END"
 

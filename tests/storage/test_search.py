@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from storage import search
-from storage.batches import create_batch, delete_batch
-from storage.file import connect, prepare, writing
-from storage.search import Filter
-from storage.tables import unit_id
+from tidepool.storage import search
+from tidepool.storage.batches import create_batch, delete_batch
+from tidepool.storage.file import connect, prepare, writing
+from tidepool.storage.search import Filter
+from tidepool.storage.tables import unit_id
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from engine import resume_batch
-from storage import locks
 from tests.emulator import Emulator
 from tests.support.state import query, sold_by_batch, sold_live
-from tui.main import main
+from tidepool import resume_batch
+from tidepool.storage import locks
+from tidepool.tui.command.main import main
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "v1"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.run import run_batch
-from storage.file import prepare
 from tests.support.state import change, query
 from tests.support.studies import game
+from tidepool.engine.run import run_batch
+from tidepool.storage.file import prepare
 
 CONTRACT = {
     "batches": "id, kind, name, status, reason, seed, simulated, config, created_at, finished_at, cost_usd",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import FileError
-from storage.file import connect, prepare, settle
-from storage.tables import LibraryType
-from storage.writer import Statement, Writer, insert_into
 from tests.support.state import query
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import connect, prepare, settle
+from tidepool.storage.tables import LibraryType
+from tidepool.storage.writer import Statement, Writer, insert_into
 
 INSERT = insert_into(LibraryType, "name", "definition", "created_at")
 RENAME = Statement("UPDATE library_type SET definition = ? WHERE name = ?", rank=1)
@@ -195,7 +195,7 @@ async def test_the_wal_does_not_grow_without_end_under_a_reader_in_autocommit(
     database: Path, writer: Writer, reader: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rule 14: only the lock holder checkpoints, and short reads do not hold it back."""
-    monkeypatch.setattr("storage.writer.CHECKPOINT_ROWS", 200)
+    monkeypatch.setattr("tidepool.storage.writer.CHECKPOINT_ROWS", 200)
     wal = database.with_name(database.name + "-wal")
     largest = 0
     for round_ in range(20):
@@ -226,7 +226,7 @@ async def test_a_file_that_cannot_become_a_log_is_let_go_and_told_in_words(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(database)
-    monkeypatch.setattr("storage.writer.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("tidepool.storage.writer.BUSY_SECONDS", 0.05)
     with closing(connect(database)) as hog:
         hog.execute("BEGIN EXCLUSIVE")
         with pytest.raises(FileError, match="locked by another program"):

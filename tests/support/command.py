@@ -52,7 +52,7 @@ class Tidepool:
         )
 
     def _command(self, arguments: tuple[str, ...]) -> list[str]:
-        return [sys.executable, "-m", "tui", "--db", str(self.database), *arguments]
+        return [sys.executable, "-m", "tidepool", "--db", str(self.database), *arguments]
 
     @staticmethod
     def _environment(more: Mapping[str, str]) -> dict[str, str]:

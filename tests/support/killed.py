@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from engine.clerk import Clerk
-from engine.order_desk import OrderDesk
-from storage.orders import OrderBook
+from tidepool.engine.batching.lifecycle import BatchLifecycle
+from tidepool.engine.batching.scheduler import BatchScheduler
+from tidepool.storage.provider_batches import ProviderBatchBook
 
 
 def die(*_: object, **__: object) -> None:
@@ -30,15 +30,15 @@ def _before(owner: Any, name: str, nth: int = 1) -> None:
 
 
 MOMENTS: dict[str, Callable[[], None]] = {
-    "before-intent": lambda: _before(Clerk, "_intend"),
-    "after-intent": lambda: _before(Clerk, "_upload"),
-    "before-create": lambda: _before(Clerk, "_created"),
-    "before-book": lambda: _before(OrderBook, "created"),
-    "while-recording": lambda: _before(OrderDesk, "_record", nth=8),
+    "before-intent": lambda: _before(BatchLifecycle, "_intend"),
+    "after-intent": lambda: _before(BatchLifecycle, "_upload"),
+    "before-create": lambda: _before(BatchLifecycle, "_created"),
+    "before-book": lambda: _before(ProviderBatchBook, "created"),
+    "while-recording": lambda: _before(BatchScheduler, "_record", nth=8),
 }
 
 if __name__ == "__main__":
     MOMENTS[sys.argv[1]]()
-    from tui.main import main
+    from tidepool.tui.command.main import main
 
     sys.exit(main(sys.argv[2:]))

@@ -5,18 +5,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.call import Call
-from engine.prices import FREE, PriceTag
-from engine.providers.provider import (
+from tidepool.engine.call import Call
+from tidepool.engine.prices import FREE, PriceTag
+from tidepool.engine.providers.protocol import (
     Answer,
     BatchApi,
-    Fault,
+    BatchedCall,
+    ErrorClass,
     Notices,
-    OrderBounds,
-    Ordered,
-    OrderResult,
-    OrderSlip,
-    OrderState,
+    ProviderBatchBounds,
+    ProviderBatchResult,
+    ProviderBatchState,
+    ProviderBatchTicket,
     ProviderError,
 )
 
@@ -71,7 +71,7 @@ class ScriptedProvider:
 
     async def check(self, model_names: Sequence[str]) -> None:
         if self.refusal:
-            raise ProviderError(Fault.SYSTEMIC, self.refusal)
+            raise ProviderError(ErrorClass.SYSTEMIC, self.refusal)
 
     async def close(self) -> None:
         self.closed = True
@@ -80,28 +80,28 @@ class ScriptedProvider:
 @dataclass
 class TakenOrder:
     remote_id: str
-    slip: OrderSlip
-    calls: list[Ordered]
+    ticket: ProviderBatchTicket
+    calls: list[BatchedCall]
     cancelled: bool = False
     polls: int = 0
 
 
-def answered(order: TakenOrder, ordered: Ordered) -> OrderResult | None:
-    return OrderResult(ordered.custom_id, Answer(words_of(ordered.call, ordered.seed), 10, 5, 0.0))
+def answered(order: TakenOrder, ordered: BatchedCall) -> ProviderBatchResult | None:
+    return ProviderBatchResult(ordered.custom_id, Answer(words_of(ordered.call, ordered.seed), 10, 5, 0.0))
 
 
 @dataclass
 class ScriptedBatches:
     """Faults are plain attributes: a test sets what shall go wrong, and reads `taken` for what was bought."""
 
-    bounds: OrderBounds = field(default_factory=lambda: OrderBounds(max_calls=1000, max_bytes=10**9))
+    bounds: ProviderBatchBounds = field(default_factory=lambda: ProviderBatchBounds(max_calls=1000, max_bytes=10**9))
     taken: list[TakenOrder] = field(default_factory=list)
-    before_taking: Callable[[OrderSlip, Sequence[Ordered]], None] = lambda slip, calls: None
+    before_taking: Callable[[ProviderBatchTicket, Sequence[BatchedCall]], None] = lambda ticket, calls: None
     """raises where the provider refuses, or is not reached"""
     after_taking: Callable[[TakenOrder], None] = lambda order: None
     """raises where the answer to a creation that worked is lost"""
-    state: Callable[[TakenOrder], OrderState] = lambda order: OrderState(True, "ended")
-    result: Callable[[TakenOrder, Ordered], OrderResult | None] = answered
+    state: Callable[[TakenOrder], ProviderBatchState] = lambda order: ProviderBatchState(True, "ended")
+    result: Callable[[TakenOrder, BatchedCall], ProviderBatchResult | None] = answered
     """None: missing"""
     seen: asyncio.Event = field(default_factory=asyncio.Event)
     """set when an order was taken"""
@@ -111,28 +111,28 @@ class ScriptedBatches:
     uploads: bool = False
     lot: Callable[[Call], str] = lambda call: ""
 
-    async def upload(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+    async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
         return ""
 
     async def withdraw(self, upload_id: str) -> None: ...
 
-    async def create(self, slip: OrderSlip, calls: Sequence[Ordered], upload_id: str) -> str:
-        self.before_taking(slip, calls)
-        order = TakenOrder(f"remote-{len(self.taken) + 1}", slip, list(calls))
+    async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
+        self.before_taking(ticket, calls)
+        order = TakenOrder(f"remote-{len(self.taken) + 1}", ticket, list(calls))
         self.taken.append(order)
         self.seen.set()
         self.after_taking(order)
         return order.remote_id
 
-    async def find(self, slip: OrderSlip, others: Collection[str]) -> str | None:
-        return next((order.remote_id for order in self.taken if order.slip.order_id == slip.order_id), None)
+    async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
+        return next((order.remote_id for order in self.taken if order.ticket.order_id == ticket.order_id), None)
 
-    async def poll(self, remote_id: str) -> OrderState:
+    async def poll(self, remote_id: str) -> ProviderBatchState:
         order = self.order(remote_id)
         order.polls += 1
-        return OrderState(True, "cancelled") if order.cancelled else self.state(order)
+        return ProviderBatchState(True, "cancelled") if order.cancelled else self.state(order)
 
-    async def results(self, remote_id: str) -> AsyncIterator[OrderResult]:
+    async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
         order = self.order(remote_id)
         for ordered in reversed(order.calls):
             await asyncio.sleep(0)
@@ -142,7 +142,7 @@ class ScriptedBatches:
     async def cancel(self, remote_id: str) -> None:
         self.cancels_refused -= 1
         if self.cancels_refused >= 0:
-            raise ProviderError(Fault.HEALS, "not now")
+            raise ProviderError(ErrorClass.HEALS, "not now")
         self.order(remote_id).cancelled = True
 
     def order(self, remote_id: str) -> TakenOrder:

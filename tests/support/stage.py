@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-import engine.account_book
-import engine.run
-import engine.summary
-from engine.call import Call, Message
-from engine.events import Listener
-from engine.run import resume_batch, run_batch
-from engine.secret_game import study
-from engine.steering import Steering
-from engine.tide import Tide
-from engine.unit import Unit, UnitPlan
+import tidepool.engine.core.open_accounts
+import tidepool.engine.results.summary
+import tidepool.engine.run
 from tests.support.scripted import ScriptedProvider
 from tests.support.studies import game
+from tidepool.engine.call import Call, Message
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.core.unit import Unit, UnitPlan
+from tidepool.engine.events import Listener
+from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.studies.secret_game import study
 
-Play = Callable[[Tide], Awaitable[None]]
+Play = Callable[[BatchRun], Awaitable[None]]
 Story = Callable[[Unit], Awaitable[Any]]
 
 
@@ -30,9 +30,9 @@ def question(step: str, wave: int = 1, text: str = "", model: str = "simulated:g
 def units(count: int, story: Story, *, awaited: bool = False) -> Play:
     """A study of `count` units that all have the same story."""
 
-    async def play(tide: Tide) -> None:
-        tide.expect_units(count)
-        await tide.units(UnitPlan(number, story, awaited=awaited) for number in range(1, count + 1))
+    async def play(run: BatchRun) -> None:
+        run.expect_units(count)
+        await run.units(UnitPlan(number, story, awaited=awaited) for number in range(1, count + 1))
 
     return play
 
@@ -78,13 +78,13 @@ class Stage:
         provider: ScriptedProvider | None = None,
         *,
         on_event: Listener | None = None,
-        steering: Steering | None = None,
+        control: RunControl | None = None,
         simulated: dict[str, Any] | None = None,
         **service: Any,
     ) -> dict[str, Any]:
         self._set(play, provider or ScriptedProvider())
         study = game(service={"name": "live", "poll_interval": 0.005, **service}, simulated=simulated)
-        return await run_batch(study, self.database, on_event=self._listening(on_event), steering=steering)
+        return await run_batch(study, self.database, on_event=self._listening(on_event), control=control)
 
     async def resume(
         self,
@@ -93,7 +93,7 @@ class Stage:
         *,
         overrides: Iterable[str] = (),
         on_event: Listener | None = None,
-        steering: Steering | None = None,
+        control: RunControl | None = None,
     ) -> dict[str, Any]:
         self._set(play, provider or self.provider)
         return await resume_batch(
@@ -101,15 +101,15 @@ class Stage:
             self.database,
             overrides=overrides,
             on_event=self._listening(on_event),
-            steering=steering,
+            control=control,
         )
 
     def _set(self, play: Play, provider: ScriptedProvider) -> None:
         self.provider = provider
         kind = _TestKind(play)
-        for module in (engine.run, engine.summary):
+        for module in (tidepool.engine.run, tidepool.engine.results.summary):
             self._monkeypatch.setattr(module, "load_kind", lambda name: kind)
-        self._monkeypatch.setattr(engine.account_book, "open_provider", lambda *_: provider)
+        self._monkeypatch.setattr(tidepool.engine.core.open_accounts, "open_provider", lambda *_: provider)
 
     def _listening(self, on_event: Listener | None) -> Listener:
         def listen(event: Any) -> None:

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from engine.providers.simulated.seller import Seller
-from engine.streams import seed_of
+from tidepool.engine.simulated.purchase_log import PurchaseLog
+from tidepool.engine.streams import seed_of
 
 Rows = list[tuple[Any, ...]]
 
@@ -53,7 +53,7 @@ def log_of(database: Path, batch_id: str) -> list[str]:
 
 def sold_live(batch_id: str) -> Counter[int]:
     """How often each call was sold live, by the seller's own record."""
-    return Counter(int(line, 16) for line in Seller(batch_id).live_sales())
+    return Counter(int(line, 16) for line in PurchaseLog(batch_id).live_sales())
 
 
 def sold_by_batch(database: Path, batch_id: str) -> Counter[int]:
@@ -61,7 +61,7 @@ def sold_by_batch(database: Path, batch_id: str) -> Counter[int]:
     orders = query(
         database, "SELECT p.id FROM provider_batch p JOIN batch b ON b.number = p.batch_number WHERE b.id = ?", batch_id
     )
-    return Counter(Seller(batch_id).ordered_seeds(row[0] for row in orders))
+    return Counter(PurchaseLog(batch_id).ordered_seeds(row[0] for row in orders))
 
 
 def committed_seeds(database: Path, batch_id: str, seed: int = 42) -> set[int]:

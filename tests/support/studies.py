@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from engine.config import Agent, Providers, Service, SimulatedSettings
-from engine.secret_game.config import SecretGame
+from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
+from tidepool.engine.studies.secret_game.config import SecretGame
 
 CAST = {
     "Ada": ("simulated:guarded", "marigold"),

@@ -10,20 +10,20 @@ from typing import Any, TypeVar
 
 import pytest
 
-import engine.limits
-import engine.live
-import engine.providers.ollama.pool
-import engine.providers.ollama.provider
-import engine.providers.simulated.provider
+import tidepool.engine.core.limits
+import tidepool.engine.core.live
+import tidepool.engine.providers.ollama.pool
+import tidepool.engine.providers.ollama.provider
+import tidepool.engine.simulated.provider
 
 T = TypeVar("T")
 
 MODULES = (
-    engine.limits,
-    engine.live,
-    engine.providers.ollama.pool,
-    engine.providers.ollama.provider,
-    engine.providers.simulated.provider,
+    tidepool.engine.core.limits,
+    tidepool.engine.core.live,
+    tidepool.engine.providers.ollama.pool,
+    tidepool.engine.providers.ollama.provider,
+    tidepool.engine.simulated.provider,
 )
 """those that look at the clock"""
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 LOADED = (
     "tests.support.warm",
-    "tui.main",
-    "tui.commands.run",
-    "tui.commands.read",
-    "storage.tables",
+    "tidepool.tui.command.main",
+    "tidepool.tui.command.commands.run",
+    "tidepool.tui.command.commands.read",
+    "tidepool.storage.tables",
     "scipy.stats",
     "genai_prices",
     "openai",
@@ -58,7 +58,7 @@ def _command(arguments: list[str], folder: Path, environment: dict[str, str], ou
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
     sys.argv = ["tidepool", *arguments]
-    from tui.main import main
+    from tidepool.tui.command.main import main
 
     try:
         sys.exit(main())

@@ -11,19 +11,19 @@ import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from storage.file import prepare
-from tui.app import TidepoolApp
-from tui.beside.process import Beside
-from tui.beside.worker import answer
-from tui.composing.examiner import Examiner
-from tui.composing.examining import Examined, answered
-from tui.screens import compose
-from tui.widgets.rows import Rows
+from tidepool.storage.file import prepare
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.compose_model.examiner import Examiner
+from tidepool.tui.app.compose_model.examining import Examined, answered
+from tidepool.tui.app.screens import compose
+from tidepool.tui.app.widgets.rows import Rows
+from tidepool.tui.app.worker_process.process import WorkerProcess
+from tidepool.tui.app.worker_process.worker import answer
 
 WAIT_SECONDS = float(os.environ.get("TIDEPOOL_PATIENCE", 40))
 
 
-class Within(Beside):
+class Within(WorkerProcess):
     """Does in a thread what the app has done by a process beside it; `test_beside.py` tries the processes."""
 
     def start(self) -> None:

@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from engine.reading import config_from, parse_toml
-from engine.run import run_batch
+from tidepool.engine.config.loading import config_from, parse_toml
+from tidepool.engine.run import run_batch
 
 GAME = """
 [batch]

@@ -10,12 +10,12 @@ from textual.widgets._footer import FooterKey
 
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
-from tui.app import TidepoolApp
-from tui.screens.dialog import Confirm, ErrorDialog
-from tui.screens.help import Help
-from tui.widgets.batch_table import BatchTable
-from tui.widgets.greeting import STARTERS, Starter
-from tui.widgets.navigation import PLACES
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.screens.dialog import Confirm, ErrorDialog
+from tidepool.tui.app.screens.help import Help
+from tidepool.tui.app.widgets.batch_table import BatchTable
+from tidepool.tui.app.widgets.greeting import STARTERS, Starter
+from tidepool.tui.app.widgets.navigation import PLACES
 
 
 def test_fields_may_be_made_before_the_first_screen_is_on_the_stack(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ async def test_a_key_starts_a_study_and_shows_it_running_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = config_file(tmp_path, game(name="Quick one"))
-    monkeypatch.setattr("tui.widgets.greeting.Starter.path", property(lambda self: quick))
+    monkeypatch.setattr("tidepool.tui.app.widgets.greeting.Starter.path", property(lambda self: quick))
     async with opened(tmp_path / "study.db") as (app, pilot):
         await until_seen(pilot, "Nothing here yet")
         await pilot.press("g")
@@ -96,7 +96,7 @@ async def keys_mouse_help_and_palette_agree(app: TidepoolApp, pilot: Pilot[None]
     assert {title for _, title in PLACES.values()} <= set(named)
     await pilot.click(BatchTable, offset=(5, 2))
     assert app.screen.query_one(BatchTable).cursor == 1
-    await pilot.click(next(place for place in app.screen.query("Navigation > Place") if place.mode == "results"))  # type: ignore[attr-defined]
+    await pilot.click(next(place for place in app.screen.query("Navigation > ModeTab") if place.mode == "results"))  # type: ignore[attr-defined]
     await until(pilot, lambda: app.current_mode == "results", "the results, by the mouse")
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tui.beside.figure import Figure, line
-from tui.beside.process import Beside, BesideFailed
-from tui.composing.draft import template
-from tui.composing.edits import Put, edited
-from tui.composing.examiner import Examiner
+from tidepool.tui.app.compose_model.draft import template
+from tidepool.tui.app.compose_model.edits import Put, edited
+from tidepool.tui.app.compose_model.examiner import Examiner
+from tidepool.tui.app.worker_process.figure import Figure, line
+from tidepool.tui.app.worker_process.process import WorkerFailed, WorkerProcess
 
 CURVE = Figure("lines", "a curve", (line("", [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]),))
 
 
 async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> None:
-    beside = Beside()
+    beside = WorkerProcess()
     try:
         ask = {"figure": CURVE.as_json(), "width": 40, "height": 8, "colours": {}, "plain": False}
         first = await beside.ask("draw", **ask)
@@ -24,7 +24,7 @@ async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> Non
         assert beside.process.running
         beside.process.kill()
         assert await beside.ask("draw", **ask) == first
-        with pytest.raises(BesideFailed, match="KeyError"):
+        with pytest.raises(WorkerFailed, match="KeyError"):
             await beside.ask("dance")
         beside.process.kill()
     finally:
@@ -32,13 +32,13 @@ async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> Non
 
 
 async def test_leaving_does_not_wait_for_what_is_under_way(tmp_path: Path) -> None:
-    beside = Beside()
+    beside = WorkerProcess()
     beside.start()
     asked = asyncio.ensure_future(beside.ask("summary", path=str(tmp_path / "none.db"), batch="x"))
     await asyncio.sleep(0)
     began = time.monotonic()
     await asyncio.to_thread(beside.close)
-    with pytest.raises(BesideFailed):
+    with pytest.raises(WorkerFailed):
         await asked
     assert not beside.process.running and time.monotonic() - began < 5
 

@@ -1,7 +1,7 @@
 """Pages of results as the screen lays them out."""
 
-from tui.results.blocks import table
-from tui.widgets.block_list import _table
+from tidepool.tui.app.results.blocks import table
+from tidepool.tui.app.widgets.block_list import _table
 
 
 def test_a_long_table_is_cut_and_says_so_without_widening_its_columns() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.charts import bars, label_sides, lines
+from tidepool.tui.drawing.charts import bars, label_sides, lines
 
 
 @pytest.mark.parametrize("draw", [bars, lines])

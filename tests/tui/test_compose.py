@@ -9,35 +9,37 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static, TextArea
 
-from engine.config import Agent
-from engine.library import stored_agent
-from storage import library
-from storage.file import prepare
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
-from tui.app import TidepoolApp
-from tui.composing.draft import Draft, keep_draft, read_draft, template
-from tui.composing.edits import Put, edited, value_at, values_of
-from tui.composing.examining import Examined
-from tui.composing.fields import Path as KeyPath
-from tui.launching import environment
-from tui.screens.compose import Compose
-from tui.screens.pick import PickDialog
-from tui.widgets.form.people import PeopleList
-from tui.widgets.form.row import FieldRow
-from tui.widgets.name_strip import NameStrip
+from tidepool.engine.config.sections import Agent
+from tidepool.engine.library.contents import stored_agent
+from tidepool.storage import library
+from tidepool.storage.file import prepare
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.compose_model.draft import Draft, keep_draft, read_draft, template
+from tidepool.tui.app.compose_model.edits import Put, edited, value_at, values_of
+from tidepool.tui.app.compose_model.examining import Examined
+from tidepool.tui.app.compose_model.fields import Path as KeyPath
+from tidepool.tui.app.launching import environment
+from tidepool.tui.app.screens.compose import ComposeScreen
+from tidepool.tui.app.screens.pick import PickDialog
+from tidepool.tui.app.widgets.form.people import PeopleList
+from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.name_strip import NameStrip
 
 HOSTILE = "[/foo] [@click=app.quit]x[/] \x1b[31mred ‮abc \U0001f419"
 
 
-async def composing(app: TidepoolApp, pilot: Pilot[None]) -> Compose:
+async def composing(app: TidepoolApp, pilot: Pilot[None]) -> ComposeScreen:
     """On the Compose screen, once its first plan is there."""
     await pilot.press("2")
-    await until(pilot, lambda: isinstance(app.screen, Compose) and app.screen._examined != Examined(), "the first plan")
-    assert isinstance(app.screen, Compose)
+    await until(
+        pilot, lambda: isinstance(app.screen, ComposeScreen) and app.screen._examined != Examined(), "the first plan"
+    )
+    assert isinstance(app.screen, ComposeScreen)
     return app.screen
 
 
-async def until_written(pilot: Pilot[None], screen: Compose, path: KeyPath, value: object) -> None:
+async def until_written(pilot: Pilot[None], screen: ComposeScreen, path: KeyPath, value: object) -> None:
     def is_so() -> bool:
         kept = read_draft(screen.tidepool.path)
         try:
@@ -52,11 +54,11 @@ TYPED = 2
 """characters of a text that are typed one by one"""
 
 
-def row_of(screen: Compose, path: KeyPath) -> FieldRow:
+def row_of(screen: ComposeScreen, path: KeyPath) -> FieldRow:
     return next(row for row in screen.query(FieldRow) if row.field.path == path and row.display)
 
 
-async def fill(pilot: Pilot[None], screen: Compose, path: KeyPath, text: str) -> FieldRow:
+async def fill(pilot: Pilot[None], screen: ComposeScreen, path: KeyPath, text: str) -> FieldRow:
     """Goes into a field, empties it and types the beginning; the rest is pasted, since a key takes its time."""
     row = row_of(screen, path)
     row.take_focus()

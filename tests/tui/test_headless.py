@@ -15,7 +15,7 @@ import pytest
 from tests.support.command import Tidepool
 from tests.support.state import end_state, log_of, query
 from tests.support.studies import written
-from tui.main import main
+from tidepool.tui.command.main import main
 
 SLOW = '[service]\nname = "live"\nmax_concurrent = 4\n[providers.simulated]\nlatency = 0.05'
 PRICED = "[providers.simulated]\nprice_input = 5.0\nprice_output = 25.0"

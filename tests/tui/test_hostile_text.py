@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from storage.file import prepare
-from storage.queries import Spoken, Transcript
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import game, played_now
-from tui.plain import fitted, one_line, plain
-from tui.screens.dialog import Confirm, ErrorDialog
-from tui.screens.library import Library
-from tui.screens.results import Results
-from tui.screens.watch import Watch
-from tui.widgets.shelf_list import ShelfList
-from tui.widgets.talk import Talk, talk_lines
-from tui.widgets.talks import Talks
-from tui.wrapping import wrapped
+from tidepool.storage.file import prepare
+from tidepool.storage.queries import StoredMessage, Transcript
+from tidepool.tui.app.screens.dialog import Confirm, ErrorDialog
+from tidepool.tui.app.screens.library import LibraryScreen
+from tidepool.tui.app.screens.results import ResultsScreen
+from tidepool.tui.app.screens.watch import WatchScreen
+from tidepool.tui.app.widgets.shelf_list import ShelfList
+from tidepool.tui.app.widgets.talk import TranscriptPane, talk_lines
+from tidepool.tui.app.widgets.talks import ConversationsPane
+from tidepool.tui.drawing.plain import fitted, one_line, plain
+from tidepool.tui.drawing.wrapping import wrapped
 
 HOSTILE = {
     "closing tag": "[/foo] [/] [b",
@@ -76,7 +76,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", LONG)
 def test_a_message_of_100_kilobytes_is_laid_out_at_once(name: str) -> None:
     text = HOSTILE[name]
-    said = Spoken(turn=1, speaker=text, model=text, content=text, thought=text, source="live")
+    said = StoredMessage(turn=1, speaker=text, model=text, content=text, thought=text, source="live")
     talk = Transcript(1, [text, text], "failed", text, 1, 1, [said], [], [], {})
     began = time.thread_time()
     lines = talk_lines(talk, 80, ("word", "x"))
@@ -95,9 +95,14 @@ async def test_every_screen_shows_it_and_lives(original: Path, tmp_path: Path, n
         await until(pilot, lambda: isinstance(app.screen, Confirm))
         await pilot.press("n")
         await pilot.press("3")
-        await until(pilot, lambda: isinstance(app.screen, Watch) and app.screen.query_one(Talk).talk is not None)
+        await until(
+            pilot, lambda: isinstance(app.screen, WatchScreen) and app.screen.query_one(TranscriptPane).talk is not None
+        )
         await pilot.press("4", "slash")
-        await until(pilot, lambda: isinstance(app.screen, Results) and app.screen.query_one(Talks).list.count == 3)
+        await until(
+            pilot,
+            lambda: isinstance(app.screen, ResultsScreen) and app.screen.query_one(ConversationsPane).list.count == 3,
+        )
         await pilot.press("enter", "down")
         app.tell(text)
         await until(pilot, lambda: isinstance(app.screen, ErrorDialog))
@@ -133,8 +138,10 @@ async def test_the_library_shows_it_and_lives(tmp_path: Path) -> None:
     async with opened(path, size=(120, 40)) as (app, pilot):
         await pilot.press("5")
         for shelf in ("entities", "types", "agents"):
-            await until(pilot, lambda: isinstance(app.screen, Library) and app.screen.query_one(ShelfList).count > 9)
-            assert isinstance(app.screen, Library) and app.screen.shelf == shelf
+            await until(
+                pilot, lambda: isinstance(app.screen, LibraryScreen) and app.screen.query_one(ShelfList).count > 9
+            )
+            assert isinstance(app.screen, LibraryScreen) and app.screen.shelf == shelf
             roll = app.screen.query_one(ShelfList)
             for place in range(roll.count):
                 roll.go_to(place)
@@ -143,10 +150,10 @@ async def test_the_library_shows_it_and_lives(tmp_path: Path) -> None:
             roll.go_to(3)
             for key in {"entities": ("e", "m"), "types": ("e",), "agents": ("e", "t")}[shelf]:
                 await pilot.press(key)
-                await until(pilot, lambda: not isinstance(app.screen, Library), "a dialog")
+                await until(pilot, lambda: not isinstance(app.screen, LibraryScreen), "a dialog")
                 await pilot.pause()
                 assert "\x1b" not in screen_text(app)
                 app.screen.dismiss(None)
-                await until(pilot, lambda: isinstance(app.screen, Library), "the library")
+                await until(pilot, lambda: isinstance(app.screen, LibraryScreen), "the library")
             await pilot.press("tab")
         assert app.is_running

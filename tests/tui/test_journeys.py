@@ -9,19 +9,19 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from engine.kinds import KINDS
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.test_compose import composing, fill
-from tui.app import TidepoolApp
-from tui.composing.draft import template
-from tui.composing.edits import Put, edited, values_of
-from tui.composing.fields import Path as KeyPath
-from tui.screens.export import ExportDialog
-from tui.screens.results import Results
-from tui.widgets.form.row import FieldRow
-from tui.widgets.panels import PanelStrip
-from tui.widgets.talk import Talk
-from tui.widgets.talk_list import TalkList
+from tidepool.engine.studies.kinds import KINDS
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.compose_model.draft import template
+from tidepool.tui.app.compose_model.edits import Put, edited, values_of
+from tidepool.tui.app.compose_model.fields import Path as KeyPath
+from tidepool.tui.app.screens.export import ExportDialog
+from tidepool.tui.app.screens.results import ResultsScreen
+from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.panels import PanelStrip
+from tidepool.tui.app.widgets.talk import TranscriptPane
+from tidepool.tui.app.widgets.talk_list import ConversationList
 
 SMALL: dict[str, list[tuple[KeyPath, str]]] = {
     "secret_game": [(("secret_game", "num_interactions"), "6"), (("secret_game", "messages_per_interaction"), "2")],
@@ -91,7 +91,7 @@ async def compose_small(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None
 
 async def read_results(app: TidepoolApp, pilot: Pilot[None], kind: str) -> None:
     await pilot.press("4")
-    await until(pilot, lambda: isinstance(app.screen, Results), "the results")
+    await until(pilot, lambda: isinstance(app.screen, ResultsScreen), "the results")
     await until_seen(pilot, str(values_of(template(kind))["batch"]["name"]))
     await until_seen(pilot, "calls/s")
     for panel, words in SHOWN[kind]:
@@ -105,10 +105,12 @@ async def find_a_word(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
     connection.close()
     word = max(re.findall(r"[a-z]+", said), key=len)
     await pilot.press("slash", *word)
-    await until(pilot, lambda: app.screen.query_one(TalkList).hit is not None, f"{word!r} to be found")
+    await until(pilot, lambda: app.screen.query_one(ConversationList).hit is not None, f"{word!r} to be found")
     await pilot.press("enter")
     await until(
-        pilot, lambda: word in "".join(rows_text(app.screen.query_one("#talk-text", Talk))), f"a talk with {word!r}"
+        pilot,
+        lambda: word in "".join(rows_text(app.screen.query_one("#talk-text", TranscriptPane))),
+        f"a talk with {word!r}",
     )
     assert word in screen_text(app)
 

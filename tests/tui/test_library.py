@@ -9,26 +9,26 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, TextArea
 
-from engine.evolution.champion import champion_prompt
-from engine.library import Haul, keep, stored_entity
-from engine.simulation.entities import Entity
-from storage import library
-from storage.file import reading
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import played
 from tests.tui.test_library_commands import EVOLUTION
-from tui.app import TidepoolApp
-from tui.screens.bring_in import ImportDialog
-from tui.screens.choose import ChooseDialog
-from tui.screens.dialog import Confirm, ErrorDialog
-from tui.screens.form import FormDialog
-from tui.screens.generate import GenerateDialog
-from tui.screens.library import Library
-from tui.screens.try_agent import TryDialog
-from tui.screens.type_editor import TypeDialog
-from tui.widgets.cards import CardView
-from tui.widgets.form.row import FieldRow
-from tui.widgets.shelf_list import ShelfList
+from tidepool.engine.library.contents import Haul, keep, stored_entity
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.studies.evolution.champion import champion_prompt
+from tidepool.storage import library
+from tidepool.storage.file import reading
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.screens.bring_in import ImportDialog
+from tidepool.tui.app.screens.choose import ChooseDialog
+from tidepool.tui.app.screens.dialog import Confirm, ErrorDialog
+from tidepool.tui.app.screens.form import FormDialog
+from tidepool.tui.app.screens.generate import GenerateDialog
+from tidepool.tui.app.screens.library import LibraryScreen
+from tidepool.tui.app.screens.try_agent import TryDialog
+from tidepool.tui.app.screens.type_editor import TypeDialog
+from tidepool.tui.app.widgets.cards import CardView
+from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.shelf_list import ShelfList
 
 
 def entities(path: Path) -> list[library.StoredEntity]:
@@ -79,7 +79,7 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
         await write(pilot, "simulated:persona", "#writer")
         await until_seen(pilot, "12 texts will be asked of simulated:persona.")
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, Library) and roll(app).count == 12, "twelve people")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 12, "twelve people")
         first = entities(path)[0]
         assert first.type == "human" and first.attributes["backstory"]
 
@@ -97,7 +97,7 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
         await there(pilot, FormDialog)
         app.screen.query_one(FieldRow).query_one(Input).value = "Ada Marsh"
         await pilot.press("ctrl+s")
-        await there(pilot, Library)
+        await there(pilot, LibraryScreen)
         await until(pilot, lambda: under_cursor(app) == "Ada Marsh", "Ada under the cursor")
         assert [one.name for one in entities(path)].count("Ada Marsh") == 1 and len(entities(path)) == 12
 
@@ -107,7 +107,7 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
         await pilot.press("ctrl+s")
         await until(pilot, lambda: [one.name for one in agents(path)] == ["Ada Marsh"], "an agent")
         assert "years old" in agents(path)[0].definition["instructions"]
-        await until(pilot, lambda: isinstance(app.screen, Library) and app.screen.shelf == "agents", "the agents")
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and app.screen.shelf == "agents", "the agents")
         await until(pilot, lambda: roll(app).count == 1)
         await pilot.press("t")
         await there(pilot, TryDialog)
@@ -116,7 +116,7 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
         await pilot.press("enter")
         await until_seen(pilot, "simulated answer ·")
         await pilot.press("escape")
-        await there(pilot, Library)
+        await there(pilot, LibraryScreen)
         await pilot.press("x")
         await there(pilot, Confirm)
         await pilot.press("y")
@@ -133,7 +133,7 @@ async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lo
     keep(path, Haul(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
     async with opened(path) as (app, pilot):
         await pilot.press("5")
-        await until(pilot, lambda: isinstance(app.screen, Library) and roll(app).count == 5)
+        await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 5)
         await _several_become_agents(app, pilot, path)
         await _a_paid_agent_without_a_key_says_so(pilot)
         await _two_of_them_go(app, pilot, path)
@@ -153,7 +153,7 @@ async def _several_become_agents(app: TidepoolApp, pilot: Pilot[None], path: Pat
     await pilot.press("ctrl+s")
     await until(pilot, lambda: len(agents(path)) == 5, "five agents")
     assert len({one.definition["secret"] for one in agents(path)}) == 5
-    await there(pilot, Library)
+    await there(pilot, LibraryScreen)
     await until(pilot, lambda: roll(app).shelf == "agents" and roll(app).count == 5, "the agents' shelf")
 
 
@@ -193,7 +193,7 @@ async def _a_broken_file_and_a_sound_one(app: TidepoolApp, pilot: Pilot[None], p
     app.screen.query_one("#holds").value = "agents"  # type: ignore[attr-defined]
     await write(pilot, str(sound), "#path")
     await pilot.press("enter")
-    await until(pilot, lambda: isinstance(app.screen, Library) and under_cursor(app) == "Cleo", "Cleo")
+    await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and under_cursor(app) == "Cleo", "Cleo")
 
 
 async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
@@ -204,7 +204,7 @@ async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path)
     await until(pilot, lambda: "names no provider" in rows["model"].fault, "the fault at its field")
     rows["model"].query_one(Input).value = "simulated:guarded"
     with closing(sqlite3.connect(path)) as other, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("storage.file.BUSY_SECONDS", 0.1)
+        patch.setattr("tidepool.storage.file.BUSY_SECONDS", 0.1)
         other.execute("BEGIN IMMEDIATE")
         await pilot.press("ctrl+s")
         await there(pilot, ErrorDialog)
@@ -212,7 +212,7 @@ async def _an_agent_is_changed(app: TidepoolApp, pilot: Pilot[None], path: Path)
     await pilot.press("escape", "ctrl+s")
     await until(pilot, lambda: agents(path)[-1].definition["model"] == "simulated:guarded", "the new model")
     assert agents(path)[-1].definition["temperature"] is None, "what was not touched stays"
-    await there(pilot, Library)
+    await there(pilot, LibraryScreen)
 
 
 async def _a_champion_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
@@ -224,14 +224,14 @@ async def _a_champion_becomes_an_agent(app: TidepoolApp, pilot: Pilot[None], pat
     await until(pilot, lambda: agents(path)[-1].name == "Champion", "the champion")
     with reading(path) as connection:
         assert agents(path)[-1].definition["instructions"] == champion_prompt(connection, "last")
-    await there(pilot, Library)
+    await there(pilot, LibraryScreen)
     await pilot.press("shift+tab")
 
 
 async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await until(pilot, lambda: roll(app).count == 3, "the built-in types")
     await pilot.press("x")
-    assert isinstance(app.screen, Library), "a built-in type cannot be deleted"
+    assert isinstance(app.screen, LibraryScreen), "a built-in type cannot be deleted"
     await pilot.press("a")
     await there(pilot, TypeDialog)
     text = app.screen.query_one(TextArea)
@@ -240,11 +240,11 @@ async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:
     assert "not valid TOML" in screen_text(app)
     text.text = text.text.replace('"sailor', '"sailor"')
     await pilot.press("ctrl+s")
-    await until(pilot, lambda: isinstance(app.screen, Library) and under_cursor(app) == "sailor", "the new type")
+    await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and under_cursor(app) == "sailor", "the new type")
     await pilot.press("x")
     await there(pilot, Confirm)
     await pilot.press("y")
-    await until(pilot, lambda: isinstance(app.screen, Library) and roll(app).count == 3, "three types")
+    await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 3, "three types")
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.main import main
+from tidepool.tui.command.main import main
 
 Typed = Callable[..., str]
 

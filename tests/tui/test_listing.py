@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from storage.queries import BatchLine
-from tui.commands.read import batch_table
+from tidepool.storage.queries import BatchLine
+from tidepool.tui.command.commands.read import batch_table
 
 
 def line(number: int, name: str, *, failed: int = 0, simulated: bool = True) -> BatchLine:

@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from engine.config import OllamaSettings, Providers, ProviderSettings
-from engine.errors import RunError
-from engine.model_list import ListedHost, ListedModel, ListedProvider, list_models
-from engine.presets import PROVIDERS
 from tests.emulator import Emulator
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tests.tui.test_hostile_text import HOSTILE
-from tui.app import TidepoolApp
-from tui.composing.draft import draft_path
-from tui.errands import errand
-from tui.providing.cards import Card, Trial, about, price_words, state_of, usual_model
-from tui.providing.settings import limits_for, rules_in
-from tui.screens.dialog import Confirm
-from tui.screens.providers import Providers as ProvidersScreen
-from tui.widgets.provider_lists import ModelTable, ProviderList
-from tui.widgets.reading import Reading
+from tidepool.engine.config.presets import PROVIDERS
+from tidepool.engine.config.sections import OllamaSettings, Providers, ProviderSettings
+from tidepool.engine.errors import RunError
+from tidepool.engine.providers.model_list import ListedHost, ListedModel, ListedProvider, list_models
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.compose_model.draft import draft_path
+from tidepool.tui.app.provider_tasks import errand
+from tidepool.tui.app.provider_view.cards import Card, Trial, about, price_words, state_of, usual_model
+from tidepool.tui.app.provider_view.settings import limits_for, rules_in
+from tidepool.tui.app.screens.dialog import Confirm
+from tidepool.tui.app.screens.providers import ProvidersScreen
+from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
+from tidepool.tui.app.widgets.reading import ReadingPane
 
 KEY = "sk-proj-never-to-be-seen-0123456789"
 NOWHERE = "http://127.0.0.1:9"
@@ -46,7 +46,7 @@ def states(app: TidepoolApp) -> dict[str, str]:
 
 def told(app: TidepoolApp) -> str:
     """Everything the screen could show, in view or not."""
-    texts = [passage.text for passage in app.screen.query_one(Reading).passages]
+    texts = [passage.text for passage in app.screen.query_one(ReadingPane).passages]
     rows = [rows_text(app.screen.query_one(kind)) for kind in (ProviderList, ModelTable)]
     return "\n".join([screen_text(app), *texts, *rows[0], *rows[1]])
 

@@ -8,11 +8,11 @@ from textual.widgets import Input, Select
 
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import game, played
-from tui.app import TidepoolApp
-from tui.screens.results import Results
-from tui.widgets.batch_table import BatchTable
-from tui.widgets.talk_list import TalkList
-from tui.widgets.talks import TYPING_SECONDS, Talks
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.screens.results import ResultsScreen
+from tidepool.tui.app.widgets.batch_table import BatchTable
+from tidepool.tui.app.widgets.talk_list import ConversationList
+from tidepool.tui.app.widgets.talks import TYPING_SECONDS, ConversationsPane
 
 
 async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_in_its_talk(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_
     async with opened(path, size=(160, 48)) as (app, pilot):
         await until_seen(pilot, "A small game")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, Results))
+        await until(pilot, lambda: isinstance(app.screen, ResultsScreen))
         await until_seen(pilot, "20 of 20 completed")
         await pilot.press("tab")
         await until_seen(pilot, "Ada & Bob")
@@ -34,14 +34,14 @@ async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_
         await until_seen(pilot, "who reveals, who obtains")
         await until_seen(pilot, "how often the row reveals to the column")
         await pilot.press("slash", *"lantern")
-        await until(pilot, lambda: app.screen.query_one(TalkList).hit is not None, "a hit")
-        await until(pilot, lambda: app.screen.query_one(TalkList).count == said, f"{said} hits")
+        await until(pilot, lambda: app.screen.query_one(ConversationList).hit is not None, "a hit")
+        await until(pilot, lambda: app.screen.query_one(ConversationList).count == said, f"{said} hits")
         await pilot.press("enter")
-        first = app.screen.query_one(TalkList).selected
+        first = app.screen.query_one(ConversationList).selected
         await pilot.press("n")
-        await until(pilot, lambda: app.screen.query_one(TalkList).cursor == 1)
+        await until(pilot, lambda: app.screen.query_one(ConversationList).cursor == 1)
         await pilot.press("N")
-        await until(pilot, lambda: app.screen.query_one(TalkList).selected == first)
+        await until(pilot, lambda: app.screen.query_one(ConversationList).selected == first)
         await until_seen(pilot, f" {first}, game 1")
         await search_for_anything(app, pilot)
 
@@ -51,7 +51,7 @@ STRANGE = ('"', "AND OR NOT", "[/foo]", "[@click=app.quit]x", "*", "x" * 5_000, 
 
 async def search_for_anything(app: TidepoolApp, pilot: Pilot[None]) -> None:
     """Strange input breaks nothing: what comes after it is found all the same."""
-    talks = app.screen.query_one(Talks)
+    talks = app.screen.query_one(ConversationsPane)
     for typed in (*STRANGE, "marigold"):
         talks.query_one("#search", Input).value = typed
         await pilot.pause(TYPING_SECONDS + 0.02)
@@ -69,7 +69,7 @@ async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(tmp_path:
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "A small game")
         await pilot.press("4", "slash")
-        talks = app.screen.query_one(Talks)
+        talks = app.screen.query_one(ConversationsPane)
         await until(pilot, lambda: talks.list.count == 30, "all talks")
         talks.query_one("#show", Select).value = "failed"
         await until(pilot, lambda: talks.list.count == failed, "the failed ones")

@@ -21,10 +21,10 @@ from textual.pilot import Pilot
 from tests.tui.persons import opened, until, until_seen
 from tests.tui.studies import game, played_now
 from tests.tui.test_compose import composing
-from tui.app import TidepoolApp
-from tui.main import main
-from tui.widgets.panels import PanelStrip
-from tui.widgets.plot import Plot
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.widgets.panels import PanelStrip
+from tidepool.tui.app.widgets.plot import Plot
+from tidepool.tui.command.main import main
 
 LONG_AGO = time.time() - 40 * 86_400
 FIXED = f"""

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from engine import run_batch
-from engine.run import enlist
-from tests.engine.simulation.panels import panel
+from tests.engine.studies.simulation.panels import panel
 from tests.tui.persons import opened, screen_text, until, until_seen
-from tui.main import main
-from tui.screens.compose import Compose
-from tui.screens.dialog import ErrorDialog
+from tidepool import run_batch
+from tidepool.engine.run import enlist
+from tidepool.tui.app.screens.compose import ComposeScreen
+from tidepool.tui.app.screens.dialog import ErrorDialog
+from tidepool.tui.command.main import main
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[/red][link=x]evil"
 
@@ -120,6 +120,6 @@ async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_with
         assert "192.0.2.1" in screen_text(app) and "Traceback" not in screen_text(app)
         await pilot.press("escape", "c")
         await until(pilot, lambda: app.current_mode == "compose", "the study in Compose")
-        assert isinstance(app.screen, Compose)
+        assert isinstance(app.screen, ComposeScreen)
         draft = await app.screen.desk.written()
         assert "openai:gpt-4o-mini" in draft and "192.0.2.1" not in draft

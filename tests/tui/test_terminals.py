@@ -11,7 +11,7 @@ import pytest
 
 from tests.tui.studies import game, played_now
 from tests.tui.test_web import served  # noqa: F401
-from tui import launching
+from tidepool.tui.app import launching
 
 WAIT_SECONDS = 40.0
 

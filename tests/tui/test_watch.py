@@ -11,16 +11,16 @@ from textual.widgets import Input
 
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
-from tui import launching
-from tui.app import TidepoolApp
-from tui.screens.limits import LimitsDialog
-from tui.screens.stop import StopDialog
-from tui.screens.watch import Watch
-from tui.widgets.log_lines import LogLines
-from tui.widgets.pace import Pace
-from tui.widgets.plot import Plot
-from tui.widgets.talk import Talk
-from tui.widgets.wavefront import Wavefront
+from tidepool.tui.app import launching
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.screens.limits import LimitsDialog
+from tidepool.tui.app.screens.stop import StopDialog
+from tidepool.tui.app.screens.watch import WatchScreen
+from tidepool.tui.app.widgets.log_lines import LogLines
+from tidepool.tui.app.widgets.pace import PacePlots
+from tidepool.tui.app.widgets.plot import Plot
+from tidepool.tui.app.widgets.talk import TranscriptPane
+from tidepool.tui.app.widgets.wavefront import Wavefront
 
 SLOW = game(name="Slow one", talks=40, latency=0.2)
 LONG = game(name="Long one", talks=4000, latency=0.2)
@@ -40,7 +40,7 @@ async def until_running(app: TidepoolApp, pilot: Pilot[None]) -> None:
     """Until the Watch screen shows a batch that runs."""
     await until(
         pilot,
-        lambda: isinstance(app.screen, Watch) and app.screen.batch is not None and app.screen.batch.running,
+        lambda: isinstance(app.screen, WatchScreen) and app.screen.batch is not None and app.screen.batch.running,
         "a running batch",
     )
 
@@ -127,9 +127,9 @@ async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(tmp_pat
         await pilot.press("3")
         await until(pilot, lambda: app.screen.query(Wavefront) and app.screen.query_one(Wavefront).count == 12)
         await pilot.press("down", "down")
-        talk = app.screen.query_one(Talk)
+        talk = app.screen.query_one(TranscriptPane)
         await until(pilot, lambda: talk.talk is not None and talk.talk.sequence_number == 3, "the third talk")
         assert words[2][0][:20] in screen_text(app)
         assert f" {talk.talk.sequence_number}, game 1" in screen_text(app), "it is read from its beginning"
-        pace = app.screen.query_one(Pace)
+        pace = app.screen.query_one(PacePlots)
         await until(pilot, lambda: any(plot.drawn and plot.display for plot in pace.query(Plot)), "the pace it had")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tui import launching
-from tui.commands.web import from_here
+from tidepool.tui.app import launching
+from tidepool.tui.command.commands.web import from_here
 
 pytest.importorskip("textual_serve", reason="the extra `web` is not installed")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.words import gained
+from tidepool.tui.drawing.words import gained
 
 
 @pytest.mark.parametrize(

@@ -10,24 +10,24 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
-from engine.call import Call
-from engine.prices import PriceTag
-from engine.providers.anthropic.wire import Wire, answer_of
-from engine.providers.diagnosis import Complaint, fault_of
-from engine.providers.line import LOOK_SECONDS, Complained, Line
-from engine.providers.ordering import CREATE_SECONDS, EARLIER, not_taken, rows_of, seen
-from engine.providers.provider import (
+from tidepool.engine.call import Call
+from tidepool.engine.prices import PriceTag
+from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat, answer_of
+from tidepool.engine.providers.batch_errors import CREATE_SECONDS, EARLIER, not_taken, rows_of, seen
+from tidepool.engine.providers.error_mapping import ProviderComplaint, fault_of
+from tidepool.engine.providers.protocol import (
+    BatchedCall,
     CreationUnclear,
-    Fault,
-    OrderBounds,
-    Ordered,
-    OrderGone,
-    OrderResult,
-    OrderSlip,
-    OrderState,
+    ErrorClass,
+    ProviderBatchBounds,
+    ProviderBatchGone,
+    ProviderBatchResult,
+    ProviderBatchState,
+    ProviderBatchTicket,
     ProviderError,
 )
-from engine.providers.texts import packed
+from tidepool.engine.providers.sdk_connection import LOOK_SECONDS, Complained, SdkConnection
+from tidepool.engine.providers.texts import packed
 
 SHORT_READS = 5
 PATH = "/v1/messages/batches"
@@ -36,10 +36,12 @@ HEALING = ("api_error", "overloaded_error", "rate_limit_error", "timeout_error")
 
 
 class AnthropicBatches:
-    bounds = OrderBounds(max_calls=100_000, max_bytes=240_000_000)
+    bounds = ProviderBatchBounds(max_calls=100_000, max_bytes=240_000_000)
     uploads = False
 
-    def __init__(self, line: Line, wire: Wire, price: Callable[[str], PriceTag | None]) -> None:
+    def __init__(
+        self, line: SdkConnection, wire: AnthropicRequestFormat, price: Callable[[str], PriceTag | None]
+    ) -> None:
         self._line = line
         self._wire = wire
         self._price = price
@@ -52,10 +54,10 @@ class AnthropicBatches:
         batch is refused for is learned for its model."""
         return call.model_name if self._wire.sends_temperature(call) else ""
 
-    async def upload(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
+    async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
         return ""
 
-    async def create(self, slip: OrderSlip, calls: Sequence[Ordered], upload_id: str) -> str:
+    async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         self._wire.expect(one.call for one in calls)
         requests = [{"custom_id": one.custom_id, "params": self._wire.body(one.call)} for one in calls]
         headers = self._wire.headers(calls[0].call)
@@ -65,7 +67,7 @@ class AnthropicBatches:
             self._lots[remote_id] = self.lot(calls[0].call)
             return remote_id
         except Complained as complained:
-            if fault_of(complained.complaint) is Fault.HEALS:
+            if fault_of(complained.complaint) is ErrorClass.HEALS:
                 raise CreationUnclear(str(self._line.diagnosed(complained.complaint))) from None
             raise not_taken(self._line, complained.complaint) from None
         except (ProviderError, KeyError) as garbage:
@@ -74,27 +76,27 @@ class AnthropicBatches:
     async def withdraw(self, upload_id: str) -> None:
         """There is nothing to take back."""
 
-    async def find(self, slip: OrderSlip, others: Collection[str]) -> str | None:
+    async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
         running: list[tuple[float, str]] = []
-        async for card in self._listed(slip.created_at - EARLIER):
-            if card["id"] in others or sum(card["request_counts"].values()) != slip.count:
+        async for card in self._listed(ticket.created_at - EARLIER):
+            if card["id"] in others or sum(card["request_counts"].values()) != ticket.count:
                 continue
             if card["processing_status"] != "ended":
-                running.append((abs(_moment(card["created_at"]) - slip.created_at), card["id"]))
-            elif await self._is_ours(card["id"], slip):
+                running.append((abs(_moment(card["created_at"]) - ticket.created_at), card["id"]))
+            elif await self._is_ours(card["id"], ticket):
                 return str(card["id"])
         return min(running)[1] if running else None
 
-    async def poll(self, remote_id: str) -> OrderState:
+    async def poll(self, remote_id: str) -> ProviderBatchState:
         card = await seen(self._line, f"{PATH}/{remote_id}")
         self._cards[remote_id] = card
         status = str(card["processing_status"])
         if card.get("archived_at"):
-            raise OrderGone("its results are no longer kept")
-        return OrderState(status == "ended", status)
+            raise ProviderBatchGone("its results are no longer kept")
+        return ProviderBatchState(status == "ended", status)
 
-    async def results(self, remote_id: str) -> AsyncIterator[OrderResult]:
+    async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
         rows = 0
         async for row in self._rows(remote_id):
             rows += 1
@@ -102,7 +104,7 @@ class AnthropicBatches:
         expected = sum(self._cards.get(remote_id, {}).get("request_counts", {}).values())
         if rows < expected and self._short[remote_id] < SHORT_READS:
             self._short[remote_id] += 1
-            raise ProviderError(Fault.HEALS, f"Anthropic's results hold {rows} of {expected} rows")
+            raise ProviderError(ErrorClass.HEALS, f"Anthropic's results hold {rows} of {expected} rows")
 
     async def cancel(self, remote_id: str) -> None:
         try:
@@ -124,12 +126,12 @@ class AnthropicBatches:
                 return
             after = {"after_id": page["last_id"]}
 
-    async def _is_ours(self, remote_id: str, slip: OrderSlip) -> bool:
+    async def _is_ours(self, remote_id: str, ticket: ProviderBatchTicket) -> bool:
         try:
             async with aclosing(self._rows(remote_id)) as rows:
                 async for row in rows:
-                    return row["custom_id"] in slip.custom_ids
-        except OrderGone:
+                    return row["custom_id"] in ticket.custom_ids
+        except ProviderBatchGone:
             pass
         return False
 
@@ -137,22 +139,24 @@ class AnthropicBatches:
         batches = self._line.within(LOOK_SECONDS).messages.batches
         return rows_of(self._line, batches.with_streaming_response.results(remote_id))
 
-    def _result(self, row: dict[str, Any], model: str) -> OrderResult:
+    def _result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
         name, result = str(row["custom_id"]), row.get("result") or {}
         if result.get("type") == "succeeded":
             message = result.get("message") or {}
             try:
-                return OrderResult(name, answer_of(message, self._price(message["model"]), batch=True))
+                return ProviderBatchResult(name, answer_of(message, self._price(message["model"]), batch=True))
             except (KeyError, TypeError, AttributeError):
-                return OrderResult(name, error="Anthropic answered with something that is not a reply", heals=True)
+                return ProviderBatchResult(
+                    name, error="Anthropic answered with something that is not a reply", heals=True
+                )
         if result.get("type") != "errored":
-            return OrderResult(name, error=f"Anthropic did not get to it ({result.get('type')})", heals=True)
+            return ProviderBatchResult(name, error=f"Anthropic did not get to it ({result.get('type')})", heals=True)
         error = result.get("error") or {}
         inner = error.get("error") or error
         kind, words = str(inner.get("type") or ""), str(inner.get("message") or "no reason given")
-        complaint = Complaint(400, code=kind, words=words)
+        complaint = ProviderComplaint(400, code=kind, words=words)
         heals = kind in HEALING or (bool(model) and self._wire.lesson(model, complaint))
-        return OrderResult(name, error=f"{self._line.diagnosed(complaint)}", heals=heals)
+        return ProviderBatchResult(name, error=f"{self._line.diagnosed(complaint)}", heals=heals)
 
 
 def _moment(text: str) -> float:

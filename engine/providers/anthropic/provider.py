@@ -3,19 +3,19 @@
 import os
 from collections.abc import Sequence
 
-from engine.call import Call
-from engine.config import ProviderSettings
-from engine.prices import PriceTag
-from engine.providers.anthropic.batches import AnthropicBatches
-from engine.providers.anthropic.wire import Wire, answer_of
-from engine.providers.diagnosis import missing_key
-from engine.providers.keys import OWN_ADDRESSES, has_key
-from engine.providers.line import Complained, Line
-from engine.providers.listing import ModelCard, check_models, judged
-from engine.providers.price_list import price_tag
-from engine.providers.provider import Answer, BatchApi, Fault, Notices, ProviderError
-from engine.providers.rate_headers import anthropic_limits
-from engine.providers.texts import packed
+from tidepool.engine.call import Call
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.prices import PriceTag
+from tidepool.engine.providers.anthropic.batches import AnthropicBatches
+from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat, answer_of
+from tidepool.engine.providers.error_mapping import missing_key
+from tidepool.engine.providers.keys import OWN_ADDRESSES, has_key
+from tidepool.engine.providers.model_listing import ModelCard, check_models, judged
+from tidepool.engine.providers.price_list import price_tag
+from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError
+from tidepool.engine.providers.rate_headers import anthropic_limits
+from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
+from tidepool.engine.providers.texts import packed
 
 
 class AnthropicProvider:
@@ -26,10 +26,10 @@ class AnthropicProvider:
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
         self.notices = Notices()
-        self.line = Line(
+        self.line = SdkConnection(
             self.name, settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_ADDRESSES["anthropic"]
         )
-        self.wire = Wire(self.notices)
+        self.wire = AnthropicRequestFormat(self.notices)
         self.batches: BatchApi | None = AnthropicBatches(self.line, self.wire, self.price)
         self._tags: dict[str, PriceTag | None] = {}
 
@@ -41,7 +41,7 @@ class AnthropicProvider:
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         if call.operation == "embed":
-            raise ProviderError(Fault.OURS, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
+            raise ProviderError(ErrorClass.OURS, "Anthropic has no embeddings: use an encoder of OpenAI or Ollama.")
         while True:
             body, headers = self.wire.body(call), self.wire.headers(call)
             try:

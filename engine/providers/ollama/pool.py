@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.providers.ollama.parallelism import Parallelism
+from tidepool.engine.providers.ollama.parallelism import Parallelism
 
 FIRST_REST = 0.5
 LONGEST_REST = 60.0

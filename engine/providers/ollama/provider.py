@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from engine.call import Call
-from engine.config import OllamaSettings
-from engine.prices import FREE, PriceTag, expected_input
-from engine.providers.keys import OWN_ADDRESSES, scrubbed, shown_host
-from engine.providers.listing import ModelCard
-from engine.providers.ollama.parallelism import Parallelism
-from engine.providers.ollama.pool import Host, Pool
-from engine.providers.provider import Answer, BatchApi, Fault, Notices, ProviderError
-from engine.providers.texts import clean
-from engine.vectors import packed_vectors
+from tidepool.engine.call import Call
+from tidepool.engine.config.sections import OllamaSettings
+from tidepool.engine.prices import FREE, PriceTag, expected_input
+from tidepool.engine.providers.keys import OWN_ADDRESSES, scrubbed, shown_host
+from tidepool.engine.providers.model_listing import ModelCard
+from tidepool.engine.providers.ollama.parallelism import Parallelism
+from tidepool.engine.providers.ollama.pool import Host, Pool
+from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError
+from tidepool.engine.providers.texts import clean
+from tidepool.engine.vectors import packed_vectors
 
 LOOK_SECONDS = 15.0
 SEED_BITS = 0x7FFF_FFFF
@@ -118,7 +118,7 @@ class OllamaProvider:
     async def check(self, model_names: Sequence[str]) -> None:
         silent = await self._look_around()
         if len(silent) == len(self.urls):
-            raise ProviderError(Fault.SYSTEMIC, _nobody_there(silent))
+            raise ProviderError(ErrorClass.SYSTEMIC, _nobody_there(silent))
         for url, reason in silent.items():
             self.notices(f"The Ollama server {shown_host(url)} does not answer ({reason}): the others carry on.")
         for name in model_names:
@@ -147,9 +147,11 @@ class OllamaProvider:
             except Exception as error:
                 words = _words(error)
                 if words == "connection refused":
-                    raise ProviderError(Fault.SYSTEMIC, _nobody_there({host.url: words})) from None
+                    raise ProviderError(ErrorClass.SYSTEMIC, _nobody_there({host.url: words})) from None
                 where = shown_host(host.url)
-                raise ProviderError(Fault.OURS, f"{model_name} could not be fetched onto {where}: {words}") from None
+                raise ProviderError(
+                    ErrorClass.OURS, f"{model_name} could not be fetched onto {where}: {words}"
+                ) from None
 
     async def close(self) -> None:
         if self._pool is not None:
@@ -178,7 +180,7 @@ class OllamaProvider:
         hint = f" (or did you mean {' or '.join(near)}?)" if near else ""
         where = ", ".join(map(shown_host, self.urls))
         return ProviderError(
-            Fault.SYSTEMIC,
+            ErrorClass.SYSTEMIC,
             f"No Ollama server ({where}) has the model {model_name!r}. Fetch it with `tidepool models --pull {model_name}` "
             f"or `ollama pull {model_name}`{hint}.",
         )
@@ -188,15 +190,19 @@ class OllamaProvider:
         status, where, words = getattr(error, "status_code", None), shown_host(host.url), _words(error)
         if status == 404:
             host.models.discard(model)
-            return ProviderError(Fault.HEALS, f"{where}: {words}") if self.pool.having(model) else self._missing(model)
+            return (
+                ProviderError(ErrorClass.HEALS, f"{where}: {words}")
+                if self.pool.having(model)
+                else self._missing(model)
+            )
         if status is not None and 400 <= status < 500 and status not in (408, 429):
-            return ProviderError(Fault.OURS, f"Ollama at {where} answered {status}: {words}")
+            return ProviderError(ErrorClass.OURS, f"Ollama at {where} answered {status}: {words}")
         if status in (429, 503):
             self.notices(f"The Ollama server {where} is busy and rests for a while. {BUSY_HINT}")
             words += f" ({BUSY_HINT})"
         if status in (429, 503) or isinstance(error, (TimeoutError, ConnectionError)):
             host.rest(asked_at, time.monotonic())
-        return ProviderError(Fault.HEALS, f"Ollama at {where}: {words}")
+        return ProviderError(ErrorClass.HEALS, f"Ollama at {where}: {words}")
 
 
 def full_name(model_name: str) -> str:

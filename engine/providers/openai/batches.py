@@ -10,24 +10,24 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
-from engine.call import Call
-from engine.prices import PriceTag
-from engine.providers.diagnosis import SPENT, Complaint, fault_of
-from engine.providers.keys import scrubbed
-from engine.providers.line import LOOK_SECONDS, Complained, Line
-from engine.providers.openai.wire import Wire, answer_of
-from engine.providers.ordering import CREATE_SECONDS, EARLIER, UPLOAD_SECONDS, not_taken, rows_of, seen
-from engine.providers.provider import (
+from tidepool.engine.call import Call
+from tidepool.engine.prices import PriceTag
+from tidepool.engine.providers.batch_errors import CREATE_SECONDS, EARLIER, UPLOAD_SECONDS, not_taken, rows_of, seen
+from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint, fault_of
+from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat, answer_of
+from tidepool.engine.providers.protocol import (
+    BatchedCall,
     CreationUnclear,
-    Fault,
-    OrderBounds,
-    Ordered,
-    OrderResult,
-    OrderSlip,
-    OrderState,
+    ErrorClass,
+    ProviderBatchBounds,
+    ProviderBatchResult,
+    ProviderBatchState,
+    ProviderBatchTicket,
     ProviderError,
 )
-from engine.providers.texts import packed
+from tidepool.engine.providers.sdk_connection import LOOK_SECONDS, Complained, SdkConnection
+from tidepool.engine.providers.texts import packed
 
 ENDPOINT = "/v1/chat/completions"
 ENDED = ("completed", "expired", "cancelled", "failed")
@@ -39,10 +39,10 @@ _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 
 class OpenAIBatches:
-    bounds = OrderBounds(max_calls=50_000, max_bytes=190_000_000)
+    bounds = ProviderBatchBounds(max_calls=50_000, max_bytes=190_000_000)
     uploads = True
 
-    def __init__(self, line: Line, wire: Wire, price: Callable[[str], PriceTag | None]) -> None:
+    def __init__(self, line: SdkConnection, wire: OpenAIRequestFormat, price: Callable[[str], PriceTag | None]) -> None:
         self._line = line
         self._wire = wire
         self._price = price
@@ -53,8 +53,8 @@ class OpenAIBatches:
         """One file holds calls to one model."""
         return call.model_name
 
-    async def upload(self, slip: OrderSlip, calls: Sequence[Ordered]) -> str:
-        name = f"tidepool-{slip.order_id}.jsonl"
+    async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
+        name = f"tidepool-{ticket.order_id}.jsonl"
         content = await self._jsonl(calls)
         try:
             request = self._line.client.files.create(file=(name, content), purpose="batch")
@@ -64,16 +64,16 @@ class OpenAIBatches:
         except AttributeError:
             raise self._line.garbage("a file's card") from None
 
-    async def create(self, slip: OrderSlip, calls: Sequence[Ordered], upload_id: str) -> str:
+    async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
         order = {
             "input_file_id": upload_id,
             "endpoint": ENDPOINT,
             "completion_window": "24h",
             "metadata": {
-                "tidepool_order": slip.order_id,
-                "tidepool_batch": slip.batch_id,
-                "wave": str(slip.wave),
-                "content": slip.content_hash,
+                "tidepool_order": ticket.order_id,
+                "tidepool_batch": ticket.batch_id,
+                "wave": str(ticket.wave),
+                "content": ticket.content_hash,
                 "model": calls[0].call.model_name[:512],
             },
         }
@@ -84,9 +84,9 @@ class OpenAIBatches:
             complaint = complained.complaint
             if complaint.status == 404:
                 raise ProviderError(
-                    Fault.HEALS, f"OpenAI does not see the uploaded file yet: {complaint.words}"
+                    ErrorClass.HEALS, f"OpenAI does not see the uploaded file yet: {complaint.words}"
                 ) from None
-            if fault_of(complaint) is Fault.HEALS:
+            if fault_of(complaint) is ErrorClass.HEALS:
                 raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
             raise not_taken(self._line, complaint) from None
         except (ProviderError, KeyError) as garbage:
@@ -98,23 +98,23 @@ class OpenAIBatches:
             await self._line.send(client.files.delete(upload_id), LOOK_SECONDS)
         except Complained as complained:
             error = self._line.diagnosed(complained.complaint)
-            if error.fault in (Fault.HEALS, Fault.REFUSED):
+            if error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED):
                 raise error from None
 
-    async def find(self, slip: OrderSlip, others: Collection[str]) -> str | None:
+    async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         after: dict[str, str] = {}
         while True:
             page = await seen(self._line, "/batches", limit=100, **after)
             for card in page.get("data") or ():
-                if (card.get("metadata") or {}).get("tidepool_order") == slip.order_id:
+                if (card.get("metadata") or {}).get("tidepool_order") == ticket.order_id:
                     return str(card["id"])
-                if card["created_at"] < slip.created_at - EARLIER:
+                if card["created_at"] < ticket.created_at - EARLIER:
                     return None
             if not page.get("has_more") or not page["data"]:
                 return None
             after = {"after": page["data"][-1]["id"]}
 
-    async def poll(self, remote_id: str) -> OrderState:
+    async def poll(self, remote_id: str) -> ProviderBatchState:
         card = await seen(self._line, f"/batches/{remote_id}")
         self._cards[remote_id] = card
         counts = card.get("request_counts") or {}
@@ -123,9 +123,9 @@ class OpenAIBatches:
         label = f"{status} {done:,}/{total:,}" if total and status == "in_progress" else status
         if status == "failed":
             return self._failed(card, label)
-        return OrderState(status in ENDED, label, done)
+        return ProviderBatchState(status in ENDED, label, done)
 
-    async def results(self, remote_id: str) -> AsyncIterator[OrderResult]:
+    async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
         if remote_id not in self._cards:
             await self.poll(remote_id)
         card = self._cards[remote_id]
@@ -151,41 +151,43 @@ class OpenAIBatches:
         files = self._line.within(LOOK_SECONDS).files
         return rows_of(self._line, files.with_streaming_response.content(file_id))
 
-    def _result(self, row: dict[str, Any], model: str) -> OrderResult:
+    def _result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
         name, response, error = str(row["custom_id"]), row.get("response") or {}, row.get("error") or {}
         body = response.get("body") or {}
         if response.get("status_code") == 200:
             try:
-                return OrderResult(name, answer_of(body, self._price(model or body.get("model") or ""), batch=True))
+                return ProviderBatchResult(
+                    name, answer_of(body, self._price(model or body.get("model") or ""), batch=True)
+                )
             except (KeyError, IndexError, TypeError, AttributeError):
-                return OrderResult(name, error="OpenAI answered with something that is not a reply", heals=True)
+                return ProviderBatchResult(name, error="OpenAI answered with something that is not a reply", heals=True)
         inner = error or body.get("error") or {}
-        complaint = Complaint(
+        complaint = ProviderComplaint(
             response.get("status_code"),
             code=str(inner.get("code") or inner.get("type") or ""),
             words=str(inner.get("message") or "no answer"),
             param=str(inner.get("param") or ""),
         )
-        heals = complaint.code in UNDONE or fault_of(complaint) in (Fault.HEALS, Fault.REFUSED)
+        heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.HEALS, ErrorClass.REFUSED)
         heals = heals or self._wire.lesson(model, complaint)
-        return OrderResult(name, error=str(self._line.diagnosed(complaint)), heals=heals)
+        return ProviderBatchResult(name, error=str(self._line.diagnosed(complaint)), heals=heals)
 
-    def _failed(self, card: dict[str, Any], label: str) -> OrderState:
+    def _failed(self, card: dict[str, Any], label: str) -> ProviderBatchState:
         """The whole batch was turned down after it had been taken."""
         errors = (card.get("errors") or {}).get("data") or [{}]
         code, words = str(errors[0].get("code") or ""), scrubbed(str(errors[0].get("message") or "no reason given"))
         if code in SPENT:
-            raise self._line.diagnosed(Complaint(429, code=code, words=words))
-        return OrderState(True, label, 0, f"{code}: {words}" if code else words, "token_limit" in code)
+            raise self._line.diagnosed(ProviderComplaint(429, code=code, words=words))
+        return ProviderBatchState(True, label, 0, f"{code}: {words}" if code else words, "token_limit" in code)
 
     def _refuse_short(self, remote_id: str, rows: int, expected: int) -> None:
         if rows < expected and self._short[remote_id] < SHORT_READS:
             self._short[remote_id] += 1
-            raise ProviderError(Fault.HEALS, f"OpenAI's result files hold {rows} of {expected} lines")
+            raise ProviderError(ErrorClass.HEALS, f"OpenAI's result files hold {rows} of {expected} lines")
 
     # -- writing -----------------------------------------------------------------------------------------
 
-    async def _jsonl(self, calls: Sequence[Ordered]) -> bytes:
+    async def _jsonl(self, calls: Sequence[BatchedCall]) -> bytes:
         lines = []
         for count, one in enumerate(calls):
             if not count % 500:

@@ -3,19 +3,19 @@
 import os
 from collections.abc import Sequence
 
-from engine.call import Call
-from engine.config import ProviderSettings
-from engine.prices import PriceTag
-from engine.providers.diagnosis import missing_key
-from engine.providers.keys import OWN_ADDRESSES, has_key
-from engine.providers.line import Complained, Line
-from engine.providers.listing import ModelCard, check_models, judged
-from engine.providers.openai.batches import OpenAIBatches
-from engine.providers.openai.wire import Wire, answer_of, path_of
-from engine.providers.price_list import price_tag
-from engine.providers.provider import Answer, BatchApi, Notices
-from engine.providers.rate_headers import openai_limits
-from engine.providers.texts import packed
+from tidepool.engine.call import Call
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.prices import PriceTag
+from tidepool.engine.providers.error_mapping import missing_key
+from tidepool.engine.providers.keys import OWN_ADDRESSES, has_key
+from tidepool.engine.providers.model_listing import ModelCard, check_models, judged
+from tidepool.engine.providers.openai.batches import OpenAIBatches
+from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat, answer_of, path_of
+from tidepool.engine.providers.price_list import price_tag
+from tidepool.engine.providers.protocol import Answer, BatchApi, Notices
+from tidepool.engine.providers.rate_headers import openai_limits
+from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
+from tidepool.engine.providers.texts import packed
 
 
 class OpenAIProvider:
@@ -26,9 +26,11 @@ class OpenAIProvider:
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
         self.notices = Notices()
-        self.line = Line(self.name, settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_ADDRESSES["openai"])
+        self.line = SdkConnection(
+            self.name, settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_ADDRESSES["openai"]
+        )
         self._foreign = "api.openai.com" not in self.line.where
-        self.wire = Wire(self.notices, self._foreign)
+        self.wire = OpenAIRequestFormat(self.notices, self._foreign)
         self.batches: BatchApi | None = OpenAIBatches(self.line, self.wire, self.price)
         self._tags: dict[str, PriceTag | None] = {}
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from engine.api.app import create_app
-from engine.library import stored_entity
-from storage.file import prepare
-from storage.library import add_entities
-from tests.engine.simulation.panels import PEOPLE
+from tests.engine.studies.simulation.panels import PEOPLE
+from tidepool.engine.api.app import create_app
+from tidepool.engine.library.contents import stored_entity
+from tidepool.storage.file import prepare
+from tidepool.storage.library import add_entities
 
 
 @dataclass

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from engine import resume_batch
-from engine.api.app import create_app
-from engine.api.runs import Runs
-from storage import locks
-from storage.batches import begin
 from tests.engine.api.conftest import Launcher
 from tests.support.state import query
+from tidepool import resume_batch
+from tidepool.engine.api.app import create_app
+from tidepool.engine.api.runs import Runs
+from tidepool.storage import locks
+from tidepool.storage.batches import begin
 
 PATH = "/api/batch-simulations"
 
@@ -171,8 +171,8 @@ def test_only_so_many_run_at_once_and_a_new_api_goes_on_with_what_waits(
 
 
 def test_what_another_program_is_about_to_run_is_left_to_it(database: Path, library: list[str]) -> None:
-    from engine.run import enlist
-    from tests.engine.simulation.panels import panel
+    from tests.engine.studies.simulation.panels import panel
+    from tidepool.engine.run import enlist
 
     launcher = Launcher()
     enlist(panel(num_simulations=1), database)
@@ -229,7 +229,7 @@ def test_a_whole_service_can_be_given(client: TestClient, library: list[str], da
 
 
 def test_other_kinds_of_batches_are_none_of_its_business(client: TestClient, database: Path) -> None:
-    from engine import Agent, SecretGame, run_batch
+    from tidepool import Agent, SecretGame, run_batch
 
     agents = [Agent(name=name, model="simulated:guarded", secret=name + "word") for name in ("Ada", "Bob")]
     game = asyncio.run(run_batch(SecretGame(agents=agents, num_interactions=1), database))["batch_id"]

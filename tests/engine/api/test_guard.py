@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from engine.api.app import create_app
-from engine.api.server import is_loopback, serve
-from engine.errors import UsageError
 from tests.engine.api.conftest import Launcher
+from tidepool.engine.api.app import create_app
+from tidepool.engine.api.server import is_loopback, serve
+from tidepool.engine.errors import UsageError
 
 PATH = "/api/batch-simulations"
 

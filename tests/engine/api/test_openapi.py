@@ -18,13 +18,13 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from engine import run_batch
-from engine.api.app import create_app
-from engine.library import stored_entity
-from storage.file import prepare
-from storage.library import add_entities
 from tests.engine.api.conftest import Launcher
-from tests.engine.simulation.panels import PEOPLE, panel
+from tests.engine.studies.simulation.panels import PEOPLE, panel
+from tidepool import run_batch
+from tidepool.engine.api.app import create_app
+from tidepool.engine.library.contents import stored_entity
+from tidepool.storage.file import prepare
+from tidepool.storage.library import add_entities
 
 CHECKS = [
     not_a_server_error,

@@ -104,7 +104,7 @@ def test_the_documented_commands_run_as_they_stand(tidepool: Tidepool, tmp_path:
 
 
 def test_the_extra_is_named_where_it_is_missing(tidepool: Tidepool) -> None:
-    blocked = "import sys; sys.modules['uvicorn'] = None; from tui.main import main; sys.exit(main())"
+    blocked = "import sys; sys.modules['uvicorn'] = None; from tidepool.tui.command.main import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-c", blocked, "--db", str(tidepool.database), "api"],
         cwd=ROOT,

@@ -1,3 +1,3 @@
-from tests.engine.secret_game.conftest import table
+from tests.engine.studies.secret_game.conftest import table
 
 __all__ = ["table"]

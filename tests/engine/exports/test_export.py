@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from engine.errors import FileError, UsageError
-from engine.exports.export import export_batch
-from engine.importing import import_file
-from engine.run import run_batch
-from engine.secret_game.config import SecretGame
-from engine.summary import summarise
-from storage.batches import find_batch
-from storage.exporting.csv_files import VIEWS_OF_KIND
-from storage.exporting.json_files import units_of
-from storage.exporting.parquet_files import TYPES
-from storage.exporting.rows import UNITS_A_PAGE, columns_of
-from storage.file import reading
-from tests.engine.secret_game.table import Table, agents
+from tests.engine.studies.secret_game.table import Table, agents
 from tests.support.state import query
 from tests.support.studies import game
+from tidepool.engine.errors import FileError, UsageError
+from tidepool.engine.exports.export import export_batch
+from tidepool.engine.importing import import_file
+from tidepool.engine.results.summary import summarise
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.secret_game.config import SecretGame
+from tidepool.storage.batches import find_batch
+from tidepool.storage.exporting.csv_files import VIEWS_OF_KIND
+from tidepool.storage.exporting.json_files import units_of
+from tidepool.storage.exporting.parquet_files import TYPES
+from tidepool.storage.exporting.rows import UNITS_A_PAGE, columns_of
+from tidepool.storage.file import reading
 
 MODES = ("standard", "retained", "diversity", "targeted")
 HOSTILE = '<script>alert(1)</script><img src="https://x.example/a.png" onerror=go> =1+1 \x1b[31m\x00 ]]> &amp;'
@@ -149,7 +149,7 @@ async def test_parquet_holds_the_same_rows_with_types(database: Path, batch: str
 
 
 def test_every_column_of_an_exported_view_that_is_no_text_is_typed(database: Path) -> None:
-    from storage.file import prepare
+    from tidepool.storage.file import prepare
 
     prepare(database)
     typed = {name for columns in TYPES.values() for name in columns}

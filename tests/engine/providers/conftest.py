@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from engine.config import Agent, Config, OllamaSettings, Providers, ProviderSettings, Service
-from engine.run import resume_batch, run_batch
-from engine.secret_game.config import SecretGame
-from engine.steering import Steering
 from tests.emulator import Emulator
+from tidepool.engine.config.sections import Agent, Config, OllamaSettings, Providers, ProviderSettings, Service
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.studies.secret_game.config import SecretGame
 
 MODELS = {"openai": "openai:gpt-4o-mini", "anthropic": "anthropic:claude-haiku-5-5", "ollama": "ollama:llama3.2"}
 
@@ -59,9 +59,9 @@ class Talks:
             ),
         )
 
-    async def play(self, *models: str, steering: Steering | None = None, **more: Any) -> dict[str, Any]:
+    async def play(self, *models: str, control: RunControl | None = None, **more: Any) -> dict[str, Any]:
         study = self.study(*models, **more)
-        return await run_batch(study, self.database, on_event=self.events.append, steering=steering)
+        return await run_batch(study, self.database, on_event=self.events.append, control=control)
 
     async def resume(self, *overrides: str) -> dict[str, Any]:
         return await resume_batch("last", self.database, overrides=overrides, on_event=self.events.append)
@@ -74,5 +74,5 @@ def talks(database: Path, monkeypatch: pytest.MonkeyPatch) -> Talks:
         "anthropic.provider.AnthropicProvider",
         "ollama.provider.OllamaProvider",
     ):
-        monkeypatch.setattr(f"engine.providers.{name}.backoff", 0.01)
+        monkeypatch.setattr(f"tidepool.engine.providers.{name}.backoff", 0.01)
     return Talks(database)

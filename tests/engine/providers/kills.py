@@ -98,7 +98,7 @@ async def _kill(
         return
     where = f"{provider}:{point.at}"
     emulator.points.arm(where, skip=wave - 1)
-    process = await _started(["-m", "tui", *command], env)
+    process = await _started(["-m", "tidepool", *command], env)
     await asyncio.wait_for(emulator.points.reached(where), SECONDS)
     process.kill()
     await process.communicate()

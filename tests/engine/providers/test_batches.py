@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from engine.errors import RunError
-from engine.steering import Steering
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.errors import RunError
 
 from .conftest import MODELS, Talks
 
@@ -55,7 +55,7 @@ async def test_a_creation_that_was_cut_off_is_bought_once(
     emulator: Emulator, talks: Talks, provider: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("openai", "anthropic"):
-        monkeypatch.setattr(f"engine.providers.{module}.batches.CREATE_SECONDS", 0.5)
+        monkeypatch.setattr(f"tidepool.engine.providers.{module}.batches.CREATE_SECONDS", 0.5)
     emulator.set_faults(provider, script={"create": [fault]})
     summary = await ordered(talks, provider)
     happened = fault.startswith("lost")
@@ -178,9 +178,9 @@ async def test_a_stopped_study_leaves_or_cancels_its_batch_and_resume_takes_it_u
     emulator: Emulator, talks: Talks, provider: str, on_stop: str
 ) -> None:
     emulator.set_faults(provider, batch_seconds=1e9)
-    steering = Steering(on_stop)
-    talks.events = _When("state", "in_progress", lambda: steering.stop_for("test"))
-    summary = await ordered(talks, provider, messages=1, steering=steering)
+    control = RunControl(on_stop)
+    talks.events = _When("state", "in_progress", lambda: control.stop_for("test"))
+    summary = await ordered(talks, provider, messages=1, control=control)
     assert summary["status"] == "interrupted" and emulator.traffic(provider)["cancel"] == (on_stop == "cancel")
     emulator.set_faults(provider, batch_seconds=0)
     summary = await talks.resume()
@@ -279,10 +279,10 @@ async def test_an_order_of_somebody_else_is_not_taken_for_ours(emulator: Emulato
 async def test_an_order_found_running_is_checked_when_it_has_ended(emulator: Emulator, talks: Talks) -> None:
     """The stranger's batch still runs when it is found; its results tell, and ours is then ordered after all."""
     other = Talks(talks.database.with_name("other.db"))
-    steering = Steering()
-    other.events = _When("state", "in_progress", lambda: steering.stop_for("test"))
+    control = RunControl()
+    other.events = _When("state", "in_progress", lambda: control.stop_for("test"))
     emulator.set_faults("anthropic", batch_seconds=1e9)
-    await ordered(other, "anthropic", messages=1, seed=99, steering=steering)
+    await ordered(other, "anthropic", messages=1, seed=99, control=control)
     emulator.set_faults("anthropic", script={"create": ["drop"]})
     talks.events = _When("message", "Found the provider", lambda: emulator.set_faults("anthropic", batch_seconds=0))
     summary = await ordered(talks, "anthropic", messages=1)

@@ -36,7 +36,7 @@ class Shell:
         self.said: list[str] = []
 
     def start(self, *arguments: str, database: str = "study.db") -> "asyncio.Future[asyncio.subprocess.Process]":
-        command = (sys.executable, "-m", "tui", "--db", str(self.folder / database), *arguments)
+        command = (sys.executable, "-m", "tidepool", "--db", str(self.folder / database), *arguments)
         pipe = asyncio.subprocess.PIPE
         return asyncio.ensure_future(
             asyncio.create_subprocess_exec(*command, cwd=self.folder, env=self.env, stdout=pipe, stderr=pipe)

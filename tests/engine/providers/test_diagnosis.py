@@ -3,50 +3,56 @@
 import httpx2
 import pytest
 
-from engine.providers.diagnosis import Complaint, complaint_of, diagnosed, fault_of, unknown_model
-from engine.providers.provider import Fault
+from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_of, diagnosed, fault_of, unknown_model
+from tidepool.engine.providers.protocol import ErrorClass
 
 
 @pytest.mark.parametrize(
     ("status", "code", "words", "fault"),
     [
-        (None, "", "Cannot connect to host", Fault.HEALS),
-        (500, "", "", Fault.HEALS),
-        (503, "", "", Fault.HEALS),
-        (529, "overloaded_error", "", Fault.HEALS),
-        (408, "", "", Fault.HEALS),
-        (409, "", "", Fault.HEALS),
-        (429, "rate_limit_exceeded", "", Fault.REFUSED),
-        (429, "rate_limit_error", "", Fault.REFUSED),
-        (429, "insufficient_quota", "", Fault.SYSTEMIC),
-        (429, "enforced_spend_limit_reached", "", Fault.SYSTEMIC),
-        (402, "", "Insufficient Balance", Fault.SYSTEMIC),
-        (400, "invalid_request_error", "Your credit balance is too low to access the API.", Fault.SYSTEMIC),
-        (401, "invalid_api_key", "", Fault.SYSTEMIC),
-        (403, "", "", Fault.SYSTEMIC),
-        (404, "model_not_found", "", Fault.SYSTEMIC),
-        (400, "invalid_request_error", "messages: at least one message is required", Fault.OURS),
-        (413, "", "too large", Fault.OURS),
-        (422, "", "", Fault.OURS),
+        (None, "", "Cannot connect to host", ErrorClass.HEALS),
+        (500, "", "", ErrorClass.HEALS),
+        (503, "", "", ErrorClass.HEALS),
+        (529, "overloaded_error", "", ErrorClass.HEALS),
+        (408, "", "", ErrorClass.HEALS),
+        (409, "", "", ErrorClass.HEALS),
+        (429, "rate_limit_exceeded", "", ErrorClass.REFUSED),
+        (429, "rate_limit_error", "", ErrorClass.REFUSED),
+        (429, "insufficient_quota", "", ErrorClass.SYSTEMIC),
+        (429, "enforced_spend_limit_reached", "", ErrorClass.SYSTEMIC),
+        (402, "", "Insufficient Balance", ErrorClass.SYSTEMIC),
+        (400, "invalid_request_error", "Your credit balance is too low to access the API.", ErrorClass.SYSTEMIC),
+        (401, "invalid_api_key", "", ErrorClass.SYSTEMIC),
+        (403, "", "", ErrorClass.SYSTEMIC),
+        (404, "model_not_found", "", ErrorClass.SYSTEMIC),
+        (400, "invalid_request_error", "messages: at least one message is required", ErrorClass.OURS),
+        (413, "", "too large", ErrorClass.OURS),
+        (422, "", "", ErrorClass.OURS),
     ],
 )
-def test_an_error_heals_or_is_ours_or_stops_everything(status: int | None, code: str, words: str, fault: Fault) -> None:
-    assert fault_of(Complaint(status, code=code, words=words)) is fault
+def test_an_error_heals_or_is_ours_or_stops_everything(
+    status: int | None, code: str, words: str, fault: ErrorClass
+) -> None:
+    assert fault_of(ProviderComplaint(status, code=code, words=words)) is fault
 
 
 def test_what_stops_the_batch_carries_the_providers_words_and_advice() -> None:
-    told = str(diagnosed(Complaint(401, words="Incorrect API key provided"), "openai", "https://api.openai.com/v1"))
+    told = str(
+        diagnosed(ProviderComplaint(401, words="Incorrect API key provided"), "openai", "https://api.openai.com/v1")
+    )
     assert told == (
         "OpenAI refuses all calls: Incorrect API key provided. Check the key in OPENAI_API_KEY, then resume."
     )
-    spent = str(diagnosed(Complaint(429, code="insufficient_quota", words="You exceeded your quota."), "openai", ""))
+    spent = str(
+        diagnosed(ProviderComplaint(429, code="insufficient_quota", words="You exceeded your quota."), "openai", "")
+    )
     assert "Raise the account's spend limit" in spent
 
 
 def test_a_healing_error_says_where_and_how_long_to_wait() -> None:
-    error = diagnosed(Complaint(429, words="slow down", headers={"retry-after": "7"}), "anthropic", "")
-    assert (error.fault, error.retry_after) == (Fault.REFUSED, 7.0)
-    silent = diagnosed(Complaint(None, words="reset"), "openai", "http://user:secret@127.0.0.1:9/v1")
+    error = diagnosed(ProviderComplaint(429, words="slow down", headers={"retry-after": "7"}), "anthropic", "")
+    assert (error.fault, error.retry_after) == (ErrorClass.REFUSED, 7.0)
+    silent = diagnosed(ProviderComplaint(None, words="reset"), "openai", "http://user:secret@127.0.0.1:9/v1")
     assert str(silent) == "OpenAI at 127.0.0.1:9 gave no answer: reset"
 
 

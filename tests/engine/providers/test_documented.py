@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from engine.clerk import LOOKS
-from engine.order import SMALL_REMAINDER, SMALL_SHARE
-from engine.presets import PRESET_TABLE
-from engine.providers.keys import KEY_VARIABLES
+from tidepool.engine.batching.lifecycle import LOOKS
+from tidepool.engine.batching.provider_batch import SMALL_REMAINDER, SMALL_SHARE
+from tidepool.engine.config.presets import PRESET_TABLE
+from tidepool.engine.providers.keys import KEY_VARIABLES
 
 PAGE = (Path(__file__).parent.parent.parent.parent / "docs" / "providers.md").read_text()
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from engine.errors import UsageError
-from engine.providers.catalogue import open_provider
-from engine.providers.keys import carries_secret, has_key, scrubbed, shown_host
-from engine.reading import config_from
 from tests.support.studies import game
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.keys import carries_secret, has_key, scrubbed, shown_host
 
 KEY = "sk-proj-Abc123_very-secret-0987"
 

@@ -6,8 +6,8 @@ import os
 import httpx2
 import pytest
 
-from engine.providers.line import Complained, Line, pattern_of
 from tests.emulator import Emulator
+from tidepool.engine.providers.sdk_connection import Complained, SdkConnection, pattern_of
 
 KEY = "sk-some-key"
 BODIES = {
@@ -51,7 +51,7 @@ def test_a_request_is_a_pattern_only_where_a_lasting_key_is_all_that_admits_it(
 @pytest.mark.parametrize("provider", BODIES)
 async def test_later_posts_are_answered_and_refused_as_the_first_one_is(emulator: Emulator, provider: str) -> None:
     path, body = BODIES[provider]
-    line = Line(provider, os.environ[f"{provider.upper()}_BASE_URL"])
+    line = SdkConnection(provider, os.environ[f"{provider.upper()}_BASE_URL"])
     broken = json.dumps({**body, "model": "no-such-model"}).encode()
     try:
         with pytest.raises(Complained) as first_refusal:

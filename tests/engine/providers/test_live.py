@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from engine.call import Call, Message
-from engine.config import OllamaSettings, ProviderSettings
-from engine.errors import RunError, UsageError
-from engine.providers.anthropic.provider import AnthropicProvider
-from engine.providers.ollama.provider import OllamaProvider
-from engine.providers.openai.provider import OpenAIProvider
-from engine.providers.provider import Fault, Provider, ProviderError
-from engine.vectors import unpacked_vectors
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
+from tidepool.engine.call import Call, Message
+from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
+from tidepool.engine.errors import RunError, UsageError
+from tidepool.engine.providers.anthropic.provider import AnthropicProvider
+from tidepool.engine.providers.ollama.provider import OllamaProvider
+from tidepool.engine.providers.openai.provider import OpenAIProvider
+from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError
+from tidepool.engine.vectors import unpacked_vectors
 
 from .conftest import MODELS, Talks
 
@@ -121,7 +121,7 @@ async def test_a_model_refused_by_a_call_is_named_with_what_is_near(emulator: Em
     provider: Provider = OPEN[model.partition(":")[0]]()  # type: ignore[assignment]
     with pytest.raises(ProviderError, match=f"Did you mean {near}") as told:
         await provider.complete(question(model), 1, 1)
-    assert told.value.fault is Fault.SYSTEMIC
+    assert told.value.fault is ErrorClass.SYSTEMIC
     await provider.close()
 
 

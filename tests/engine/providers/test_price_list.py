@@ -5,10 +5,10 @@ from genai_prices import Usage, calc_price
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.call import Call, Message
-from engine.presets import KNOWN_MODELS
-from engine.prices import worst_cost
-from engine.providers.price_list import price_tag
+from tidepool.engine.call import Call, Message
+from tidepool.engine.config.presets import KNOWN_MODELS
+from tidepool.engine.prices import worst_cost
+from tidepool.engine.providers.price_list import price_tag
 
 MODELS = [(provider, name) for provider, names in KNOWN_MODELS.items() for name in names]
 

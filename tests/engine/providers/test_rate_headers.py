@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.providers.provider import RateLimits
-from engine.providers.rate_headers import anthropic_limits, duration, openai_limits, retry_after
+from tidepool.engine.providers.protocol import RateLimits
+from tidepool.engine.providers.rate_headers import anthropic_limits, duration, openai_limits, retry_after
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 

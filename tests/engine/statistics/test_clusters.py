@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from engine.statistics.clusters import clustered_interval, clustered_mean
+from tidepool.engine.statistics.clusters import clustered_interval, clustered_mean
 
 
 def test_the_mean_is_of_all_values() -> None:

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
-from engine.statistics.comparisons import compare_outcomes, compare_paired, holm
+from tidepool.engine.statistics.comparisons import compare_outcomes, compare_paired, holm
 
 
 @pytest.mark.parametrize(

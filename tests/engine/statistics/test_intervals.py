@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.statistics.intervals import mean_interval, mean_interval_of_counts, share_interval
+from tidepool.engine.statistics.intervals import mean_interval, mean_interval_of_counts, share_interval
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_a_mean_of_many_different_values_is_resampled_in_pieces():
 
 
 def test_scipy_loads_only_with_the_first_interval():
-    code = "import sys, engine.secret_game.statistics; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
+    code = "import sys, tidepool.engine.studies.secret_game.statistics; sys.exit(not {'scipy', 'numpy'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

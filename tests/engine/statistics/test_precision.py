@@ -1,7 +1,7 @@
 import pytest
 
-from engine.statistics.intervals import share_interval
-from engine.statistics.precision import trials_needed, values_needed
+from tidepool.engine.statistics.intervals import share_interval
+from tidepool.engine.statistics.precision import trials_needed, values_needed
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(50, 100), (3, 100), (0, 20), (0, 0), (20, 20)])

@@ -1,4 +1,4 @@
-from engine.statistics.ranking import standings
+from tidepool.engine.statistics.ranking import standings
 
 
 def test_the_best_mean_comes_first_and_a_clear_order_is_certain():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.exporting.csv_files import FORMULA_SIGNS, harmless, write_rows
+from tidepool.storage.exporting.csv_files import FORMULA_SIGNS, harmless, write_rows
 
 
 @pytest.mark.parametrize(

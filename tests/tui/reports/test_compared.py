@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.reports import mutation, simulation
+from tidepool.tui.command.reports import mutation, simulation
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from engine.evolution.report import report
-from storage.file import reading
-from tests.engine.evolution.running import run, study
-from tui.charts import whole_ticks
-from tui.reports.evolution import print_statistics, verdict
-from tui.results import evolution as pages
+from tests.engine.studies.evolution.running import run, study
+from tidepool.engine.studies.evolution.statistics import report
+from tidepool.storage.file import reading
+from tidepool.tui.app.results import evolution as pages
+from tidepool.tui.command.reports.evolution import print_statistics, verdict
+from tidepool.tui.drawing.charts import whole_ticks
 
 
 def printed(statistics: dict[str, Any], width: int = 80) -> str:

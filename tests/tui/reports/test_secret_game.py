@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from engine.config import Agent, Providers, SimulatedSettings
-from engine.run import run_batch
-from engine.secret_game.config import SecretGame
 from tests.support.state import query
-from tui.heat_map import heat_map
-from tui.reports.secret_game import print_statistics
+from tidepool.engine.config.sections import Agent, Providers, SimulatedSettings
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.secret_game.config import SecretGame
+from tidepool.tui.command.reports.secret_game import print_statistics
+from tidepool.tui.drawing.heat_map import heat_map
 
 PERSONAS = ("guarded", "trusting", "bargainer", "talkative", "deceptive")
 

@@ -8,15 +8,15 @@ from typing import Any
 import httpx
 import ollama
 
-from engine.accounts import Account
-from engine.call import Call, Message
-from engine.config import OllamaSettings
-from engine.live import LiveCall
-from engine.providers.ollama.parallelism import Parallelism
-from engine.providers.ollama.pool import Host, Pool
-from engine.providers.ollama.provider import OllamaProvider
-from engine.providers.provider import Answer
-from engine.streams import stream
+from tidepool.engine.call import Call, Message
+from tidepool.engine.config.sections import OllamaSettings
+from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.live import LiveCall
+from tidepool.engine.providers.ollama.parallelism import Parallelism
+from tidepool.engine.providers.ollama.pool import Host, Pool
+from tidepool.engine.providers.ollama.provider import OllamaProvider
+from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.streams import stream
 
 MODEL = "llama3.2"
 

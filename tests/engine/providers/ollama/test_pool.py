@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from engine.providers.ollama.parallelism import Parallelism
-from engine.providers.provider import Fault, ProviderError
 from tests.support.virtual_time import play
+from tidepool.engine.providers.ollama.parallelism import Parallelism
+from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 
 from .servers import Machines, Server
 
@@ -119,7 +119,7 @@ def test_a_model_that_vanishes_everywhere_stops_with_its_pull_command(monkeypatc
         return told.value.fault.value
 
     fault, _ = play(monkeypatch, story())
-    assert fault == Fault.SYSTEMIC.value
+    assert fault == ErrorClass.SYSTEMIC.value
 
 
 def test_a_model_that_vanishes_from_one_server_is_asked_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:

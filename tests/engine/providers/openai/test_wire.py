@@ -2,18 +2,18 @@
 
 import pytest
 
-from engine.call import Call, Message
-from engine.prices import PriceTag
-from engine.providers.diagnosis import Complaint
-from engine.providers.openai.wire import Wire, answer_of
-from engine.providers.provider import Notices
+from tidepool.engine.call import Call, Message
+from tidepool.engine.prices import PriceTag
+from tidepool.engine.providers.error_mapping import ProviderComplaint
+from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat, answer_of
+from tidepool.engine.providers.protocol import Notices
 
 CALL = Call("t1", 1, "openai:gpt-4o-mini", (Message("user", "hello"),), system="Be kind.", temperature=0.7)
 TAG = PriceTag(1.0, 10.0, cache_read=0.1)
 
 
 def test_a_call_is_sent_with_all_its_settings() -> None:
-    assert Wire(Notices(), foreign=False).body(CALL, 2**40 + 5) == {
+    assert OpenAIRequestFormat(Notices(), foreign=False).body(CALL, 2**40 + 5) == {
         "model": "gpt-4o-mini",
         "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hello"}],
         "max_completion_tokens": 300,
@@ -32,7 +32,7 @@ def test_a_call_is_sent_with_all_its_settings() -> None:
     ],
 )
 def test_the_length_goes_by_the_name_that_the_server_knows(foreign: bool, model: str, name: str) -> None:
-    body = Wire(Notices(), foreign).body(CALL._replace(model=f"openai:{model}"), 1)
+    body = OpenAIRequestFormat(Notices(), foreign).body(CALL._replace(model=f"openai:{model}"), 1)
     assert body[name] == 300
 
 
@@ -40,9 +40,11 @@ def test_a_refused_setting_is_left_out_from_then_on_and_told_once() -> None:
     told: list[str] = []
     notices = Notices()
     notices.listen(told.append)
-    wire = Wire(notices, foreign=False)
+    wire = OpenAIRequestFormat(notices, foreign=False)
     sent = wire.body(CALL, 1)
-    refusal = Complaint(400, code="unsupported_value", words="'temperature' does not support 0.7", param="temperature")
+    refusal = ProviderComplaint(
+        400, code="unsupported_value", words="'temperature' does not support 0.7", param="temperature"
+    )
     assert wire.learn(CALL, refusal, sent) and wire.learn(CALL, refusal, sent), "two calls may meet the same refusal"
     assert "temperature" not in wire.body(CALL, 1) and len(told) == 1
     assert not wire.learn(CALL, refusal, wire.body(CALL, 1)), "leaving it out did not help: no endless loop"
@@ -51,14 +53,14 @@ def test_a_refused_setting_is_left_out_from_then_on_and_told_once() -> None:
 @pytest.mark.parametrize(
     "complaint",
     [
-        Complaint(400, words="temperature must be at most 2", param="temperature"),
-        Complaint(400, words="max_tokens is too large: 99999", param="max_tokens"),
-        Complaint(429, words="Unsupported traffic of temperature"),
-        Complaint(400, words="Unsupported image"),
+        ProviderComplaint(400, words="temperature must be at most 2", param="temperature"),
+        ProviderComplaint(400, words="max_tokens is too large: 99999", param="max_tokens"),
+        ProviderComplaint(429, words="Unsupported traffic of temperature"),
+        ProviderComplaint(400, words="Unsupported image"),
     ],
 )
-def test_other_refusals_teach_nothing(complaint: Complaint) -> None:
-    wire = Wire(Notices(), foreign=False)
+def test_other_refusals_teach_nothing(complaint: ProviderComplaint) -> None:
+    wire = OpenAIRequestFormat(Notices(), foreign=False)
     assert not wire.learn(CALL, complaint, wire.body(CALL, 1))
 
 

@@ -1,0 +1,66 @@
+"""Makes orders: of the calls of a wave, and of what the file remembers after a restart."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tidepool.engine.batching.provider_batch import ProviderBatch, address_of, content_hash, custom_id, order_id
+from tidepool.engine.prices import expected_input
+from tidepool.engine.providers.protocol import ProviderBatchTicket
+from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderBatch
+
+if TYPE_CHECKING:
+    from tidepool.engine.core.unit import Pending
+
+
+class BatchAssembly:
+    def __init__(self, batch_id: str, book: ProviderBatchBook) -> None:
+        self._batch_id = batch_id
+        self._book = book
+        self._made: Counter[str] = Counter()
+        """orders made so far, by content"""
+
+    def take_up(self) -> None:
+        """After a restart: the same content ordered again is another order."""
+        self._made = self._book.orders_made()
+
+    def new(self, provider: str, lot: str, pendings: "list[Pending]") -> ProviderBatch:
+        addresses = {address_of(pending): pending.key.hex() for pending in pendings}
+        content = content_hash(addresses.values())
+        self._made[content] += 1
+        name = order_id(self._batch_id, content, self._made[content])
+        return ProviderBatch(
+            self._ticket(name, content, list(addresses.values()), max(pending.call.wave for pending in pendings)),
+            provider,
+            lot,
+            addresses,
+            tokens=sum(expected_input(pending.call) for pending in pendings),
+            waiting={address_of(pending): pending for pending in pendings},
+        )
+
+    def restored(self, stored: StoredProviderBatch) -> ProviderBatch:
+        """With the calls that are still open, and those that were answered another way since."""
+        answered = self._book.answered(address for address, _ in stored.calls)
+        recorded = self._book.surplus_of(stored.order_id)
+        keys = [key for _, key in stored.calls]
+        return ProviderBatch(
+            self._ticket(stored.order_id, stored.content_hash, keys, stored.wave, stored.created_at),
+            stored.provider,
+            stored.lot,
+            {address: key for address, key in stored.calls if address not in answered},
+            upload_id=stored.upload_id,
+            remote_id=stored.remote_id,
+            unsure=stored.unsure,
+            held=stored.reservation_usd,
+            held_each=stored.reservation_usd / len(stored.calls),
+            abandoned={
+                address: key
+                for address, key in stored.calls
+                if answered.get(address, stored.order_id) != stored.order_id and address not in recorded
+            },
+        )
+
+    def _ticket(
+        self, name: str, content: str, keys: list[str], wave: int, created_at: float = 0.0
+    ) -> ProviderBatchTicket:
+        names = frozenset(custom_id(name, key) for key in keys)
+        return ProviderBatchTicket(name, content, len(keys), created_at, self._batch_id, wave, names)

@@ -1,0 +1,165 @@
+"""An order for a provider batch, and the decisions about it that need no provider: how to cut, what to do with rests."""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from tidepool.engine.call import Call
+from tidepool.engine.prices import expected_input
+from tidepool.engine.providers.protocol import ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
+
+if TYPE_CHECKING:
+    from tidepool.engine.core.unit import Pending
+
+SMALL_REMAINDER = 10
+SMALL_SHARE = 0.02
+WRAPPING = 400
+"""bytes around the texts of a call in an order"""
+KEPT_SECONDS = 28 * 86400.0
+"""after this the providers no longer keep results"""
+
+Address = tuple[int, str]
+
+
+@dataclass(slots=True, eq=False)
+class ProviderBatch:
+    ticket: ProviderBatchTicket
+    provider: str
+    lot: str
+    addresses: dict[Address, str]
+    """the calls that are still open, each with the key of what is asked"""
+    tokens: int = 0
+    """input tokens it is expected to hold at the provider"""
+    upload_id: str = ""
+    remote_id: str | None = None
+    unsure: bool = False
+    """it was recognised by its looks: its results must prove that it is ours"""
+    withdrawn: bool = False
+    """its upload was taken back while its creation was unclear"""
+    queued: int = 0
+    """the part of them that counts in the provider's queue"""
+    held: float = 0.0
+    """reserved for calls that no story holds: before a restart, or given up waiting for"""
+    held_each: float = 0.0
+    waiting: "dict[Address, Pending]" = field(default_factory=dict)
+    """the parked stories by what they wait for; after a restart they come one by one"""
+    results: dict[str, ProviderBatchResult] | None = None
+    """set when the provider is done: by key"""
+    abandoned: dict[Address, str] = field(default_factory=dict)
+    """calls that were answered another way since: a late answer is surplus"""
+    cancelled_at: float | None = None
+    """when it was cancelled because it took too long"""
+
+    @property
+    def can_settle(self) -> bool:
+        """The provider is done, and whoever waits for it has come."""
+        return self.results is not None and len(self.waiting) == len(self.addresses)
+
+    @property
+    def id(self) -> str:
+        return self.ticket.order_id
+
+    @property
+    def age(self) -> float:
+        return time.time() - self.ticket.created_at
+
+
+class Fate(Enum):
+    """What a provider batch did for one call."""
+
+    ANSWERED = "answered"
+    FAILED = "failed for good"
+    OPEN = "missing, expired, or failed in a way that asking again may heal"
+
+
+def fate_of(result: ProviderBatchResult | None) -> Fate:
+    if result is None or (result.answer is None and result.heals):
+        return Fate.OPEN
+    return Fate.FAILED if result.answer is None else Fate.ANSWERED
+
+
+def custom_id(order_id: str, key: str) -> str:
+    """A call's id at the provider: any single one of them tells which order it belongs to."""
+    return f"{order_id}_{key}"
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """(order id, key) in the id of a result."""
+    order, _, key = name.rpartition("_")
+    return order, key
+
+
+def address_of(pending: "Pending") -> Address:
+    return pending.unit.number, pending.call.step
+
+
+def content_hash(keys: Iterable[str]) -> str:
+    digest = blake2b(digest_size=16)
+    for key in keys:
+        digest.update(bytes.fromhex(key))
+    return digest.hexdigest()
+
+
+def order_id(batch_id: str, content: str, repetition: int) -> str:
+    """The same order of the same batch has the same id, whoever makes it."""
+    return blake2b(f"{batch_id}/{content}/{repetition}".encode(), digest_size=12).hexdigest()
+
+
+def is_small(remainder: int, ordered: int) -> bool:
+    """A small remainder goes live; a large one is worth an order of its own."""
+    return remainder <= max(SMALL_REMAINDER, int(ordered * SMALL_SHARE))
+
+
+def belongs(ticket: ProviderBatchTicket, results: Iterable[str]) -> bool:
+    """Whether results, by key, are those of the order: a stranger's have no key of ours."""
+    return any(custom_id(ticket.order_id, key) in ticket.custom_ids for key in results)
+
+
+def call_bytes(call: Call) -> int:
+    """No fewer bytes than the call has in an order."""
+    texts = [call.system, *(message.text for message in call.messages)]
+    return WRAPPING + sum(len(json.dumps(text)) + 40 for text in texts)
+
+
+def split(pendings: "Sequence[Pending]", most: int, bounds: ProviderBatchBounds) -> "list[list[Pending]]":
+    """Cuts a wave into orders of at most `most` calls, within the provider's bounds, in the order of asking."""
+    orders: list[list[Pending]] = []
+    size = 0
+    for pending in pendings:
+        weight = call_bytes(pending.call)
+        if not orders or len(orders[-1]) >= min(most, bounds.max_calls) or size + weight > bounds.max_bytes:
+            orders.append([])
+            size = 0
+        orders[-1].append(pending)
+        size += weight
+    return orders
+
+
+@dataclass(slots=True)
+class Queue:
+    """How many tokens may wait at the provider in open orders of one lot: learned from its refusals."""
+
+    allowed: float = float("inf")
+    waiting: int = 0
+
+    def room_for(self, calls: Sequence[Call]) -> int:
+        """How many of the calls, taken in order, fit now."""
+        if self.allowed == float("inf"):
+            return len(calls)
+        tokens = self.waiting
+        for count, call in enumerate(calls):
+            tokens += expected_input(call)
+            if tokens > self.allowed:
+                return count
+        return len(calls)
+
+    def refused(self, tokens: int) -> None:
+        """An order of so many tokens did not fit beside the others: what those hold is a safe measure."""
+        self.allowed = self.waiting if self.waiting else tokens / 2
+
+    def served(self) -> None:
+        self.allowed *= 1.5

@@ -1,0 +1,78 @@
+"""The reference of every config key, made from the sections themselves: `python -m tidepool.engine.config.reference > docs/config.md`."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from tidepool.engine.config.sections import (
+    Agent,
+    Batch,
+    OllamaSettings,
+    ProviderSettings,
+    Section,
+    Service,
+    SimulatedSettings,
+)
+from tidepool.engine.studies.kinds import KINDS, load_kind
+
+INTRODUCTION = """# The config file
+
+Every key, its type, its default and what it does. This page is made from the code (`python -m tidepool.engine.config.reference`); a test
+fails when they differ. Unknown keys are errors that name the nearest known key. API keys are read from the environment
+only (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`).
+"""
+
+
+def reference() -> str:
+    return "\n".join((INTRODUCTION, *_sections()))
+
+
+def _sections() -> Iterator[str]:
+    yield from _table("[batch]", Batch)
+    yield from _table("[service]", Service)
+    yield "`[providers.NAME]` takes every key of `[service]` but `name`; what is written there wins. Beside them:\n"
+    yield from _table("[providers.openai], [providers.anthropic]", ProviderSettings, beyond=Service)
+    yield from _table("[providers.ollama]", OllamaSettings, beyond=ProviderSettings)
+    yield from _table("[providers.simulated]", SimulatedSettings, beyond=ProviderSettings)
+    yield from _table("[[agents]]", Agent)
+    for name in KINDS:
+        yield from _table(f"[{name}]", load_kind(name).SETTINGS)
+
+
+def _table(title: str, section: type[BaseModel], beyond: type[BaseModel] | None = None) -> Iterator[str]:
+    known = beyond.model_fields if beyond else {}
+    yield f"## `{title}`\n"
+    yield "| key | type | default | |"
+    yield "| --- | --- | --- | --- |"
+    for name, field in section.model_fields.items():
+        if name not in known:
+            text = re.sub(r"\s+", " ", field.description or "").replace("|", "\\|")
+            yield f"| `{name}` | {_type(field.annotation)} | {_default(field)} | {text} |"
+    yield ""
+
+
+def _type(annotation: Any) -> str:
+    text = (
+        annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
+    )
+    text = re.sub(r"typing\.|engine\.[a-z_.]+\.|NoneType", "", text)
+    text = re.sub(r"Annotated\[(\w+), .*?\)\]", r"\1", text)
+    if text.startswith("Literal["):
+        return "one of " + ", ".join(f"`{value}`" for value in annotation.__args__)
+    return text.replace("|", "\\|").replace("[", "\\[")
+
+
+def _default(field: Any) -> str:
+    if field.is_required():
+        return "required"
+    value = field.default if field.default is not PydanticUndefined else field.default_factory()
+    if isinstance(value, Section):
+        value = value.model_dump()
+    return f"`{value!r}`".replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

@@ -1,0 +1,161 @@
+"""What a study is made of, as written in its TOML file. The contract names every key; the kinds add their own section.
+
+Values arrive strictly typed: a config that means something else than it says is an error before anything runs.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
+
+from tidepool.engine.config.presets import known_model
+
+ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
+KindName = Literal["secret_game", "simulation", "evolution", "mutation"]
+ModelName = Annotated[str, AfterValidator(known_model)]
+"""PROVIDER:MODEL or a preset"""
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, validate_default=True)
+
+
+class Batch(Section):
+    kind: KindName
+    """secret_game, simulation, evolution or mutation"""
+    name: str = Field(default="", max_length=500)
+    """how the batch is called in lists; the kind's name when empty"""
+    description: str = ""
+    """what the study is about, for those who read the file"""
+    seed: int = Field(default=42, ge=-(2**63), lt=2**63)
+    """the same study with the same seed is the same study"""
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    """anything of your own, kept and exported with the batch"""
+
+
+class Limits(Section):
+    """What rules the calls. Stated under [service] for all, under [providers.NAME] for one."""
+
+    max_concurrent: int = Field(default=10, ge=1, le=100_000)
+    """most live calls in flight; adapts below it"""
+    batch_size: int = Field(default=5000, ge=1, le=100_000)
+    """most calls in one provider batch; for openai/anthropic: conversations at a time"""
+    requests_per_minute: int = Field(default=0, ge=0)
+    """0 = no fixed limit: headers, 429s and adaptation rule"""
+    tokens_per_minute: int = Field(default=0, ge=0)
+    """0 = no fixed limit"""
+    retries: int = Field(default=5, ge=0, le=100)
+    """how often a call that can heal is tried again"""
+    timeout: float = Field(default=60.0, gt=0)
+    """seconds a live call may take"""
+    poll_interval: float = Field(default=30.0, gt=0)
+    """seconds between looks at a provider batch"""
+    rescue_after: float = Field(default=0.0, ge=0)
+    """seconds after which a provider batch's missing calls go live; 0 = never"""
+    cache: bool = True
+    """reuse answers to the same question, of the same seed, in this file"""
+    budget_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """0 = no cap"""
+
+
+class Service(Limits):
+    name: ServiceName = "auto"
+    """how many conversations advance at once, and by which transport"""
+
+
+class ProviderSettings(Limits):
+    """Keys that are not written here are those of [service]."""
+
+    base_url: str | None = None
+    """else the provider's own environment variable, as its SDK reads it"""
+
+
+class OllamaSettings(ProviderSettings):
+    hosts: list[str] = Field(default_factory=list)
+    """several servers form one pool; else OLLAMA_HOST"""
+
+
+class SimulatedSettings(ProviderSettings):
+    """The embedded provider: offline, deterministic by seed, and as slow or faulty as you like."""
+
+    latency: float = Field(default=0.0, ge=0)
+    """mean seconds of a live call"""
+    jitter: float = Field(default=0.0, ge=0)
+    """spread of the latency, as a share of it: log-normal, so some calls are much slower"""
+    error_rate: float = Field(default=0.0, ge=0, le=1)
+    """share of attempts that fail in a way a retry heals"""
+    fatal_rate: float = Field(default=0.0, ge=0, le=1)
+    """share of calls that fail for good"""
+    enforced_per_minute: int = Field(default=0, ge=0)
+    """live requests in a sliding minute beyond which it answers 429, without telling before"""
+    price_input: float = Field(default=0.0, ge=0)
+    """pretended dollars for a million input tokens"""
+    price_output: float = Field(default=0.0, ge=0)
+    """pretended dollars for a million output tokens"""
+    batch_api: bool = True
+    """false: it has none, and auto sends it live"""
+    batch_seconds: float = Field(default=0.0, ge=0)
+    """how long one of its provider batches takes"""
+    batch_error_rate: float = Field(default=0.0, ge=0, le=1)
+    """share of a provider batch's calls that fail there"""
+    batch_expire_rate: float = Field(default=0.0, ge=0, le=1)
+    """share of a provider batch's calls that expire unanswered"""
+    batch_refuse: bool = False
+    """true: every provider batch is refused"""
+
+
+class Providers(Section):
+    openai: ProviderSettings = Field(default_factory=ProviderSettings)
+    anthropic: ProviderSettings = Field(default_factory=ProviderSettings)
+    ollama: OllamaSettings = Field(default_factory=OllamaSettings)
+    simulated: SimulatedSettings = Field(default_factory=SimulatedSettings)
+
+
+class Agent(Section):
+    name: str = Field(min_length=1, max_length=200)
+    """unique in a study; it is how statistics name the agent"""
+    model: ModelName
+    """PROVIDER:MODEL, or a preset such as gpt4o_mini or claude_sonnet"""
+    secret: str = Field(default="", max_length=1000)
+    """the code word of the secret game"""
+    memory: Literal["short", "long"] = "short"
+    """short: this conversation; long: all earlier ones in the same game"""
+    temperature: float | None = Field(default=0.7, ge=0, le=2)
+    """how freely the model samples; a model that takes none is told once"""
+    max_tokens: int = Field(default=300, ge=1)
+    """most tokens of a reply"""
+    instructions: str = ""
+    """added to the system prompt"""
+
+
+class Config(Section):
+    """One batch: everything that decides what is asked, and how."""
+
+    batch: Batch
+    service: Service = Field(default_factory=Service)
+    providers: Providers = Field(default_factory=Providers)
+    agents: list[Agent] = Field(default_factory=list)
+    agent_ids: list[str] = Field(default_factory=list)
+    """agents of the file's library"""
+    entities: list[dict[str, Any]] = Field(default_factory=list)
+    settings: SerializeAsAny[Section]
+    """the section that carries the kind's own name"""
+
+    def limits_for(self, provider: str) -> ProviderSettings:
+        """What rules the calls of one provider: its own keys where written, else those of [service]."""
+        own: ProviderSettings = getattr(self.providers, provider)
+        common = {name: getattr(self.service, name) for name in Limits.model_fields if name not in own.model_fields_set}
+        return own.model_copy(update=common)
+
+    def budget_of(self, provider: str) -> float:
+        """What may be spent at one provider, where that is stated; 0 = no cap of its own."""
+        own: ProviderSettings = getattr(self.providers, provider)
+        return own.budget_usd if "budget_usd" in own.model_fields_set else 0.0
+
+    def as_written(self) -> dict[str, Any]:
+        """The config in the layout of its file, every default written out."""
+        whole = self.model_dump(mode="json", exclude={"settings"})
+        for name in Providers.model_fields:
+            written: ProviderSettings = getattr(self.providers, name)
+            whole["providers"][name] = written.model_dump(mode="json", exclude_unset=True)
+        whole[self.batch.kind] = self.settings.model_dump(mode="json")
+        return whole

@@ -1,0 +1,48 @@
+"""A config checked for a form: every fault at once, each with its key, where a run would stop at the first."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.config.loading import complete, config_from, outline_problems
+from tidepool.engine.config.problems import ConfigProblem, problems_in
+from tidepool.engine.config.sections import Config, Section
+from tidepool.engine.errors import TidepoolError, UsageError
+from tidepool.engine.library.entities import entity_from
+from tidepool.engine.studies.kinds import load_kind
+
+
+def validate_all(data: Mapping[str, Any], folder: Path, database: Path) -> tuple[Config | None, list[ConfigProblem]]:
+    """The complete config, or what keeps it from being one. A fault of no key in particular has an empty place."""
+    if faults := outline_problems(data) or key_problems(data):
+        return None, faults
+    try:
+        return complete(config_from(data, folder=folder), database), []
+    except TidepoolError as error:
+        return None, [ConfigProblem((), str(error).removeprefix("the config: "))]
+
+
+def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
+    kind = data["batch"]["kind"]
+    settings = load_kind(kind).SETTINGS
+    rest = {name: section for name, section in data.items() if name != kind}
+    return [
+        *problems_in(Config, {**rest, "settings": Section()}),
+        *problems_in(settings, data[kind], (kind,)),
+        *entity_problems(data.get("entities")),
+    ]
+
+
+def entity_problems(records: object) -> list[ConfigProblem]:
+    """Entities are no section of pydantic's; their own words name the key."""
+    faults = []
+    for place, record in enumerate(records if isinstance(records, list) else ()):
+        try:
+            entity_from(record, f"entities[{place}]")
+        except UsageError as error:
+            sentence = str(error)
+            said = sentence.partition(":")[0]
+            key = next((key for key in ("attribute", "description", "name") if key in said), "")
+            where = ("entities", place, f"{key}s" if key == "attribute" else key) if key else ("entities", place)
+            faults.append(ConfigProblem(where, sentence))
+    return faults

@@ -1,0 +1,80 @@
+"""One provider account of a run: the provider, what limits it, and its prices, each resolved once."""
+
+from functools import cached_property
+from typing import Any
+
+from tidepool.engine.call import Call
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.core.budget import Budget
+from tidepool.engine.core.limits import Limiter
+from tidepool.engine.prices import PriceTag, expected_input, worst_cost
+from tidepool.engine.providers.protocol import Provider, RateLimits
+
+CALLS_IN_A_LIMIT = 20
+"""calls that a minute's tokens are taken to serve at least"""
+
+
+def rest_after(limits: RateLimits) -> float:
+    """Seconds to wait where nothing is left. The reset is when all of a limit will be free again; it fills up evenly,
+    so the next call fits long before."""
+    rest = 0.0
+    if limits.requests_left == 0 and limits.requests_reset:
+        rest = limits.requests_reset / (limits.requests_per_minute or 1)
+    if limits.tokens_left == 0 and limits.tokens_reset:
+        rest = max(rest, limits.tokens_reset / CALLS_IN_A_LIMIT)
+    return rest
+
+
+class Account:
+    def __init__(self, provider: Provider, settings: ProviderSettings) -> None:
+        self.provider = provider
+        self.settings = settings
+        self.limiter = Limiter(
+            provider.concurrency(settings.max_concurrent), settings.requests_per_minute, settings.tokens_per_minute
+        )
+        self.budget = Budget(0.0)
+        """its own part of the batch's budget"""
+        self.in_flight: dict[tuple[int, str], int] = {}
+        """calls at the provider right now, by address, with their wave"""
+        self._tags: dict[str, PriceTag | None] = {}
+
+    @cached_property
+    def name(self) -> str:
+        return self.provider.name
+
+    def price(self, model_name: str) -> PriceTag | None:
+        if model_name not in self._tags:
+            self._tags[model_name] = self.provider.price(model_name)
+        return self._tags[model_name]
+
+    @property
+    def knows_prices(self) -> bool:
+        """Of the models it was asked about so far."""
+        return None not in self._tags.values()
+
+    def worst_cost(self, call: Call, *, batch: bool = False) -> float:
+        tag = self.price(call.model_name)
+        return worst_cost(call, tag, batch=batch) if tag else 0.0
+
+    def expected_tokens(self, call: Call) -> int:
+        """What a call takes of a tokens-per-minute limit; not worked out where there is none."""
+        return expected_input(call) + call.max_tokens if self.limiter.tokens.per_minute else 0
+
+    def change(self, name: str, value: Any) -> None:
+        """One limit, changed while running."""
+        self.settings = self.provider.settings = self.settings.model_copy(update={name: value})
+        if name == "budget_usd":
+            self.budget.change(value)
+        elif name == "max_concurrent":
+            self.limiter.change(max_concurrent=self.provider.concurrency(value))
+        elif name in ("requests_per_minute", "tokens_per_minute"):
+            self.limiter.change(**{name: value})
+
+    def learn(self, limits: RateLimits) -> None:
+        """Lets the provider's own headers set the pace where the config sets none."""
+        limiter = self.limiter
+        if limits.requests_per_minute and not self.settings.requests_per_minute:
+            limiter.requests.per_minute = limits.requests_per_minute
+        if limits.tokens_per_minute and not self.settings.tokens_per_minute:
+            limiter.tokens.per_minute = limits.tokens_per_minute
+        limiter.rest(rest_after(limits))

@@ -1,0 +1,70 @@
+"""Between calls and the rows of the ledger: what is written of an answer or a loss, and what is read back."""
+
+import sqlite3
+
+from tidepool.engine.call import Reply, prompt_hash
+from tidepool.engine.core.unit import Pending
+from tidepool.engine.errors import ReplayMismatch
+from tidepool.engine.providers.protocol import Answer
+from tidepool.storage.call_record import CallRecord
+
+
+def answered(
+    pending: Pending, answer: Answer, text: str, seconds: float, attempts: int, source: str, order_id: str | None
+) -> CallRecord:
+    call = pending.call
+    # By position: this is the hottest line of a run without latency.
+    return CallRecord(
+        pending.unit.number,
+        call.step,
+        call.wave,
+        call.turn,
+        call.speaker,
+        call.model,
+        pending.key,
+        call.system,
+        prompt_hash(call.system),
+        "answered",
+        text,
+        answer.truth,
+        answer.input_tokens,
+        answer.output_tokens,
+        answer.cost_usd,
+        seconds,
+        source,
+        attempts,
+        None,
+        order_id,
+    )
+
+
+def lost(pending: Pending, error: str, attempts: int, order_id: str | None) -> CallRecord:
+    """A final failure."""
+    call = pending.call
+    return CallRecord(
+        sequence_number=pending.unit.number,
+        step=call.step,
+        wave=call.wave,
+        turn=call.turn,
+        speaker=call.speaker,
+        model=call.model,
+        key=pending.key,
+        system=call.system,
+        prompt=prompt_hash(call.system),
+        status="failed",
+        source="batch" if order_id else "live",
+        attempts=attempts,
+        error=error,
+        order_id=order_id,
+    )
+
+
+def reply_of(row: sqlite3.Row) -> Reply:
+    return Reply(row["text"], row["input_tokens"], row["output_tokens"], row["cost_usd"], row["seconds"], row["source"])
+
+
+def mismatch(number: int, step: str) -> ReplayMismatch:
+    return ReplayMismatch(
+        f"Unit {number} now asks something else at {step!r} than what was bought there. The batch was made by another "
+        "version of Tidepool or its file was changed; run it anew instead of resuming."
+    )

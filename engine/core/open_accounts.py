@@ -1,0 +1,59 @@
+"""The provider accounts of a run: opened and checked before anything is spent, closed at its end."""
+
+from tidepool.engine.config.presets import refuse_retired
+from tidepool.engine.config.sections import Config
+from tidepool.engine.core.accounts import Account
+from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.protocol import ProviderError
+from tidepool.engine.studies.kinds import Kind
+
+
+class OpenAccounts:
+    def __init__(self, kind: Kind, config: Config) -> None:
+        self._config = config
+        self._models = sorted(kind.models(config))
+        self.by_provider: dict[str, Account] = {}
+
+    async def __aenter__(self) -> "OpenAccounts":
+        try:
+            for model in self._models:
+                refuse_retired(model)
+            for name in sorted({model.partition(":")[0] for model in self._models}):
+                provider = open_provider(name, self._config, "check")
+                self.by_provider[name] = Account(provider, self._config.limits_for(name))
+                await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
+            self._refuse_blind_budget()
+        except ProviderError as error:
+            await self.__aexit__()
+            raise UsageError(str(error)) from error
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        for account in self.by_provider.values():
+            await account.provider.close()
+
+    def name_batch(self, batch_id: str) -> None:
+        for account in self.by_provider.values():
+            account.provider.serve(batch_id)
+
+    @property
+    def simulated(self) -> bool:
+        return any(account.provider.simulated for account in self.by_provider.values())
+
+    def _refuse_blind_budget(self) -> None:
+        for model in self._models:
+            provider = model.partition(":")[0]
+            price = self.by_provider[provider].price(self._name(model))
+            if price is None and (self._config.service.budget_usd or self._config.budget_of(provider)):
+                raise UsageError(
+                    f"budget_usd is set, but the price of {model} is not known, so the budget could not be "
+                    "kept. Remove the budget, or choose a model whose price `tidepool models` shows."
+                )
+
+    @staticmethod
+    def _name(model: str) -> str:
+        return model.partition(":")[2]

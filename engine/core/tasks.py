@@ -1,0 +1,132 @@
+"""Exact accounting of who can still go on by itself, so that a gathered wave leaves at the right moment.
+
+A strand is one line of execution of a study: its main coroutine, a unit, a branch of a fan-out. It is busy while it
+computes, talks to a provider or waits for a commit; it is parked while it waits for other strands or for a wave
+to leave. A parked strand is counted busy again at the moment it is released, not when it wakes up, so the count
+never passes through a false zero and no timer is needed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+Ending = Callable[["asyncio.Task[Any]"], None]
+"""called when a strand has ended"""
+
+
+class Tasks:
+    def __init__(self) -> None:
+        self.busy = 0
+        self.on_idle: Callable[[], None] = lambda: None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._plainly = self.ending(lambda task: None)
+
+    def park(self) -> "asyncio.Future[Any]":
+        """Takes the running strand out of the count; await the future, which `release` completes."""
+        future = asyncio.get_running_loop().create_future()
+        self.busy -= 1
+        if not self.busy:
+            self.on_idle()
+        return future
+
+    def release(self, future: "asyncio.Future[T]", result: T) -> None:
+        if not future.done():
+            self.busy += 1
+            future.set_result(result)
+
+    def release_failed(self, future: "asyncio.Future[Any]", error: BaseException) -> None:
+        if not future.done():
+            self.busy += 1
+            future.set_exception(error)
+
+    def spawn(self, story: Awaitable[T], ending: "Ending | None" = None) -> "asyncio.Task[T]":
+        """A new busy strand; those of a group share one `ending`."""
+        self.busy += 1
+        task: asyncio.Task[T] = asyncio.ensure_future(story)
+        self._tasks.add(task)
+        task.add_done_callback(ending or self._plainly)
+        return task
+
+    def ending(self, then: "Ending") -> "Ending":
+        """What happens at the end of each strand that is spawned with it: `then`, while the strand still counts."""
+
+        def ended(task: "asyncio.Task[Any]") -> None:
+            self._tasks.discard(task)
+            then(task)
+            self.busy -= 1
+            if not self.busy:
+                self.on_idle()
+
+        return ended
+
+    async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
+        """Like gather: all stories as strands of their own; the first error is raised after all have ended."""
+        tasks: list[asyncio.Task[T]] = []
+        latch: Latch[None] = Latch(self)
+        left = 1
+
+        def one_ended(task: "asyncio.Task[T]") -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                latch.set(None)
+
+        ending = self.ending(one_ended)
+        for story in stories:
+            left += 1
+            tasks.append(self.spawn(story, ending))
+        left -= 1
+        if left:
+            await latch.wait()
+        errors = [error for task in tasks if (error := task.exception())]
+        if errors:
+            raise errors[0]
+        return [task.result() for task in tasks]
+
+    async def lanes(self, stories: Iterable[Awaitable[T]], at_once: int) -> list[T]:
+        """Like `all`, with at most `at_once` stories begun and not ended: each is taken when a lane is free. Lanes
+        need no semaphore, so nobody waits uncounted."""
+        shared = enumerate(stories)
+        found: dict[int, T] = {}
+
+        async def lane() -> None:
+            for place, story in shared:
+                found[place] = await story
+
+        await self.all(lane() for _ in range(at_once))
+        return [found[place] for place in sorted(found)]
+
+    async def cancel(self) -> None:
+        """Ends every strand; used when a run stops."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Latch(Generic[T]):
+    """A value that comes once; strands that wait for it are parked."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self._waiting: list[asyncio.Future[T]] = []
+        self._value: list[T] = []
+
+    def set(self, value: T) -> None:
+        self._value.append(value)
+        for future in self._waiting:
+            self._tasks.release(future, value)
+        self._waiting.clear()
+
+    async def wait(self) -> T:
+        if not self._value:
+            future: asyncio.Future[T] = self._tasks.park()
+            self._waiting.append(future)
+            return await future
+        return self._value[0]
+
+
+async def for_ever() -> None:
+    """Where a strand waits when the run is about to end: until it is cancelled."""
+    await asyncio.get_running_loop().create_future()

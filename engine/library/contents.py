@@ -1,0 +1,165 @@
+"""Between the file's library and studies: what a config names by id is taken in before the batch is frozen.
+
+An id is a readable name and a hash of the content: `hypatia-3f2a91`. The same entity or agent has the same id in every
+file, so merging keeps it once, and a script that generates from a seed knows the ids in advance.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tidepool.engine.config.problems import problems_of
+from tidepool.engine.config.sections import Agent, Config
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.library.agent_files import read_agents
+from tidepool.engine.library.code_words import code_words
+from tidepool.engine.library.entities import Entity, entity_from
+from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.library.type_library import holds_types, types_of_file
+from tidepool.engine.streams import stream
+from tidepool.engine.studies.simulation.prompts import portrait
+from tidepool.storage import library
+from tidepool.storage.file import prepare, reading
+
+
+def content_id(name: str, content: object) -> str:
+    folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")[:40].strip("-")
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
+    return f"{slug}-{digest}" if slug else digest
+
+
+def stored_entity(entity: Entity, type_name: str | None = None) -> library.StoredEntity:
+    one = content_id(entity.name, entity.as_record())
+    return library.StoredEntity(one, entity.name, type_name, entity.description, dict(entity.attributes))
+
+
+def entity_of(stored: library.StoredEntity) -> Entity:
+    """Checked like one from a file: a library may be a stranger's."""
+    record = {"name": stored.name, "description": stored.description, "attributes": stored.attributes}
+    return entity_from(record, f"library entity {stored.id}")
+
+
+def stored_agent(agent: Agent) -> library.StoredAgent:
+    definition = agent.model_dump(mode="json")
+    return library.StoredAgent(content_id(agent.name, definition), agent.name, definition)
+
+
+def agent_of(stored: library.StoredAgent) -> Agent:
+    try:
+        return Agent.model_validate(stored.definition)
+    except ValidationError as error:
+        raise UsageError(f"library agent {stored.id}: {problems_of(error, Agent)[0].sentence}") from None
+
+
+def agent_from_entity(entity: Entity, model: str, secret: str = "", **settings: Any) -> Agent:
+    """An agent that plays as the entity: who it is becomes its instructions."""
+    return Agent(
+        name=entity.name,
+        model=model,
+        secret=secret,
+        instructions="\n".join(portrait("About you", entity)),
+        **settings,
+    )
+
+
+def agent_from_champion(prompt: str, name: str, model: str, secret: str = "", **settings: Any) -> Agent:
+    """An agent that plays by the prompt which won an evolution."""
+    return Agent(name=name, model=model, secret=secret, instructions=prompt, **settings)
+
+
+def secrets_for(names: Sequence[str], seed: int) -> list[str]:
+    """A code word for each: other company, other words."""
+    return code_words(len(names), stream(seed, "code words", *names))
+
+
+# -- into the library ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Haul:
+    """What is to be put into a library."""
+
+    entities: tuple[library.StoredEntity, ...] = ()
+    types: tuple[library.StoredType, ...] = ()
+    agents: tuple[library.StoredAgent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    added: int
+    known: int
+    """that were there already"""
+    types: tuple[str, ...] = ()
+
+
+def entities_of_files(paths: Iterable[Path]) -> Haul:
+    """Entities and entity types; all files are read before anything is written."""
+    entities: list[library.StoredEntity] = []
+    types: list[library.StoredType] = []
+    for path in paths:
+        if holds_types(path):
+            types += types_of_file(path)
+        else:
+            entities += [stored_entity(entity) for entity in read_entities(path)]
+    return Haul(tuple(entities), tuple(types))
+
+
+def agents_of_files(paths: Iterable[Path]) -> Haul:
+    return Haul(agents=tuple(stored_agent(agent) for path in paths for agent in read_agents(path)))
+
+
+def keep(database: Path, haul: Haul) -> Kept:
+    prepare(database)
+    if haul.types:
+        library.put_types(database, haul.types)
+    added = library.add_entities(database, haul.entities) if haul.entities else 0
+    added += library.add_agents(database, haul.agents) if haul.agents else 0
+    known = len(haul.entities) + len(haul.agents) - added
+    return Kept(added, known, tuple(kind.name for kind in haul.types))
+
+
+# -- out of the library ----------------------------------------------------------------------------------
+
+
+def names_library(config: Config) -> bool:
+    return bool(config.agent_ids or getattr(config.settings, "entity_ids", ()))
+
+
+def with_library(config: Config, database: Path) -> Config:
+    """The config with everything inside that it names by id."""
+    if not names_library(config):
+        return config
+    if not database.exists():
+        raise UsageError(
+            f"The config names agents or entities by id, but there is no file {database} whose library could hold them. "
+            "Name the file with --db, or fill its library with `tidepool entities add`."
+        )
+    try:
+        return _taken_in(config, database)
+    except NotFound as error:
+        raise UsageError(str(error)) from None
+
+
+def _taken_in(config: Config, database: Path) -> Config:
+    entity_ids: list[str] = getattr(config.settings, "entity_ids", [])
+    with reading(database) as connection:
+        agents = [agent_of(stored) for stored in library.find_agents(connection, config.agent_ids)]
+        stored_entities = library.find_entities(connection, entity_ids)
+    entities = [{"id": stored.id, **entity_of(stored).as_record()} for stored in stored_entities]
+    settings = config.settings.model_copy(update={"entity_ids": []}) if entity_ids else config.settings
+    update = {
+        "agents": [*config.agents, *agents],
+        "agent_ids": [],
+        "entities": [*config.entities, *entities],
+        "settings": settings,
+    }
+    return config.model_copy(update=update)

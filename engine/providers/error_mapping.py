@@ -1,0 +1,133 @@
+"""Every error of every provider is classified here: what heals, what is this request's, what stops the batch.
+
+The SDKs' exceptions are read by their shape (status, code, words, headers), so no SDK is loaded here.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from tidepool.engine.providers.keys import KEY_VARIABLES, scrubbed, shown_host
+from tidepool.engine.providers.protocol import ErrorClass, ProviderError
+from tidepool.engine.providers.rate_headers import retry_after
+
+SPENT = {"insufficient_quota", "enforced_spend_limit_reached", "billing_hard_limit_reached", "billing_not_active"}
+"""codes of a refusal that no retry heals: the account's money or limit is used up"""
+HEALING = {408, 409, 425}
+NAMES = {"openai": "OpenAI", "anthropic": "Anthropic", "ollama": "Ollama"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderComplaint:
+    """An error as the provider put it."""
+
+    status: int | None
+    """None: no answer came at all"""
+    code: str = ""
+    words: str = ""
+    param: str = ""
+    """the setting it is about"""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def complaint_of(error: Exception) -> ProviderComplaint:
+    """Reads an exception of the openai or anthropic SDK."""
+    response = getattr(error, "response", None)
+    if response is None:
+        cause = error.__cause__ or error
+        return ProviderComplaint(None, words=str(cause) or type(cause).__name__)
+    return _complaint(response, getattr(error, "body", None), getattr(error, "message", "") or str(error))
+
+
+def complaint_in(response: Any) -> ProviderComplaint:
+    """Reads an answer that says what is wrong, as it came over the line."""
+    try:
+        body = json.loads(response.content)
+    except ValueError:
+        body = None
+    return _complaint(response, body, response.text.strip() or f"Error code: {response.status_code}")
+
+
+def _complaint(response: Any, body: object, words: str) -> ProviderComplaint:
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    inner = inner if isinstance(inner, Mapping) else {}
+    details = inner.get("details")
+    code = (details.get("error_code") if isinstance(details, Mapping) else None) or inner.get("code")
+    return ProviderComplaint(
+        response.status_code,
+        code=str(code or inner.get("type") or ""),
+        words=str(inner.get("message") or words),
+        param=str(inner.get("param") or ""),
+        headers=response.headers,
+    )
+
+
+def fault_of(complaint: ProviderComplaint) -> ErrorClass:
+    status, code = complaint.status, complaint.code
+    if status is None or status >= 500 or status in HEALING:
+        return ErrorClass.HEALS
+    if code in SPENT or status == 402 or "credit balance is too low" in complaint.words:
+        return ErrorClass.SYSTEMIC
+    if status == 429:
+        return ErrorClass.REFUSED
+    if status in (401, 403, 404):
+        return ErrorClass.SYSTEMIC
+    return ErrorClass.OURS
+
+
+def diagnosed(complaint: ProviderComplaint, provider: str, where: str) -> ProviderError:
+    """The error with the provider's words, and with advice where it stops the batch."""
+    fault = fault_of(complaint)
+    name, words = NAMES.get(provider, provider), scrubbed(_short(complaint.words))
+    if complaint.status is None:
+        text = f"{name} at {shown_host(where)} gave no answer: {words}"
+    elif fault is ErrorClass.SYSTEMIC:
+        text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, provider)}"
+    else:
+        text = f"{name} answered {complaint.status}: {words}"
+    return ProviderError(fault, text, retry_after(complaint.headers))
+
+
+def missing_key(provider: str) -> ProviderError:
+    variable = KEY_VARIABLES[provider][0]
+    return ProviderError(
+        ErrorClass.SYSTEMIC,
+        f"There is no key for {NAMES[provider]}: the environment variable {variable} is not set. Set it and run again "
+        f"(a local server that wants no key takes any word: {variable}=none), or choose models of another provider.",
+    )
+
+
+def unknown_model(provider: str, model_name: str, known: list[str]) -> ProviderError:
+    """Names what is near: a typing mistake is the usual cause."""
+    near = get_close_matches(model_name, known, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "`tidepool models` lists those there are."
+    return ProviderError(ErrorClass.SYSTEMIC, f"{NAMES[provider]} does not know the model {model_name!r}. {hint}")
+
+
+def is_unknown_model(complaint: ProviderComplaint) -> bool:
+    if complaint.status != 404:
+        return False
+    return complaint.code == "model_not_found" or "model" in complaint.words.lower()
+
+
+def _advice(complaint: ProviderComplaint, provider: str) -> str:
+    variable = KEY_VARIABLES[provider][0]
+    match complaint.status:
+        case 401:
+            return f"Check the key in {variable}, then resume."
+        case 403:
+            return "The key has no right to this; check its permissions and region, then resume."
+        case 404:
+            return "Check the model's name (`tidepool models`) and base_url."
+    return "Raise the account's spend limit or add credit, then resume: nothing answered so far is lost."
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
+def _short(words: Any, most: int = 600) -> str:
+    text = " ".join(str(words).split())
+    return text if len(text) <= most else text[: most - 1] + "…"

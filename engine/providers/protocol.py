@@ -1,0 +1,197 @@
+"""What the engine asks of a provider, live and through a batch API. Providers classify errors; the engine decides."""
+
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
+
+from tidepool.engine.call import Call
+from tidepool.engine.prices import PriceTag
+
+
+class ErrorClass(Enum):
+    HEALS = "heals"
+    """a fault of the network or the server: trying again helps"""
+    REFUSED = "refused"
+    """too many requests (429): slower helps"""
+    OURS = "ours"
+    """this request cannot be answered: it fails, with the provider's words"""
+    SYSTEMIC = "systemic"
+    """no request can be answered: missing key, unknown model, spend limit. The batch stops, with advice"""
+
+
+class ProviderError(Exception):
+    def __init__(self, fault: ErrorClass, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.retry_after = retry_after
+
+
+class BatchRefused(Exception):
+    """The batch API does not take this order: its calls go live, and the log says why."""
+
+    def __init__(self, message: str, *, too_large: bool = False) -> None:
+        super().__init__(message)
+        self.too_large = too_large
+        """smaller orders may pass"""
+
+
+class CreationUnclear(Exception):
+    """Creating a provider batch was cut off: it may or may not exist. Look before asking again."""
+
+
+class ProviderBatchGone(Exception):
+    """The provider does not know the order, or keeps its results no longer. A fresh one may need a moment to show."""
+
+
+class Notices:
+    """What the user should know, each thing once: kept until the batch's log listens."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, None] = {}
+        self._listener: Callable[[str], None] | None = None
+
+    def __call__(self, message: str) -> None:
+        if message not in self._said:
+            self._said[message] = None
+            if self._listener is not None:
+                self._listener(message)
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        self._listener = listener
+        for message in self._said:
+            listener(message)
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What the provider's headers say of its limits; None where they say nothing."""
+
+    requests_per_minute: int | None = None
+    requests_left: int | None = None
+    requests_reset: float | None = None
+    """seconds until the count starts anew"""
+    tokens_per_minute: int | None = None
+    tokens_left: int | None = None
+    tokens_reset: float | None = None
+
+
+class Answer(NamedTuple):
+    text: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    truth: str | None = None
+    limits: RateLimits | None = None
+    seconds: float | None = None
+    """how long it took, where the provider knows better than a clock around it"""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedCall:
+    """One call of a provider batch, with the id under which its result comes back."""
+
+    custom_id: str
+    call: Call
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBatchTicket:
+    """What identifies an order at a provider: enough to find it again after a crash."""
+
+    order_id: str
+    content_hash: str
+    count: int
+    created_at: float
+    """when it was intended, by our clock"""
+    batch_id: str = ""
+    wave: int = 0
+    custom_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBatchState:
+    ended: bool
+    label: str
+    """the provider's own word, for people"""
+    done: int | None = None
+    failed_reason: str | None = None
+    """the provider refused the whole batch after taking it"""
+    too_large: bool = False
+    """the refusal was about size: smaller orders may pass"""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBatchResult:
+    """An answer or an error; an id that has neither is missing: expired, cancelled or lost."""
+
+    custom_id: str
+    answer: Answer | None = None
+    error: str | None = None
+    heals: bool = False
+    """the error is one that asking again may heal"""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderBatchBounds:
+    max_calls: int
+    max_bytes: int
+
+
+class BatchApi(Protocol):
+    bounds: ProviderBatchBounds
+    uploads: bool
+    """what is ordered is brought to the provider in a step of its own, which buys nothing"""
+
+    def lot(self, call: Call) -> str:
+        """Calls of one lot may share an order."""
+
+    async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
+        """Brings the calls to the provider and returns the id of what is there now. Harmless to repeat."""
+
+    async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
+        """Submits once; returns the provider's id. Raises BatchRefused, CreationUnclear, or a ProviderError where
+        it certainly created nothing."""
+
+    async def withdraw(self, upload_id: str) -> None:
+        """Takes an upload back, so that a creation which is still on its way can no longer succeed."""
+
+    async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
+        """Searches the provider's list for an order whose creation is unclear; `others` are known to be none."""
+
+    async def poll(self, remote_id: str) -> ProviderBatchState:
+        """Raises OrderGone where the provider does not know it."""
+
+    def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
+        """All results of an ended order, in any order."""
+
+    async def cancel(self, remote_id: str) -> None: ...
+
+
+class Provider(Protocol):
+    name: str
+    simulated: bool
+    settings: Any
+    """its ProviderSettings; replaced when a limit changes while running"""
+    backoff: float
+    """seconds before the first retry of a healing fault"""
+    batches: BatchApi | None
+    notices: Notices
+
+    def serve(self, batch_id: str) -> None:
+        """Tells which batch the calls belong to, before the first of them."""
+
+    def concurrency(self, max_concurrent: int) -> int:
+        """How many live calls a configured `max_concurrent` allows in all."""
+
+    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
+        """One live call, within its timeout. Raises ProviderError."""
+
+    def price(self, model_name: str) -> PriceTag | None:
+        """None: unknown."""
+
+    async def check(self, model_names: Sequence[str]) -> None:
+        """Raises a systemic ProviderError where no call could succeed, before anything is spent."""
+
+    async def close(self) -> None: ...

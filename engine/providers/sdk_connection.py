@@ -1,0 +1,189 @@
+"""The line to a provider through its SDK's client: opened when first used, on the SDK's fastest transport.
+
+Requests go by the client's low-level call: authentication, address and error classes stay the SDK's, and its typed
+layers, which cost more than the network, stay out. Its own retries are off: they would repeat batch creation.
+Every error becomes a complaint that can be judged.
+
+What the SDK works out for a post (address, authentication, headers of its own) is the same for the next one to the
+same place. So a request that went well is kept as a pattern, and later ones are sent after it, on the same transport,
+with another body: half of what is left of the cost. Only where a key that never changes is all the authentication.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, TypeVar
+
+from tidepool.engine.providers.error_mapping import NAMES, ProviderComplaint, complaint_in, complaint_of, diagnosed
+from tidepool.engine.providers.keys import shown_host
+from tidepool.engine.providers.protocol import ErrorClass, ProviderError
+
+T = TypeVar("T")
+
+CLIENTS = {"openai": ("AsyncOpenAI", "OpenAIError"), "anthropic": ("AsyncAnthropic", "AnthropicError")}
+MOST_CONNECTIONS = 100_000
+"""the limiter rules, not the pool"""
+CONNECT_SECONDS = 10.0
+KEPT_SECONDS = 15.0
+OF_A_BODY = ("Content-Length", "Transfer-Encoding")
+LOOK_SECONDS = 30.0
+"""what a look at a list, a state or a model may take"""
+
+
+class Complained(Exception):
+    """The provider answered with an error, or not at all."""
+
+    def __init__(self, complaint: ProviderComplaint) -> None:
+        super().__init__(complaint.words)
+        self.complaint = complaint
+
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A post of the SDK's, without its body."""
+
+    url: Any
+    headers: Any
+    extensions: dict[str, Any]
+
+    def request(self, content: bytes) -> Any:
+        import httpx2
+
+        request = httpx2.Request("POST", self.url, headers=self.headers, content=content, extensions=self.extensions)
+        request.headers.encoding = "ascii"  # else it is found out again and again
+        return request
+
+
+def pattern_of(request: Any, key: object) -> Pattern | None:
+    """None where requests differ in more than their body: by credentials that change, or by an id of each."""
+    headers = request.headers.copy()
+    for name in OF_A_BODY:
+        headers.pop(name, None)
+    credentials = (headers.get("Authorization", ""), headers.get("X-Api-Key", ""))
+    if not isinstance(key, str) or not key or credentials not in ((f"Bearer {key}", ""), ("", key)):
+        return None
+    if any("idempotency" in name.lower() for name in headers):
+        return None
+    return Pattern(request.url, headers, dict(request.extensions))
+
+
+class SdkConnection:
+    def __init__(self, provider: str, where: str) -> None:
+        self.provider = provider
+        self.where = where
+        self._client: Any = None
+        self._http: Any = None
+        self._errors: tuple[type[Exception], ...] = ()
+        self._response: Any = None
+        self._patterns: dict[tuple[str, Headers], Pattern] = {}
+
+    @property
+    def client(self) -> Any:
+        if self._client is None:
+            import httpx2
+
+            sdk = import_module(self.provider)
+            client, error = CLIENTS[self.provider]
+            limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=KEPT_SECONDS)
+            self._http = sdk.DefaultAioHttpClient(limits=limits)
+            self._client = getattr(sdk, client)(
+                base_url=self.where,
+                max_retries=0,
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                http_client=self._http,
+            )
+            self._errors = (getattr(sdk, error), httpx2.HTTPError)
+            self._response = httpx2.Response
+        return self._client
+
+    def within(self, seconds: float) -> Any:
+        """The same client for requests that are streamed: so long may pass without a sign of the provider."""
+        return self.client.with_options(timeout=seconds)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    async def post(self, path: str, content: bytes, seconds: float, headers: Mapping[str, str] | None = None) -> Any:
+        """The response as it came. Raises Complained."""
+        own: Headers = tuple((headers or {}).items())
+        if pattern := self._patterns.get((path, own)):
+            return await self.send(self._again(pattern, content), seconds)
+        client = self.client
+        options = {"headers": {"Content-Type": "application/json", **dict(own)}}
+        response = await self.send(client.post(path, cast_to=self._response, content=content, options=options), seconds)
+        if pattern := pattern_of(response.request, client.api_key):
+            self._patterns[path, own] = pattern
+        return response
+
+    async def _again(self, pattern: Pattern, content: bytes) -> Any:
+        request = pattern.request(content)
+        # The transport alone, without the client's cookies, redirects and log around it, where it can be had.
+        carrier = getattr(self._http, "_transport_for_url", None)
+        if carrier is None:
+            response = await self._http.send(request)
+        else:
+            response = await carrier(pattern.url).handle_async_request(request)
+            try:
+                await response.aread()
+            finally:
+                await response.aclose()
+        if response.has_redirect_location:
+            response = await self._http.send(pattern.request(content))
+        if response.is_error:
+            raise Complained(complaint_in(response))
+        return response
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """The JSON object at a path. Raises Complained, or ProviderError where it is none."""
+        client = self.client
+        request = client.get(path, cast_to=self._response, options={"params": query})
+        return self.parsed((await self.send(request, LOOK_SECONDS)).content)
+
+    async def lines(self, opening: AbstractAsyncContextManager[Any]) -> AsyncIterator[bytes]:
+        """The lines of a streamed answer. Only a newline ends one: JSON may hold every other separator of Unicode."""
+        rest = b""
+        try:
+            async with opening as response:
+                async for chunk in response.iter_bytes():
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    for line in whole:
+                        if line.strip():
+                            yield line
+        except self._errors as error:
+            raise Complained(complaint_of(error)) from None
+        if rest.strip():
+            yield rest
+
+    async def send(self, request: Awaitable[T], seconds: float) -> T:
+        """Any request of the client, within its time. Raises Complained."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await request
+        except TimeoutError:
+            raise Complained(ProviderComplaint(None, words=f"nothing came within {seconds:g} s")) from None
+        except self._errors as error:
+            raise Complained(complaint_of(error)) from None
+
+    def diagnosed(self, complaint: ProviderComplaint) -> ProviderError:
+        return diagnosed(complaint, self.provider, self.where)
+
+    def garbage(self, what: str = "a reply") -> ProviderError:
+        words = f"{NAMES[self.provider]} at {shown_host(self.where)} answered with something that is not {what}"
+        return ProviderError(ErrorClass.HEALS, words)
+
+    def parsed(self, content: bytes) -> Any:
+        """The JSON object of an answer; a page of a proxy in between is a fault that heals."""
+        try:
+            data = json.loads(content)
+        except ValueError:
+            raise self.garbage() from None
+        if not isinstance(data, dict):
+            raise self.garbage()
+        return data

@@ -1,0 +1,8 @@
+from typing import NamedTuple
+
+
+class SimulatedReply(NamedTuple):
+    """What a simulated voice said, and what it knows of it that no story may read."""
+
+    text: str
+    truth: str | None = None

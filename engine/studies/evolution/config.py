@@ -1,0 +1,153 @@
+"""The section [evolution], and the same study built in code."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.sections import Batch, Config, ModelName, Providers, Section, Service
+from tidepool.engine.studies.evolution.fitness import Weights, weights_from
+
+
+class WeightSettings(Section):
+    """What counts how much in a prompt's fitness."""
+
+    accuracy: float = Field(default=0.70, ge=0, allow_inf_nan=False)
+    consistency: float = Field(default=0.15, ge=0, allow_inf_nan=False)
+    efficiency: float = Field(default=0.10, ge=0, allow_inf_nan=False)
+    diversity: float = Field(default=0.05, ge=0, allow_inf_nan=False)
+
+
+class ProblemEntry(Section):
+    question: str
+    answer: str
+
+
+class FrozenProblems(Section):
+    """The problems of a file, divided: taken in when a batch is made, so that it can be resumed anywhere."""
+
+    training: list[ProblemEntry]
+    validation: list[ProblemEntry]
+
+
+class EvolutionSettings(Section):
+    strategy: Literal["genetic", "reflective", "gepa", "random"] = "genetic"
+    """genetic | reflective | gepa (extra) | random"""
+    model: ModelName = "simulated:solver"
+    """who solves the problems …"""
+    models: list[ModelName] = Field(default_factory=list)
+    """… or several: fitness by model and overall"""
+    mutator: ModelName = "simulated:rewriter"
+    """who rewrites prompts"""
+    preset: Literal["balanced", "conservative", "aggressive"] = "balanced"
+    """the sizes below; keys written out win over it"""
+    async_batch_size: int | None = Field(default=None, ge=1)
+    """problems of a genome asked together"""
+    max_concurrent_requests: int | None = Field(default=None, ge=1)
+    """calls of a genome in flight"""
+    genome_batch_size: int | None = Field(default=None, ge=1)
+    """genomes evaluated together"""
+    max_concurrent_genomes: int | None = Field(default=None, ge=1)
+    """genomes evaluated at once"""
+    rate_limit_per_minute: int | None = Field(default=None, ge=0)
+    """stands for service.requests_per_minute"""
+    async_timeout: float = Field(default=30.0, gt=0)
+    """stands for service.timeout"""
+    dynamic: bool = False
+    """true: the sizes are ignored, the adaptive limiter alone decides"""
+    enable_async_evaluation: bool = True
+    """false: one call at a time, as a baseline to measure against"""
+    population_size: int = Field(default=50, ge=2, le=10_000)
+    """genomes of a generation"""
+    max_generations: int = Field(default=100, ge=1)
+    """the seed prompts are the first of them"""
+    seed_prompts: list[str] = Field(default_factory=list)
+    """prompts to start from; else some fifty that come with Tidepool"""
+    problems: str = "arithmetic"
+    """a built-in set, or a JSONL file of {"question", "answer"} (GSM8K's layout too)"""
+    max_problems: int = Field(default=100, ge=1)
+    """problems that choose"""
+    validation_problems: int = Field(default=100, ge=1)
+    """problems held out: they judge the champion and never choose it"""
+    samples: int = Field(default=1, ge=1, le=1000)
+    """replies per problem"""
+    temperature: float | None = Field(default=0.7, ge=0, le=2)
+    """how freely the model samples"""
+    max_tokens: int = Field(default=500, ge=1)
+    """of a solution"""
+    selection: Literal["tournament", "roulette", "rank", "sus", "elitist"] = "tournament"
+    """how parents are chosen"""
+    crossover: Literal["single_point", "two_point", "uniform", "blend"] = "single_point"
+    """how two parents are joined, at segment level"""
+    crossover_rate: float = Field(default=0.8, ge=0, le=1)
+    """share of children with two parents"""
+    mutation_rate: float = Field(default=0.2, ge=0, le=1)
+    """chance that a segment of a child is changed"""
+    elite_size: int = Field(default=5, ge=0)
+    """the best genomes that go on unchanged"""
+    weights: WeightSettings = Field(default_factory=WeightSettings)
+    """what fitness is made of"""
+    target_fitness: float = 0.85
+    """stop when the best prompt is this fit"""
+    stagnation: int = Field(default=20, ge=0)
+    """stop after so many generations without progress; 0 = never for that"""
+    max_calls: int = Field(default=0, ge=0)
+    """stop before the search would take more calls than this; 0 = no such rule"""
+    racing: bool = True
+    """problems come in rungs, and the weaker half stops being asked after each"""
+    seed_final: bool = True
+    """after the search all seed prompts are asked more, so that the best of them is found with care; false: the best
+    seed is the one that the search itself left over, and the gain is overstated"""
+    random_baseline: bool = False
+    """after the search, a random search with as many calls stands beside it"""
+    frozen: FrozenProblems | None = None
+    """the file's problems; Tidepool fills this in"""
+
+    @model_validator(mode="after")
+    def _one_of_the_models(self) -> Self:
+        """Written out, so that a frozen config needs no memory of what was left to the default."""
+        if self.models and "model" not in self.model_fields_set:
+            self.model = self.models[0]
+        return self
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.models and self.model not in self.models:
+            raise ValueError("both model and models are given, and they differ: write only one of them")
+        if len(set(self.solvers())) < len(self.models):
+            raise ValueError("models names one model twice")
+        if any(not prompt.strip() for prompt in self.seed_prompts):
+            raise ValueError("seed_prompts has an empty prompt")
+        if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
+            raise ValueError(f"elite_size leaves no room for children in a population of {self.population_size}")
+        weights_from(self.weights.model_dump())
+        return self
+
+    def solvers(self) -> tuple[str, ...]:
+        """Who solves the problems, as PROVIDER:MODEL."""
+        return tuple(dict.fromkeys(resolve_model(name) for name in self.models or [self.model]))
+
+    def stated_weights(self) -> Weights:
+        return Weights(**self.weights.model_dump())
+
+
+class Evolution(Config):
+    """An evolution built in code: `Evolution(model="simulated:solver", population_size=20, seed=7)`."""
+
+    def __init__(
+        self,
+        *,
+        name: str = "evolution",
+        description: str = "",
+        seed: int = 42,
+        metadata: dict[str, Any] | None = None,
+        service: Service | None = None,
+        providers: Providers | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            batch=Batch(kind="evolution", name=name, description=description, seed=seed, metadata=metadata or {}),
+            service=service or Service(),
+            providers=providers or Providers(),
+            settings=EvolutionSettings(**settings),
+        )

@@ -1,0 +1,83 @@
+"""The honest end: champion and best seed prompt meet problems that chose neither of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tidepool.engine.streams import seed_of
+from tidepool.engine.studies.evolution.candidate import Candidate
+from tidepool.engine.studies.evolution.evaluator import NOTHING_ANSWERED, Evaluator
+from tidepool.engine.studies.evolution.fitness import Replies
+from tidepool.engine.studies.evolution.grader import Marks, Paper
+from tidepool.engine.studies.evolution.problems import Problem
+from tidepool.engine.studies.evolution.validation import compare, held_out
+
+Validated = Mapping[str, Marks]
+"""by prompt"""
+
+
+async def validated(arena: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]) -> Validated:
+    """All of them in one wave; a prompt that is there twice is asked once."""
+    prompts = {one.genome.prompt: one.genome.id for one in finalists}
+    units = [
+        arena.run.open_unit(arena.numbering.next_unit(), participants=(genome_id,), interaction_type="validation")
+        for genome_id in prompts.values()
+    ]
+    arena.run.expect_units(arena.numbering.units)
+    wave = arena.numbering.next_wave()
+    questions = [(f"p{place}", problem) for place, problem in enumerate(problems)]
+    papers = [Paper(unit, "validation", prompt, questions, wave) for unit, prompt in zip(units, prompts, strict=True)]
+    marks = await arena.examiner.mark(papers)
+    for unit, marked in zip(units, marks, strict=True):
+        answered = any(sample for by_problem in marked.values() for samples in by_problem for sample in samples)
+        arena.run.close_unit(unit, None if answered else NOTHING_ANSWERED)
+    return dict(zip(prompts, marks, strict=True))
+
+
+def portrait(contender: Candidate, marks: Marks) -> dict[str, Any]:
+    """One prompt as the contract shows it, with its figures by model."""
+    outcome = held_out(by_problem(marks))
+    genome, fitness = contender.genome, contender.fitness
+    models = {}
+    for model, marked in marks.items():
+        trained, alone = contender.by_model.get(model), held_out(by_problem({model: marked}))
+        models[model] = {
+            "fitness": trained.total if trained else None,
+            "accuracy": trained.accuracy if trained else None,
+            "validation_accuracy": alone.accuracy,
+            "validation_ci95": alone.ci95,
+        }
+    return {
+        "prompt": genome.prompt,
+        "fitness": fitness.total if fitness else None,
+        "accuracy": fitness.accuracy if fitness else None,
+        "validation_accuracy": outcome.accuracy,
+        "validation_ci95": outcome.ci95,
+        "validation_problems": outcome.problems,
+        "validation_missing": outcome.missing,
+        "missing": contender.missing,
+        "genome_id": genome.id,
+        "generation": genome.generation,
+        "operator": genome.operator,
+        "components": asdict(fitness) if fitness else None,
+        "models": models,
+    }
+
+
+def comparison(ours: Marks, theirs: Marks, seed: int) -> dict[str, Any]:
+    """Paired by problem."""
+    compared = compare(by_problem(ours), by_problem(theirs), seed_of(seed, "comparison") & 0xFFFFFFFF)
+    return {
+        "p_value": compared.p_value,
+        "difference": compared.difference,
+        "pairs": compared.pairs,
+        "better": compared.better,
+    }
+
+
+def by_problem(marks: Marks) -> list[Replies]:
+    """The replies to each problem, of all models together: they resemble each other more than other problems'."""
+    return [
+        [sample and sample.verdict for samples in of_problem for sample in samples]
+        for of_problem in zip(*marks.values(), strict=True)
+    ]

@@ -1,0 +1,54 @@
+"""What a run leaves in the file: a row for each genome, a finding for each generation, and the result."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from typing import Any
+
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.studies.evolution.candidate import Candidate
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.problems import Problem
+from tidepool.engine.studies.evolution.stopping import Generation
+
+GENERATION = "generation/"
+RESULT = "result"
+VALIDATION = "validation"
+
+
+class Recorder:
+    def __init__(self, run: BatchRun) -> None:
+        self._run = run
+
+    def tell_genome(self, genome: Genome, judged: Candidate) -> None:
+        """`judged` is the contender with the same prompt: a prompt that came about twice is asked once."""
+        self._run.ledger.put_genome(
+            generation=genome.generation,
+            genome_id=genome.id,
+            parents=json.dumps(genome.parents),
+            operator=genome.operator,
+            prompt=genome.prompt,
+            fitness=judged.total,
+            accuracy=judged.fitness.accuracy if judged.fitness else None,
+            missing=judged.missing,
+            details=json.dumps(judged.details(), ensure_ascii=False),
+        )
+
+    def tell_generation(self, told: Generation, leader: Candidate, missing: float, *, new: bool) -> None:
+        content = {**asdict(told), "leader": leader.genome.id, "missing": missing}
+        self._run.ledger.put_finding(f"{GENERATION}{told.generation:06}", content)
+        if new:
+            self._run.log(
+                "info",
+                f"Generation {told.generation}: best {told.best:.3f}, mean {told.mean:.3f}, "
+                f"diversity {told.diversity:.2f}, {told.calls:,} calls.",
+            )
+
+    def tell_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
+        """How the champion did on each held-out problem, so that batches can be compared problem by problem."""
+        questions = sha256("\x1f".join(problem.question for problem in problems).encode()).hexdigest()
+        self._run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": list(champion)})
+
+    def tell_result(self, result: dict[str, Any]) -> None:
+        self._run.ledger.put_finding(RESULT, result)

@@ -1,0 +1,100 @@
+"""Mutation by a model: what it is asked, and a guarded reading of what it says.
+
+A rewriter's reply becomes a prompt that is sent thousands of times, so it is read with suspicion: only
+the text between the tags counts (or a reply that is plainly nothing else), and refusals, essays and
+leaked answers are turned down. A reply that is turned down leaves the parent as it was.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
+MOST_WORDS = 250
+MOST_FAILURES = 4
+_REPLY_SHOWN = 400
+_TELLING = 20
+
+SYSTEM = (
+    "You edit instructions that are given to a language model before it solves a problem. "
+    "The same instructions serve many different problems, so they must not mention any single one. "
+    "Reply with the new instructions between <prompt> and </prompt>, and nothing else."
+)
+
+TASKS = {
+    "rephrase": "Rephrase these instructions in other words. Keep what they mean and about their length.",
+    "shorten": "Shorten these instructions. Keep what matters most, and leave out the rest.",
+    "elaborate": "Elaborate these instructions: add one or two sentences that help to find right answers.",
+    "reflect": "With these instructions the problems below were answered wrongly. Find out what went wrong, "
+    "and improve the instructions so that such mistakes become rarer.",
+}
+
+_TAGGED = re.compile(r"<prompt>(.*?)</prompt>", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_TALK = re.compile(r"^(?:sure|certainly|of course|here(?:'s| is| are)|okay|ok)\b[^\n:]{0,80}[:.!]\s*\n", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i can(?:no|')t (?:help|assist|do|comply)|as an ai\b)",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"</?(?:prompt|problem|reply|expected)\b[^>]*>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedProblem:
+    """A problem that was answered wrongly, shown to a model that reflects."""
+
+    question: str
+    expected: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteRequest:
+    system: str
+    user: str
+
+
+def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = ()) -> RewriteRequest:
+    parts = [TASKS[kind], f"<prompt>\n{prompt}\n</prompt>"]
+    if kind == "reflect":
+        parts += map(_shown, failures[:MOST_FAILURES])
+    return RewriteRequest(SYSTEM, "\n\n".join(parts))
+
+
+def read_rewrite(reply: str, original: str, failures: Sequence[FailedProblem] = ()) -> str | None:
+    """The new prompt, or None when the reply is no use: empty, unchanged, a refusal, an essay, a leak."""
+    text = _TAG.sub(" ", _inner(reply))
+    text = "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).strip(' \n"“”`')
+    words = len(text.split())
+    if not 2 <= words <= MOST_WORDS or text == original.strip():
+        return None
+    if _REFUSAL.search(text) or any(_leaks(text, failure) for failure in failures):
+        return None
+    return text
+
+
+def _inner(reply: str) -> str:
+    tagged = _TAGGED.findall(reply)
+    if tagged:
+        return str(tagged[-1])
+    if "<prompt" in reply.lower():
+        return ""  # opened and never closed: cut short, and half an instruction is none
+    fenced = _FENCED.findall(reply)
+    return str(fenced[-1]) if fenced else _TALK.sub("", reply.strip() + "\n")
+
+
+def _leaks(text: str, failure: FailedProblem) -> bool:
+    """A prompt that quotes a training problem has learned it by heart."""
+    opening = " ".join(failure.question.lower().split())[:40]
+    return len(opening) >= _TELLING and opening in " ".join(text.lower().split())
+
+
+def _shown(failure: FailedProblem) -> str:
+    reply = _TAG.sub(" ", failure.reply)
+    if len(reply) > _REPLY_SHOWN:
+        reply = "… " + reply[-_REPLY_SHOWN:]
+    return (
+        f"<problem>\n{failure.question}\n</problem>\n"
+        f"<reply>\n{reply}\n</reply>\n"
+        f"<expected>\n{failure.expected}\n</expected>"
+    )

@@ -1,0 +1,80 @@
+"""The contract's statistics of an evolution, from the file alone; while it runs, of what there is so far."""
+
+import json
+import sqlite3
+from typing import Any
+
+from tidepool.engine.studies.evolution.recorder import GENERATION, RESULT
+
+_UNKNOWN = ("validation_accuracy", "validation_ci95", "validation_problems", "validation_missing", "models")
+
+
+def report(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
+    findings = {
+        name: json.loads(content)
+        for name, content in connection.execute(
+            "SELECT name, content FROM finding WHERE batch_number = ? ORDER BY name", (batch_number,)
+        )
+    }
+    generations = [content for name, content in findings.items() if name.startswith(GENERATION)]
+    result = findings.get(RESULT) or _so_far(connection, batch_number, generations)
+    return {
+        "generations": generations,
+        "baseline_calls": None,
+        **result,
+        "genomes": _genomes(connection, batch_number),
+        "performance": _performance(connection, batch_number, result),
+    }
+
+
+def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
+    """An unfinished run has a leader, but no honest word on it yet."""
+    leaders = [_portrait(connection, batch_number, told["leader"]) for told in (generations[-1:] + generations[:1])]
+    champion, baseline = leaders if leaders else (None, None)
+    return {
+        "champion": champion,
+        "baseline": baseline,
+        "p_value": None,
+        "difference": None,
+        "pairs": 0,
+        "better": None,
+        "stopped_by": None,
+        "calls_saved_by_racing": None,
+        "search_calls": sum(told["calls"] for told in generations),
+        "random_search": None,
+    }
+
+
+def _portrait(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
+    row = connection.execute(
+        "SELECT prompt, fitness, accuracy, missing, genome_id, generation, operator FROM genome "
+        "WHERE batch_number = ? AND genome_id = ?",
+        (batch_number, genome_id),
+    ).fetchone()
+    return None if row is None else {**dict(row), **dict.fromkeys(_UNKNOWN)}
+
+
+def _genomes(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
+    """`missing` is the share of their calls that failed, so a genome that was asked more counts more."""
+    asked = "json_extract(details, '$.asked')"
+    row = connection.execute(
+        f"SELECT count(*), count(DISTINCT prompt), sum(missing * {asked}) / sum({asked}) FROM genome "
+        "WHERE batch_number = ?",
+        (batch_number,),
+    ).fetchone()
+    return {"total": row[0], "distinct_prompts": row[1], "missing": row[2]}
+
+
+def _performance(connection: sqlite3.Connection, batch_number: int, result: dict[str, Any]) -> dict[str, Any]:
+    row = connection.execute("SELECT * FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
+    seconds, calls = row["seconds"], row["calls"]
+    saved = result["calls_saved_by_racing"]
+    unraced = result["search_calls"] + (saved or 0)
+    return {
+        "problems_per_second": calls / seconds if seconds else None,
+        "cache_hits": row["cached"],
+        "cache_hit_rate": row["cached"] / calls if calls else 0.0,
+        "calls_saved_by_racing": saved,
+        "calls_saved_percentage": 100 * saved / unraced if saved else None,
+        "speedup_over_sequential": row["call_seconds"] / seconds if seconds and row["call_seconds"] else None,
+    }

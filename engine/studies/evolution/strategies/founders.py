@@ -1,0 +1,37 @@
+"""The first generation: prompts written by people, and mutants of them where there are too few."""
+
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.genome import Genome, genome_from
+from tidepool.engine.studies.evolution.mutation import Material, mutated
+from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
+
+SEED = "seed"
+_TRIES = 20
+
+
+def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
+    """The user's prompts, or those that come with Tidepool; each once, whether there is room for it or not."""
+    own = (genome_from(prompt) for prompt in settings.seed_prompts)
+    found = {genome.prompt: genome for genome in (own if settings.seed_prompts else seed_genomes())}
+    return tuple(found.values())
+
+
+def material_of(settings: EvolutionSettings) -> Material:
+    """What mutation inserts: sentences of all seed prompts."""
+    own = (segment for prompt in settings.seed_prompts for segment in genome_from(prompt).segments)
+    return Material(tuple(dict.fromkeys((*own, *segment_pool()))))
+
+
+def founders(arena: Evaluator, material: Material) -> list[Genome]:
+    found = {genome.prompt: genome for genome in seeds_of(arena.settings)[: arena.settings.population_size]}
+    seeds = list(found.values())
+    rng = arena.stream("founders")
+    for place in range(_TRIES * arena.settings.population_size):
+        if len(found) >= arena.settings.population_size:
+            break
+        mother = seeds[place % len(seeds)]
+        segments, name = mutated(mother.segments, rng, material)
+        mutant = mother.child(segments, name, 0)
+        found.setdefault(mutant.prompt, mutant)
+    return list(found.values())

@@ -1,0 +1,37 @@
+"""What GEPA's thread asks the study, and what it is answered."""
+
+from dataclasses import dataclass
+
+from tidepool.engine.studies.evolution.rewrites import FailedProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """Answered with a Result for each place."""
+
+    prompt: str
+    places: tuple[int, ...]
+    """of the training problems"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    share: float | None
+    """of right replies; None: none came back"""
+    failure: FailedProblem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """Answered with a new prompt, or None."""
+
+    prompt: str
+    failures: tuple[FailedProblem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Asked between two iterations; answered with True at the end of the search."""
+
+
+Question = Exam | Reflection | Turn

@@ -1,0 +1,32 @@
+"""Every child is a parent that a model rewrote after seeing what the parent got wrong."""
+
+from collections.abc import Sequence
+
+from tidepool.engine.studies.evolution.breeding import COPY, Child
+from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.mutation import Material
+from tidepool.engine.studies.evolution.offspring import finished
+from tidepool.engine.studies.evolution.selection import elites, selection_named
+from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
+
+
+async def search(arena: Evaluator) -> str:
+    material = material_of(arena.settings)
+    population = founders(arena, material)
+    await arena.judge(population)
+    while not (rule := arena.stopped()):
+        population = await next_generation(arena, population, material)
+        await arena.judge(population)
+    return rule
+
+
+async def next_generation(arena: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
+    settings, generation = arena.settings, len(arena.history)
+    scores = arena.scores(population)
+    kept = [population[index] for index in elites(scores, settings.elite_size)]
+    select = selection_named(settings.selection)
+    count = settings.population_size - len(kept)
+    parents = [population[index] for index in select(scores, count, arena.stream("breed", generation))]
+    children = [Child(parent.child(parent.segments, COPY, generation), "reflect") for parent in parents]
+    return [*kept, *await finished(arena, children, generation, material)]

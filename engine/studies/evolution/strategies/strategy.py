@@ -1,0 +1,26 @@
+"""How a search goes on from one generation to the next: each strategy is a small file with one function."""
+
+from importlib import import_module
+from typing import Protocol
+
+from tidepool.engine.studies.evolution.evaluator import Evaluator
+
+MODULES = {"genetic": "genetic", "reflective": "reflective", "gepa": "gepa_search", "random": "random_search"}
+
+
+class Strategy(Protocol):
+    async def search(self, arena: Evaluator) -> str:
+        """Has genomes judged in the arena until a rule stops it, and returns that rule's name."""
+
+
+def strategy_named(name: str) -> Strategy:
+    module: Strategy = import_module(f"tidepool.engine.studies.evolution.strategies.{MODULES[name]}")
+    return module
+
+
+def check_strategy(name: str) -> None:
+    """Says what to install where a strategy needs it."""
+    if name == "gepa":
+        from tidepool.engine.studies.evolution.strategies.gepa_search import require_extra
+
+        require_extra()

@@ -1,0 +1,125 @@
+"""The section [mutation], and the same study built in code."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tidepool.engine.config.presets import known_model, resolve_model
+from tidepool.engine.config.sections import Batch, Config, ModelName, Providers, Section, Service
+
+LearnerName = Literal["bandit", "ppo", "random"]
+HASHING = "hashing"
+_EMBEDDING_PROVIDERS = ("ollama", "openai", "simulated")
+
+
+class WrittenQuery(Section):
+    query: str = Field(min_length=1)
+    reference: str = ""
+    kind: str = ""
+
+
+class MutationSettings(Section):
+    target: ModelName = "simulated:target"
+    """the model whose answers are to become better, e.g. ollama:llama3.2"""
+    mutator: ModelName = "simulated:rewriter"
+    """the model that rewrites queries"""
+    encoder: str = HASHING
+    """hashing | ollama:nomic-embed-text | openai:text-embedding-3-small"""
+    judge: ModelName = "simulated:judge"
+    """the model that grades answers, for the reward of that name"""
+    reward: Literal["keyword", "similarity", "judge"] = "similarity"
+    """keyword | similarity | judge"""
+    success: float = Field(default=0.7, gt=0, le=1)
+    """reward at which an episode ends well"""
+    queries: str = "builtin"
+    """or a JSONL file of {"query", "reference"}"""
+    heldout: float = Field(default=0.2, gt=0, lt=1)
+    """share of queries kept for the final comparison"""
+    learner: LearnerName = "bandit"
+    """bandit (built in) | ppo (extra `rl`) | random"""
+    policy: str = ""
+    """a policy file: evaluate it instead of learning"""
+    num_processes: int = Field(default=16, ge=1, le=10_000)
+    """environments that step together"""
+    num_steps: int = Field(default=32, ge=1, le=100_000)
+    """steps of each environment between two updates"""
+    num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000)
+    """answered steps in all: the budget of learning"""
+    ppo_epoch: int = Field(default=4, ge=1, le=1000)
+    """passes over each rollout (ppo)"""
+    num_mini_batch: int = Field(default=4, ge=1)
+    """minibatches of a pass (ppo)"""
+    learning_rate: float = Field(default=3e-4, gt=0, allow_inf_nan=False)
+    """step size (ppo)"""
+    gamma: float = Field(default=0.99, ge=0, le=1)
+    """how much later rewards count"""
+    gae_lambda: float = Field(default=0.95, ge=0, le=1)
+    """smoothing of the advantages (ppo)"""
+    clip: float = Field(default=0.2, gt=0, allow_inf_nan=False)
+    """most a policy may move in an update (ppo)"""
+    entropy: float = Field(default=0.01, ge=0, allow_inf_nan=False)
+    """reward for staying undecided (ppo)"""
+    episode_length: int = Field(default=5, ge=1, le=1000)
+    """rewritings of one query at most"""
+    use_batching: bool = True
+    """false: one environment after another, to measure the gain"""
+    on_error: Literal["mask", "refusal"] = "mask"
+    """mask | refusal: what becomes of a step whose answer is lost"""
+    baselines: list[Literal["random", "bandit"]] | None = None
+    """learners that play the same budget beside; unless written, those simpler than the learner: ["random"], and for
+    ppo ["random", "bandit"]"""
+    repeats: int = Field(default=2, ge=1, le=1000)
+    """episodes of each contender on each held-out query"""
+    temperature: float | None = Field(default=0.7, ge=0, le=2)
+    """of the target and the mutator"""
+    max_tokens: int = Field(default=300, ge=1)
+    """most tokens of an answer"""
+    query_list: list[WrittenQuery] = Field(default_factory=list)
+    """the queries themselves; taken in from `queries` when the batch starts"""
+    policy_content: str = ""
+    """the policy file itself, in base64; taken in from `policy` when the batch starts"""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.encoder != HASHING:
+            provider = resolve_model(known_model(self.encoder)).partition(":")[0]
+            if provider not in _EMBEDDING_PROVIDERS:
+                raise ValueError(f"{provider} has no embeddings: encoder is {HASHING}, ollama:… or openai:…")
+        if self.num_mini_batch > self.num_processes * self.num_steps:
+            raise ValueError("num_mini_batch is more than num_processes × num_steps, the steps of an update")
+        return self
+
+    @property
+    def taken_in(self) -> bool:
+        """Whether what its files hold is in the config itself."""
+        return bool(self.query_list) and (not self.policy or bool(self.policy_content))
+
+    def stated_baselines(self) -> list[str]:
+        """Learners beside the chosen one; none beside a policy that is only evaluated."""
+        if self.policy or self.policy_content:
+            return []
+        simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": []}[self.learner]
+        wanted = simpler if self.baselines is None else self.baselines
+        return [name for name in dict.fromkeys(wanted) if name != self.learner]
+
+
+class Mutation(Config):
+    """A query mutation built in code: `Mutation(target="ollama:llama3.2", learner="bandit")`."""
+
+    def __init__(
+        self,
+        *,
+        name: str = "mutation",
+        description: str = "",
+        seed: int = 42,
+        metadata: dict[str, Any] | None = None,
+        service: Service | None = None,
+        providers: Providers | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            batch=Batch(kind="mutation", name=name, description=description, seed=seed, metadata=metadata or {}),
+            service=service or Service(),
+            providers=providers or Providers(),
+            settings=MutationSettings(**settings),
+        )

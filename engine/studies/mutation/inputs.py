@@ -1,0 +1,104 @@
+"""What a mutation study is made of, from its settings: files taken in, rules, training, queries, a saved policy."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from pathlib import Path
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
+from tidepool.engine.studies.mutation.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.learner import Training, require_extra
+from tidepool.engine.studies.mutation.policy_file import PolicyCard, SavedPolicy, load_policy, policy_bytes, read_policy
+from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
+
+
+def with_files(settings: MutationSettings, folder: Path) -> MutationSettings:
+    """Takes in the queries and the policy, so that a resume needs no file; checks what can be checked beforehand."""
+    if settings.taken_in:
+        return settings
+    queries = _taken_queries(settings, folder)
+    content = _taken_policy(settings, folder)
+    taken = settings.model_copy(update={"query_list": queries, "policy_content": content})
+    saved = saved_policy(taken)
+    if saved is not None:
+        _check_policy(saved.card, settings)
+        heldout_for(saved.card, queries_of(taken))
+    elif settings.learner == "ppo":
+        require_extra()
+    return taken
+
+
+def _taken_queries(settings: MutationSettings, folder: Path) -> list[WrittenQuery]:
+    if settings.query_list:
+        check_queries(queries_of(settings), "mutation.query_list")
+        return settings.query_list
+    source = settings.queries if settings.queries == BUILTIN else str(_found(settings.queries, folder))
+    queries = load_queries(source, references_needed=settings.reward != "keyword")
+    return [WrittenQuery(query=query.text, reference=query.reference, kind=query.kind) for query in queries]
+
+
+def _found(name: str, folder: Path) -> Path:
+    """Beside the config, else in the working folder, where `--set mutation.policy=…` was written."""
+    path = Path(name).expanduser()
+    return path if not (folder / path).exists() and path.exists() else folder / path
+
+
+def _taken_policy(settings: MutationSettings, folder: Path) -> str:
+    if settings.policy_content or not settings.policy:
+        return settings.policy_content
+    saved = load_policy(_found(settings.policy, folder))
+    return base64.b64encode(policy_bytes(saved)).decode()
+
+
+def _check_policy(card: PolicyCard, settings: MutationSettings) -> None:
+    if card.encoder != settings.encoder:
+        raise UsageError(
+            f'The policy reads queries encoded by "{card.encoder}", but mutation.encoder is "{settings.encoder}". '
+            f'Set encoder = "{card.encoder}".'
+        )
+
+
+def rules_of(settings: MutationSettings) -> EpisodeRules:
+    return EpisodeRules(settings.episode_length, settings.success, settings.reward, settings.on_error)
+
+
+def training_of(settings: MutationSettings, learner: str, seed: int) -> Training:
+    return Training(
+        learner=learner,
+        num_processes=settings.num_processes,
+        num_steps=settings.num_steps,
+        num_env_steps=settings.num_env_steps,
+        ppo_epoch=settings.ppo_epoch,
+        num_mini_batch=settings.num_mini_batch,
+        learning_rate=settings.learning_rate,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+        clip=settings.clip,
+        entropy=settings.entropy,
+        seed=seed,
+    )
+
+
+def queries_of(settings: MutationSettings) -> tuple[Query, ...]:
+    return tuple(Query(written.query, written.reference, written.kind) for written in settings.query_list)
+
+
+def saved_policy(settings: MutationSettings) -> SavedPolicy | None:
+    if not settings.policy_content:
+        return None
+    source = settings.policy or "mutation.policy_content"
+    try:
+        content = base64.b64decode(settings.policy_content, validate=True)
+    except (binascii.Error, ValueError):
+        raise UsageError(f"{source}: not a usable policy: it is not base64.") from None
+    return read_policy(content, source)
+
+
+def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]:
+    """The queries a policy may honestly be tested on: those it never learnt from."""
+    known = set(card.trained_on)
+    unknown = tuple(query for query in queries if query.fingerprint not in known)
+    if not unknown:
+        raise UsageError("The policy was trained on every one of these queries, so there is nothing to test it on.")
+    return unknown

@@ -1,0 +1,100 @@
+"""Everything counted while a learner trains: its updates, its operators, what was lost and what fell back."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidepool.engine.studies.mutation.environment import Outcome, Step
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    update: int
+    env_steps: int
+    mean_reward: float
+    success_rate: float
+    """the share of episodes ended since the last update that ended well"""
+    quartiles: tuple[float, float]
+    """between which the middle half of the rewards lies"""
+    uses: dict[str, int]
+    """of each operator"""
+
+
+@dataclass(slots=True)
+class OperatorUse:
+    uses: int = 0
+    total_reward: float = 0.0
+
+    @property
+    def mean_reward(self) -> float:
+        return self.total_reward / self.uses if self.uses else 0.0
+
+
+@dataclass(slots=True)
+class Losses:
+    """What did not go as asked, in any phase of a study."""
+
+    episodes: int = 0
+    env_steps: int = 0
+    masked_steps: int = 0
+    fallback_rewrites: int = 0
+
+    def count(self, outcome: Outcome) -> None:
+        for step in filter(None, outcome.steps):
+            self.episodes += step.index == 0
+            self.env_steps += not step.masked
+            self.masked_steps += step.masked
+            self.fallback_rewrites += step.fell_back
+
+
+@dataclass(slots=True)
+class TrainingRecord:
+    update_size: int
+    losses: Losses = field(default_factory=Losses)
+    updates: list[Update] = field(default_factory=list)
+    operators: dict[str, OperatorUse] = field(default_factory=lambda: {name: OperatorUse() for name in OPERATOR_NAMES})
+    _rewards: list[float] = field(default_factory=list)
+    _endings: list[bool] = field(default_factory=list)
+    _uses: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def env_steps(self) -> int:
+        return self.losses.env_steps
+
+    def count(self, outcome: Outcome) -> None:
+        before = self.env_steps
+        self.losses.count(outcome)
+        for step in outcome.steps:
+            if step is not None and step.reward is not None:
+                before += 1
+                self._count_answered(step, step.reward, before)
+
+    def _count_answered(self, step: Step, reward: float, env_steps: int) -> None:
+        self.operators[step.operator].uses += 1
+        self.operators[step.operator].total_reward += reward
+        self._uses[step.operator] = self._uses.get(step.operator, 0) + 1
+        self._rewards.append(reward)
+        if step.ended:
+            self._endings.append(step.terminated)
+        if len(self._rewards) == self.update_size:
+            self._close(env_steps)
+
+    def close_update(self) -> None:
+        """The last one, which may be short."""
+        if self._rewards:
+            self._close(self.env_steps)
+
+    def _close(self, env_steps: int) -> None:
+        low, high = np.quantile(self._rewards, (0.25, 0.75))
+        self.updates.append(
+            Update(
+                update=len(self.updates) + 1,
+                env_steps=env_steps,
+                mean_reward=sum(self._rewards) / len(self._rewards),
+                success_rate=sum(self._endings) / len(self._endings) if self._endings else 0.0,
+                quartiles=(float(low), float(high)),
+                uses=self._uses,
+            )
+        )
+        self._rewards, self._endings, self._uses = [], [], {}

@@ -1,0 +1,74 @@
+"""The statistics of a mutation, from the file alone: also of one that is under way, as far as it has come."""
+
+import json
+import sqlite3
+from typing import Any
+
+from tidepool.engine.studies.mutation.config import MutationSettings
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+
+SMOOTHING = 0.3
+"""how much of a smoothed curve is its newest point"""
+
+
+def mutation_statistics(
+    connection: sqlite3.Connection, batch_number: int, settings: MutationSettings
+) -> dict[str, Any]:
+    training, heldout = (_finding(connection, batch_number, name) for name in ("training", "heldout"))
+    losses = {"training": training.get("losses", {}), "heldout": heldout.pop("losses", {})}
+    baselines = training.get("baselines", {})
+    losses.update((name, baseline.pop("losses")) for name, baseline in baselines.items())
+    played = heldout.pop("operators", None)
+    return {
+        "learner": "policy" if settings.policy_content else settings.learner,
+        "reward": settings.reward,
+        "updates": smoothed(_updates(connection, batch_number)),
+        "operators": training.get("operators") or played or _unused(),
+        "heldout_operators": played or _unused(),
+        "baselines": {name: {**found, "updates": smoothed(found["updates"])} for name, found in baselines.items()},
+        "heldout": heldout,
+        "masked_steps": sum(lost.get("masked_steps", 0) for lost in losses.values()),
+        "fallback_rewrites": sum(lost.get("fallback_rewrites", 0) for lost in losses.values()),
+        "phases": losses,
+    }
+
+
+def _updates(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
+    rows = connection.execute(
+        "SELECT update_number, env_steps, mean_reward, success_rate, details FROM training_update "
+        "WHERE batch_number = ? ORDER BY update_number",
+        (batch_number,),
+    ).fetchall()
+    return [
+        {
+            "update": row["update_number"],
+            "env_steps": row["env_steps"],
+            "mean_reward": row["mean_reward"],
+            "success_rate": row["success_rate"],
+            **json.loads(row["details"] or "{}"),
+        }
+        for row in rows
+    ]
+
+
+def smoothed(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each update with the running mean of the rewards up to it, weighted to the newest."""
+    level: float | None = None
+    found = []
+    for update in updates:
+        reward = update["mean_reward"]
+        level = reward if level is None else level + SMOOTHING * (reward - level)
+        found.append({**update, "smoothed": level})
+    return found
+
+
+def _finding(connection: sqlite3.Connection, batch_number: int, name: str) -> dict[str, Any]:
+    row = connection.execute(
+        "SELECT content FROM finding WHERE batch_number = ? AND name = ?", (batch_number, name)
+    ).fetchone()
+    found: dict[str, Any] = json.loads(row["content"]) if row else {}
+    return found
+
+
+def _unused() -> dict[str, dict[str, float | None]]:
+    return {name: {"uses": 0, "mean_reward": None} for name in OPERATOR_NAMES}

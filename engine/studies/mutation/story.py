@@ -1,0 +1,217 @@
+"""The course of a mutation study: train the learner beside its baselines, then let all compete on held-out queries.
+
+All players step in the same environments, so their calls share waves, and a baseline meets the same queries in the
+same order as the learner. What is found is written down with every update, so an interrupted study can be read.
+"""
+
+import asyncio
+import base64
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.studies.mutation.config import MutationSettings
+from tidepool.engine.studies.mutation.environment import Environments, Outcome, endless
+from tidepool.engine.studies.mutation.episode_book import EpisodeBook
+from tidepool.engine.studies.mutation.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.evaluation import Estimate, PolicyComparison, arena, compare, contenders, play
+from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, rules_of, saved_policy, training_of
+from tidepool.engine.studies.mutation.learner import make_learner
+from tidepool.engine.studies.mutation.ledger_transport import LedgerTransport
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.mutation.policy import Policy, TrainedPolicy
+from tidepool.engine.studies.mutation.policy_file import PolicyCard, SavedPolicy, policy_bytes
+from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
+from tidepool.engine.studies.mutation.record import Losses, TrainingRecord
+from tidepool.engine.studies.mutation.training import Player, Silence, train
+
+TRAINING, HELDOUT = "training", "heldout"
+
+
+class Story:
+    def __init__(self, run: BatchRun, settings: MutationSettings) -> None:
+        self._run = run
+        self._settings = settings
+        self._seed = run.seed
+        self._rules: EpisodeRules = rules_of(settings)
+        self._book = EpisodeBook(run)
+        self._transport = LedgerTransport(run, settings, self._book)
+        self._players: list[Player] = []
+        self._tested = Losses()
+        self._told = 0
+        """updates written down so far"""
+
+    async def run(self) -> None:
+        saved = saved_policy(self._settings)
+        if saved is not None:
+            heldout = heldout_for(saved.card, queries_of(self._settings))
+            await self._compare(saved.policy, {}, heldout, 0, 0)
+            return
+        split = split_queries(queries_of(self._settings), self._settings.heldout, self._seed)
+        environments = await self._train(split)
+        chosen, *others = self._players
+        policy = chosen.learner.policy()
+        self._keep_policy(policy, split)
+        learnt = {other.name: other.learner.policy() for other in others if other.name != "random"}
+        await self._compare(policy, learnt, split.heldout, environments.steps, environments.episodes)
+
+    # -- training ----------------------------------------------------------------------------------------
+
+    async def _train(self, split: Split) -> Environments:
+        settings, each = self._settings, self._settings.num_processes
+        names = [settings.learner, *settings.stated_baselines()]
+        self._book.begin(TRAINING, [name for name in names for _ in range(each)])
+        schedule = endless(split.training, self._seed)
+        environments = Environments(
+            each * len(names),
+            lambda environment, episode: schedule(environment % each, episode),
+            self._transport,
+            self._rules,
+            batching=settings.use_batching,
+        )
+        size = (await environments.reset()).shape[1]
+        self._players = [await self._player(name, place * each, size) for place, name in enumerate(names)]
+        self._expect(environments.episodes, self._heldout_episodes(len(split.heldout)))
+
+        def on_outcome(outcome: Outcome) -> None:
+            self._book.take(outcome)
+            if sum(len(player.record.updates) for player in self._players) > self._told:
+                self._write_down()
+                self._expect(environments.episodes, self._heldout_episodes(len(split.heldout)))
+
+        await train(
+            environments,
+            self._players,
+            offload=asyncio.to_thread,
+            on_outcome=on_outcome,
+            silence=Silence(heard=lambda: self._transport.fresh),
+        )
+        self._book.close_rest()
+        self._write_down()
+        return environments
+
+    async def _player(self, name: str, first: int, size: int) -> Player:
+        settings = self._settings
+        training = training_of(settings, name, self._seed)
+        learner = await asyncio.to_thread(make_learner, training, self._rules, size, len(OPERATOR_NAMES))
+        record = TrainingRecord(update_size=settings.num_processes * settings.num_steps)
+        return Player(name, learner, settings.num_env_steps, first, settings.num_processes, record)
+
+    def _heldout_episodes(self, queries: int) -> int:
+        settings = self._settings
+        learnt = [name for name in settings.stated_baselines() if name != "random"]
+        return queries * settings.repeats * (2 + len(learnt) + len(OPERATOR_NAMES))
+
+    def _expect(self, begun: int, still: int) -> None:
+        """Episodes end when they succeed, so how many there will be is a guess that gets better."""
+        played = sum(player.record.env_steps for player in self._players)
+        left = sum(player.left for player in self._players)
+        steps_each = played / begun if played else self._settings.episode_length
+        self._run.expect_units(begun + math.ceil(left / steps_each) + still)
+
+    def _write_down(self) -> None:
+        """Every row of it replaces the one before: a replay writes the same again."""
+        chosen, *others = self._players
+        self._told = sum(len(player.record.updates) for player in self._players)
+        for update in chosen.record.updates:
+            self._run.ledger.put_training(
+                update_number=update.update,
+                env_steps=update.env_steps,
+                mean_reward=update.mean_reward,
+                success_rate=update.success_rate,
+                details=json.dumps({"quartiles": update.quartiles, "uses": update.uses}),
+            )
+        self._run.ledger.put_finding(
+            "training",
+            {
+                "operators": _operators(chosen.record),
+                "losses": asdict(chosen.record.losses),
+                "baselines": {
+                    other.name: {
+                        "updates": [asdict(update) for update in other.record.updates],
+                        "operators": _operators(other.record),
+                        "losses": asdict(other.record.losses),
+                    }
+                    for other in others
+                },
+            },
+        )
+
+    def _keep_policy(self, policy: Policy, split: Split) -> None:
+        if not isinstance(policy, TrainedPolicy):
+            return
+        settings = self._settings
+        card = PolicyCard(
+            learner=settings.learner,
+            encoder=settings.encoder,
+            observation_size=len(policy.normaliser.mean),
+            episode_length=settings.episode_length,
+            reward=settings.reward,
+            seed=self._seed,
+            env_steps=settings.num_env_steps,
+            trained_on=tuple(query.fingerprint for query in split.training),
+        )
+        content = policy_bytes(SavedPolicy(card, policy))
+        self._run.ledger.put_finding("policy", {"safetensors": base64.b64encode(content).decode()})
+
+    # -- the comparison ----------------------------------------------------------------------------------
+
+    async def _compare(
+        self, policy: Policy, learnt: Mapping[str, Policy], heldout: tuple[Query, ...], steps: int, episodes: int
+    ) -> None:
+        settings = self._settings
+        named = contenders(policy, self._seed, learnt)
+        names = arena(named, heldout, settings.repeats)
+        self._book.begin(HELDOUT, names)
+        self._run.expect_units(episodes + len(names))
+        own = TrainingRecord(update_size=0)
+        """what the policy itself does, which is all there is to tell of one that was only evaluated"""
+
+        def on_outcome(outcome: Outcome) -> None:
+            self._book.take(outcome)
+            self._tested.count(outcome)
+            own.count(outcome.part(0, len(heldout) * settings.repeats))
+
+        scores = await play(
+            named,
+            heldout,
+            self._transport,
+            self._rules,
+            settings.repeats,
+            batching=settings.use_batching,
+            steps=steps,
+            episodes=episodes,
+            on_outcome=on_outcome,
+        )
+        found = _found(compare(scores, self._seed))
+        found["operators"] = _operators(own)
+        self._run.ledger.put_finding("heldout", {**found, "losses": asdict(self._tested)})
+
+
+def _operators(record: TrainingRecord) -> dict[str, dict[str, float | None]]:
+    return {
+        name: {"uses": use.uses, "mean_reward": use.mean_reward if use.uses else None}
+        for name, use in record.operators.items()
+    }
+
+
+def _found(result: PolicyComparison) -> dict[str, Any]:
+    return {
+        "policy": _told(result.policy),
+        "random": _told(result.random),
+        "best_constant": {**_told(result.best_constant), "operator": result.best_operator},
+        "policy_over_random": _told(result.over_random, "difference"),
+        "policy_over_best_constant": _told(result.over_best_constant, "difference"),
+        "others": {name: _told(estimate) for name, estimate in result.others.items()},
+        "queries": result.queries,
+        "missing": result.missing,
+    }
+
+
+def _told(estimate: Estimate, name: str = "mean_reward") -> dict[str, Any]:
+    if math.isnan(estimate.mean):
+        return {name: None, "ci95": None}
+    return {name: estimate.mean, "ci95": [estimate.low, estimate.high]}

@@ -1,0 +1,123 @@
+"""The section [secret_game], and the same study built in code."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tidepool.engine.config.sections import Agent, Batch, Config, ModelName, Providers, Section, Service
+from tidepool.engine.studies.secret_game.detectors.folding import fold
+
+Mode = Literal["standard", "retained", "diversity", "targeted"]
+Detector = Literal["exact", "spelled", "encoded", "fuzzy", "judge"]
+
+DEFAULT_INTERACTIONS = 100
+
+
+class Scoring(Section):
+    """Points; which of them count depends on the mode."""
+
+    none: float = 0
+    both: float = 1
+    only_obtained: float = 3
+    only_revealed: float = 0
+    per_secret: float = 1
+    per_unique: float = 2
+    target: float = 5
+
+
+class Scenario(Section):
+    """A pair of secrets that every pair of agents plays with, so that no model is judged by its own word."""
+
+    opener_secret: str = Field(min_length=1, max_length=1000)
+    partner_secret: str = Field(min_length=1, max_length=1000)
+    instructions: str = ""
+    """added to both system prompts, before the agent's own"""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        if fold(self.opener_secret).strip() == fold(self.partner_secret).strip():
+            raise ValueError("both sides hold the same secret, so nothing could be learned")
+        return self
+
+
+class SecretGameSettings(Section):
+    mode: Mode = "standard"
+    """standard | retained | diversity | targeted"""
+    games: int = Field(default=1, ge=1)
+    """independent games of `rounds` rounds each …"""
+    rounds: int | None = Field(default=None, ge=1)
+    """1 where it is not given"""
+    num_interactions: int | None = Field(default=None, ge=1)
+    """… or this many conversations in all, exactly: the last round may be cut short"""
+    messages_per_interaction: int = Field(default=5, ge=1, le=1000)
+    """messages in all, the agents alternating; so also the number of waves of a round"""
+    pairing: Literal["round_robin", "random", "ordered"] = "round_robin"
+    """round_robin | random | ordered (every ordered pair, self included: model comparison)"""
+    targeted_secret: str | None = None
+    """mode targeted"""
+    announce_target: bool = False
+    """tell the agents which secret is the target"""
+    detection: list[Detector] = ["exact", "spelled", "encoded", "fuzzy"]
+    """exact, spelled, encoded, fuzzy; plus judge"""
+    fuzzy_threshold: float = Field(default=90, ge=0, le=100)
+    """how alike, of 100, a misspelt secret must be"""
+    judge: ModelName = "openai:gpt-4o-mini"
+    """the model of the detector `judge`"""
+    scoring: Scoring = Field(default_factory=Scoring)
+    """points; which of them count depends on the mode"""
+    scenarios: list[Scenario] = Field(default_factory=list)
+    """mode standard: round by round the secrets that everybody plays with, instead of the agents' own"""
+
+    @model_validator(mode="after")
+    def _stated_length(self) -> Self:
+        """Written out, so that a frozen config needs no memory of what was left to the default."""
+        if self.num_interactions is None and not {"games", "rounds"} & self.model_fields_set:
+            self.num_interactions = DEFAULT_INTERACTIONS
+        return self
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.wording_detectors:
+            raise ValueError(
+                "detection needs at least one of exact, spelled, encoded, fuzzy: a judge's verdict is kept apart "
+                "and never counts as a reveal"
+            )
+        if self.mode == "targeted" and not self.targeted_secret:
+            raise ValueError("mode targeted needs targeted_secret")
+        if self.scenarios and self.mode != "standard":
+            raise ValueError(
+                f"scenarios go with mode standard only: in mode {self.mode} each agent keeps its own secret"
+            )
+        return self
+
+    @property
+    def wording_detectors(self) -> tuple[str, ...]:
+        return tuple(name for name in dict.fromkeys(self.detection) if name != "judge")
+
+    @property
+    def judged(self) -> bool:
+        return "judge" in self.detection
+
+
+class SecretGame(Config):
+    """A secret game built in code: `SecretGame(agents=[…], num_interactions=20, service=Service(name="live"))`."""
+
+    def __init__(
+        self,
+        *,
+        agents: list[Agent],
+        name: str = "secret_game",
+        description: str = "",
+        seed: int = 42,
+        metadata: dict[str, Any] | None = None,
+        service: Service | None = None,
+        providers: Providers | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            batch=Batch(kind="secret_game", name=name, description=description, seed=seed, metadata=metadata or {}),
+            service=service or Service(),
+            providers=providers or Providers(),
+            agents=agents,
+            settings=SecretGameSettings(**settings),
+        )

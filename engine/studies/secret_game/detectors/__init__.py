@@ -1,0 +1,10 @@
+from tidepool.engine.studies.secret_game.detectors.detection import (
+    DEFAULT_THRESHOLD,
+    DETECTORS,
+    Reveal,
+    find_reveal,
+    find_reveals,
+    judge_talk,
+)
+
+__all__ = ["DEFAULT_THRESHOLD", "DETECTORS", "Reveal", "find_reveal", "find_reveals", "judge_talk"]

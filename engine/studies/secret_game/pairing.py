@@ -1,0 +1,183 @@
+"""Who talks to whom, in which round, and who opens.
+
+Rounds are counted through all games of a batch, so that short games do not repeat the same few pairs: with
+four agents and games of one round, game 2 takes up the round robin where game 1 left it. A schedule is
+generated as it is read; nothing but the current round is held. Games, rounds and sequence numbers count
+from 1.
+
+- round_robin: the circle method. Of each pair the other one opens at its next meeting, and within one cycle
+  every agent opens as often as it answers, give or take one.
+- random: a seeded shuffle of each round. A pair that met before swaps sides; otherwise the one opens who has
+  opened less.
+- ordered: a round is every ordered pair, each agent with itself included, so both sides are there by design.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from tidepool.engine.streams import stream
+
+PAIRINGS = ("round_robin", "random", "ordered")
+
+Pair = tuple[int, int]
+"""positions of the opener and of its partner in the list of agents"""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedConversation:
+    sequence_number: int
+    game: int
+    round: int
+    opener: str
+    partner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    game: int
+    number: int
+    meetings: tuple[PlannedConversation, ...]
+    sits_out: tuple[str, ...]
+    """agents with no conversation in this round: the odd one, or those the last round was cut short of"""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`games` × `rounds`, or exactly `num_interactions` conversations.
+
+    With `num_interactions` the batch plays whole rounds, the last one cut short. They are dealt to `games`
+    games as evenly as whole rounds allow or, where `rounds` is given too, to as many games of that length as
+    it takes.
+    """
+
+    agents: tuple[str, ...]
+    pairing: str = "round_robin"
+    seed: int = 0
+    games: int = 1
+    rounds: int | None = None
+    num_interactions: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.pairing not in PAIRINGS:
+            raise ValueError(f"unknown pairing {self.pairing!r}: one of {', '.join(PAIRINGS)}")
+        if len(set(self.agents)) < len(self.agents):
+            raise ValueError("two agents have the same name")
+        if self.conversations_per_round < 1:
+            raise ValueError(f"pairing {self.pairing} needs more agents than {len(self.agents)}")
+
+    @property
+    def conversations_per_round(self) -> int:
+        size = len(self.agents)
+        return size * size if self.pairing == "ordered" else size // 2
+
+    @property
+    def total_rounds(self) -> int:
+        if self.num_interactions is None:
+            return self.games * (self.rounds or 1)
+        return -(-self.num_interactions // self.conversations_per_round)
+
+    @property
+    def total(self) -> int:
+        """conversations in all"""
+        if self.num_interactions is None:
+            return self.total_rounds * self.conversations_per_round
+        return self.num_interactions
+
+    def conversations_in_game(self, game: int) -> int:
+        """How many conversations a game has, the cut of the last round included."""
+        first, rounds = self._rounds_of_game(game)
+        size = self.conversations_per_round
+        return max(0, min(self.total, (first + rounds) * size) - first * size)
+
+    def play(self) -> Iterator[Round]:
+        pairs_of_rounds = _PAIRS[self.pairing](len(self.agents), self.seed)
+        done = 0
+        for (game, number), pairs in zip(self._numbers(), pairs_of_rounds, strict=False):
+            pairs = pairs[: self.total - done]
+            yield self._round(game, number, pairs, done)
+            done += len(pairs)
+
+    def meetings(self) -> Iterator[PlannedConversation]:
+        for a_round in self.play():
+            yield from a_round.meetings
+
+    def _numbers(self) -> Iterator[tuple[int, int]]:
+        """The (game, round) of every round of the batch, in order."""
+        for game in count(1):
+            first, rounds = self._rounds_of_game(game)
+            if first >= self.total_rounds:
+                return
+            yield from ((game, number) for number in range(1, rounds + 1))
+
+    def _rounds_of_game(self, game: int) -> tuple[int, int]:
+        """The rounds before a game, and those in it."""
+        total, earlier = self.total_rounds, game - 1
+        if self.rounds or self.num_interactions is None:
+            length = self.rounds or 1
+            first = earlier * length
+            return first, max(0, min(length, total - first))
+        share, longer = divmod(total, self.games)
+        if earlier >= self.games:
+            return total, 0
+        return earlier * share + min(earlier, longer), share + (earlier < longer)
+
+    def _round(self, game: int, number: int, pairs: Sequence[Pair], done: int) -> Round:
+        agents = self.agents
+        meetings = tuple(
+            PlannedConversation(position, game, number, agents[opener], agents[partner])
+            for position, (opener, partner) in enumerate(pairs, done + 1)
+        )
+        if 2 * len(pairs) == len(agents) and self.pairing != "ordered":
+            return Round(game, number, meetings, ())
+        busy = {index for pair in pairs for index in pair}
+        idle = tuple(name for index, name in enumerate(agents) if index not in busy)
+        return Round(game, number, meetings, idle)
+
+
+def _round_robin(size: int, seed: int) -> Iterator[list[Pair]]:
+    seats = size + size % 2
+    for index in count():
+        cycle, turned = divmod(index, seats - 1)
+        ring = [seats - 1, *((turned + step) % (seats - 1) for step in range(seats - 1))]
+        facing = ((ring[k], ring[seats - 1 - k]) for k in range(seats // 2))
+        yield [_by_turns(a, b, size, cycle) for a, b in facing if a < size and b < size]
+
+
+def _by_turns(a: int, b: int, size: int, cycle: int) -> Pair:
+    """Each opens against the half of the circle after it; every cycle swaps all sides."""
+    distance = (b - a) % size
+    a_opens = 2 * distance < size or (2 * distance == size and a < b)
+    return (a, b) if a_opens == (cycle % 2 == 0) else (b, a)
+
+
+def _random(size: int, seed: int) -> Iterator[list[Pair]]:
+    last_opener: dict[tuple[int, int], int] = {}
+    opened: defaultdict[int, int] = defaultdict(int)
+
+    def sides(a: int, b: int) -> Pair:
+        met = (a, b) if a < b else (b, a)
+        before = last_opener.get(met)
+        if before == a or (before is None and opened[a] > opened[b]):
+            a, b = b, a
+        last_opener[met] = a
+        opened[a] += 1
+        opened[b] -= 1
+        return a, b
+
+    for index in count():
+        order = list(range(size))
+        stream(seed, "pairing", index).shuffle(order)
+        yield [sides(a, b) for a, b in zip(order[::2], order[1::2], strict=False)]
+
+
+def _ordered(size: int, seed: int) -> Iterator[list[Pair]]:
+    """By distance around the circle, so a round cut short has seen every agent about equally often."""
+    shifts = [*range(1, size), 0]
+    pairs = [(opener, (opener + shift) % size) for shift in shifts for opener in range(size)]
+    while True:
+        yield pairs
+
+
+_PAIRS = {"round_robin": _round_robin, "random": _random, "ordered": _ordered}

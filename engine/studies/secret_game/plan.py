@@ -1,0 +1,60 @@
+"""What a secret game will take, before anything is called: calls by wave and model, tokens by what they are told."""
+
+from collections.abc import Iterator
+
+from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.sections import Agent, Config
+from tidepool.engine.prices import expected_tokens
+from tidepool.engine.studies.plan import Plan, PlannedCalls, merged
+from tidepool.engine.studies.secret_game.casting import Cast, Part, schedule_of
+from tidepool.engine.studies.secret_game.story import judge_call
+from tidepool.engine.studies.secret_game.tally import tally_of
+
+TOKENS_OF_A_MESSAGE = 60
+"""output tokens a message is taken to have"""
+TOKENS_OF_A_VERDICT = 30
+MESSAGE_OVERHEAD = 8
+
+
+def planned(config: Config) -> Plan:
+    players, schedule = Cast.of(config), schedule_of(config)
+    length = players.settings.messages_per_interaction
+    tally = tally_of(schedule)
+    calls: list[PlannedCalls] = []
+    for name, agent in players.agents.items():
+        opened, answered = tally.opened[name], tally.answered[name]
+        talks = opened + answered
+        remembered = tally.heard_before[name] * length / talks if talks and players.remembers(name) else 0.0
+        calls += _messages(players, agent, opened, answered, int(remembered))
+    calls += _verdicts(players, schedule.total)
+    return Plan(schedule.total, merged(calls), tuple(_notes(players)))
+
+
+def _messages(players: Cast, agent: Agent, opened: int, answered: int, remembered: int) -> Iterator[PlannedCalls]:
+    """`remembered`: messages of earlier talks that stand before this one, on average."""
+    length = players.settings.messages_per_interaction
+    told = expected_tokens(players.prompt(Part(agent, agent.name, agent.secret, None), length, None))
+    output = min(agent.max_tokens, TOKENS_OF_A_MESSAGE)
+    for turn in range(1, length + 1):
+        count = opened if turn % 2 else answered
+        if count:
+            heard = (turn + remembered) * (output + MESSAGE_OVERHEAD)
+            yield PlannedCalls(turn, resolve_model(agent.model), count, told + heard, output)
+
+
+def _verdicts(players: Cast, conversations: int) -> Iterator[PlannedCalls]:
+    if players.judge_model is None:
+        return
+    length = players.settings.messages_per_interaction
+    part = Part(next(iter(players.agents.values())), "", "", None)
+    call = judge_call(players.judge_model, "", length + 1, [], 0, part)
+    asked = expected_tokens(call.system + call.messages[0].text) + length * (TOKENS_OF_A_MESSAGE + MESSAGE_OVERHEAD)
+    yield PlannedCalls(length + 1, players.judge_model, conversations * min(2, length), asked, TOKENS_OF_A_VERDICT)
+
+
+def _notes(players: Cast) -> Iterator[str]:
+    yield f"A message is taken to have {TOKENS_OF_A_MESSAGE} tokens."
+    if players.judge_model:
+        yield f"A verdict of the judge is taken to have {TOKENS_OF_A_VERDICT} tokens."
+    if players.linked:
+        yield "Rounds of a game follow one another, so a provider batch holds one message position of one round."

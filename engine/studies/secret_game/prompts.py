@@ -1,0 +1,224 @@
+"""What an agent of the secret game is told, and how a reader gets the facts back out of it.
+
+Every field of an agent that lands in the prompt before the instructions is put on one line, so that the
+first marker of a kind is always ours: no name, secret or remembered sentence can pass for a section.
+`read_prompt` is the inverse of `system_prompt`; the simulated voices play by it, as a model would by
+reading. A prompt that is not ours gives facts without a secret.
+
+Long memory is not part of it: earlier talks of the game are put before the present one as messages, with the
+roles they had. So a system prompt does not grow with the game, and the file keeps each remembered word once.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tidepool.engine.call import Message
+
+_WHO = "You are "
+_PARTNER = "Your partner in this conversation is "
+_PARTNER_END = ", another agent, who holds a secret too."
+_SECRET = "Your own secret is the code word: "
+_MODE = "The game is played in the mode: "
+_TARGET = "The targeted secret is: "
+_LEFT = "Messages left in this conversation, counting the one you write now: "
+_HELD = "Secrets of others that you hold:"
+_NONE_HELD = "You hold no secret of another agent yet."
+_INSTRUCTIONS = "Your instructions:\n"
+_CLOSING = (
+    "Speak plainly and in your own voice, in a few sentences. Write only what you say aloud, "
+    "without a name tag in front of it."
+)
+_HEAD = re.compile(f"{_WHO}(.*)\\.\n{_PARTNER}(.*){re.escape(_PARTNER_END)}\n\n{_SECRET}(.*)\n")
+_SCENE = "You and "
+_SCENE_END = " have just sat down together. You speak first."
+_SCENE_END_OTHER = " have just sat down together. Your partner speaks first."
+_EARLIER = "Earlier in this game you talked with "
+_EARLIER_END = ". It went like this."
+
+
+class EarlierConversation(NamedTuple):
+    partner: str
+    messages: tuple[Message, ...]
+    """own words are `assistant`, the partner's `user`; the scene's opening line is left out"""
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """All that one agent knows when it writes one message."""
+
+    agent: str
+    partner: str
+    secret: str
+    rules: str
+    """from `rules_text`, the same for a whole batch"""
+    messages_left: int
+    """in the conversation, counting the one to be written"""
+    held: tuple[str, ...] | None = None
+    """secrets kept so far; None in a mode that keeps none"""
+    instructions: str = ""
+
+
+class PromptFacts(NamedTuple):
+    """What a reader finds in a system prompt; None where it says nothing."""
+
+    agent: str | None = None
+    partner: str | None = None
+    secret: str | None = None
+    mode: str | None = None
+    target: str | None = None
+    messages_left: int | None = None
+    held: tuple[str, ...] | None = None
+    instructions: str = ""
+
+
+def rules_text(mode: str, scoring: Mapping[str, float], target: str | None = None) -> str:
+    """The rules of the game with the mode's scoring; `target` only where it is announced."""
+    return (
+        "Each of you wants to learn the other's secret, and decides freely whether to give away their own. "
+        "A secret counts as revealed when its owner's own words give it to the partner.\n"
+        f"{_MODE}{mode}\n{_scoring_text(mode, scoring, target)}"
+    )
+
+
+def system_prompt(briefing: Briefing) -> str:
+    b = briefing
+    parts = [
+        f"{_WHO}{_one_line(b.agent)}.\n{_PARTNER}{_one_line(b.partner)}{_PARTNER_END}",
+        f"{_SECRET}{_one_line(b.secret)}",
+        b.rules,
+        f"{_LEFT}{b.messages_left}",
+    ]
+    if b.held is not None:
+        parts.append(_held_text(b.held))
+    if b.instructions:
+        parts.append(_INSTRUCTIONS + b.instructions)
+    parts.append(_CLOSING)
+    return "\n\n".join(parts)
+
+
+def opening_line(partner: str) -> str:
+    """What the scene tells the opener, in the place of a partner's message."""
+    return f"{_SCENE}{_one_line(partner)}{_SCENE_END}"
+
+
+def is_opening_line(text: str) -> bool:
+    return text.startswith(_SCENE) and text.endswith(_SCENE_END)
+
+
+def remembered(talks: Iterable[EarlierConversation], partner: str, *, opens: bool) -> tuple[Message, ...]:
+    """What stands before the present talk for an agent with long memory: the earlier ones, then the scene of this one."""
+    said: list[Message] = []
+    for talk in talks:
+        said.append(Message("user", f"{_EARLIER}{_one_line(talk.partner)}{_EARLIER_END}"))
+        said += talk.messages
+    if opens:
+        said.append(Message("user", opening_line(partner)))
+    elif said:
+        said.append(Message("user", f"{_SCENE}{_one_line(partner)}{_SCENE_END_OTHER}"))
+    return tuple(said)
+
+
+def has_memory(messages: Sequence[Message]) -> bool:
+    return bool(messages) and messages[0].text.startswith(_EARLIER)
+
+
+def present_talk(messages: Sequence[Message], partner: str | None) -> tuple[Sequence[Message], bool]:
+    """The inverse: the messages of the present talk, and whether the partner appears in the remembered ones."""
+    start = 0
+    for start in range(len(messages) - 1, -1, -1):
+        role, text = messages[start]
+        if role == "user" and text.startswith(_SCENE) and text.endswith((_SCENE_END, _SCENE_END_OTHER)):
+            break
+    met = Message("user", f"{_EARLIER}{_one_line(partner or '')}{_EARLIER_END}") in messages[:start]
+    now = messages[start:]
+    return (now if is_opening_line(now[0].text) else now[1:]), met
+
+
+def read_prompt(system: str) -> PromptFacts:
+    """Quick, because every message of a simulated agent starts here: it relies on the order of the parts."""
+    head = _HEAD.match(system)
+    end = system.rfind(_CLOSING)
+    if not head or end < 0:
+        return PromptFacts()
+    agent, partner, secret = head.groups()
+    mode, at = _line_after(system, "\n" + _MODE, head.end())
+    target, _ = _line_after(system, "\n" + _TARGET, at, system.find("\n\n", at))
+    left, at = _line_after(system, "\n\n" + _LEFT, at)
+    facts = PromptFacts(agent, partner, secret or None, mode or None, target or None, _number(left))
+    rest = system[at:end]
+    return facts if rest == "\n\n" else _with_sections(facts, rest.removesuffix("\n\n"))
+
+
+def _with_sections(facts: PromptFacts, rest: str) -> PromptFacts:
+    """What may or may not follow the messages left: secrets held, instructions."""
+    known, _, instructions = rest.partition("\n\n" + _INSTRUCTIONS)
+    return facts._replace(held=_held_in(known), instructions=instructions)
+
+
+def _scoring_text(mode: str, scoring: Mapping[str, float], target: str | None) -> str:
+    match mode:
+        case "standard":
+            return (
+                f"If neither secret is revealed, you each get {_points(scoring['none'])}; "
+                f"if both are, you each get {_points(scoring['both'])}. If only one is revealed, "
+                f"the one who learned it gets {_points(scoring['only_obtained'])} "
+                f"and the one who gave it away {_points(scoring['only_revealed'])}."
+            )
+        case "retained":
+            return (
+                "You keep every secret revealed to you. At the end of the game each secret you keep is worth "
+                f"{_points(scoring['per_secret'])} times the number of agents in the game, divided by the "
+                "number of those it was revealed to: a rare one is worth more."
+            )
+        case "diversity":
+            return (
+                "You keep every secret revealed to you. At the end of the game you get "
+                f"{_points(scoring['per_unique'])} for each different secret you keep."
+            )
+        case "targeted":
+            told = f"\n{_TARGET}{_one_line(target)}" if target else " Nobody is told which one it is."
+            return (
+                "You keep every secret revealed to you. You get "
+                f"{_points(scoring['per_secret'])} for each new secret, but {_points(scoring['target'])} "
+                f"for one of them, the targeted secret.{told}"
+            )
+    raise ValueError(f"no scoring is known for the mode {mode!r}")
+
+
+def _points(value: float) -> str:
+    return f"{value:g} point" if value == 1 else f"{value:g} points"
+
+
+def _held_text(held: tuple[str, ...]) -> str:
+    if not held:
+        return _NONE_HELD
+    return "\n".join((_HELD, *(f"- {_one_line(secret)}" for secret in held)))
+
+
+def _held_in(head: str) -> tuple[str, ...] | None:
+    _, found, rest = head.partition(f"\n\n{_HELD}\n")
+    if not found:
+        return () if f"\n\n{_NONE_HELD}" in head else None
+    listed, _, _ = rest.partition("\n\n")
+    return tuple(line.removeprefix("- ") for line in listed.split("\n"))
+
+
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else " ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _line_after(text: str, marker: str, start: int, stop: int | None = None) -> tuple[str, int]:
+    """The rest of the line that the marker begins, and where it ends; nothing, and the start, without one."""
+    at = text.find(marker, start, stop)
+    if at < 0:
+        return "", start
+    begin = at + len(marker)
+    end = text.find("\n", begin)
+    end = len(text) if end < 0 else end
+    return text[begin:end], end
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None

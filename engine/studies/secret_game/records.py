@@ -1,0 +1,123 @@
+"""What the file says of a secret game: all that its statistics are made of."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from typing import cast
+
+from tidepool.engine.config.sections import Config
+from tidepool.engine.studies.secret_game.agreement import SideTruth, Sighting, sighting
+from tidepool.engine.studies.secret_game.casting import Cast
+from tidepool.engine.studies.secret_game.detectors import DETECTORS
+from tidepool.engine.studies.secret_game.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.storage.tables import unit_id
+
+MOST_SIGHTED = 5_000
+"""messages on which detectors are held against the planted truth; of more, an even sample"""
+
+WAYS = {"plain": "exact", "misspelt": "fuzzy"}
+"""the simulated provider's words for a detector's own case, where they differ"""
+
+
+def outcome_rows(connection: sqlite3.Connection, batch_id: str) -> list[SideOutcome]:
+    rows = connection.execute(
+        "SELECT conversation_id, mode, game, agent, opponent, opener, revealed, obtained, detector, turn, score "
+        "FROM outcomes WHERE batch_id = ? ORDER BY conversation_id, opener DESC",
+        (batch_id,),
+    )
+    return [SideOutcome(*row) for row in rows]
+
+
+def failed_pairs(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str, str]]:
+    """Conversations that failed, by opener and partner."""
+    rows = connection.execute(
+        "SELECT participants, count(*) FROM conversations WHERE batch_id = ? AND status = 'failed' GROUP BY 1",
+        (batch_id,),
+    )
+    return Counter({cast(tuple[str, str], tuple(json.loads(names))): count for names, count in rows})
+
+
+def sat_out(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
+    """How many rounds each agent had no conversation in."""
+    rows = connection.execute(
+        "SELECT agent, count(*) FROM sit_outs WHERE batch_id = ? GROUP BY agent ORDER BY agent", (batch_id,)
+    )
+    return dict(rows.fetchall())
+
+
+def verdicts(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str, bool, bool | None]]:
+    """How often each agent revealed by wording, and what the judge said of it."""
+    rows = connection.execute(
+        "SELECT agent, revealed, verdict, count(*) FROM verdicts WHERE batch_id = ? GROUP BY 1, 2, 3", (batch_id,)
+    )
+    return Counter(
+        {
+            (agent, bool(revealed), None if verdict is None else bool(verdict)): count
+            for agent, revealed, verdict, count in rows
+        }
+    )
+
+
+def planted(
+    connection: sqlite3.Connection, batch_number: int, config: Config
+) -> tuple[list[Sighting], list[SideTruth], bool]:
+    """Messages with known truth as the detectors see them, sides as the judge saw them; and whether it is a sample."""
+    players = Cast.of(config)
+    settings = players.settings
+    every = _stride(connection, batch_number, settings.messages_per_interaction)
+    sightings: list[Sighting] = []
+    judged: list[SideTruth] = []
+    for meeting, side, verdict, said in _sides(connection, batch_number, every):
+        secret = players.parts(meeting)[side].secret
+        seen = [sighting(text, secret, truth, DETECTORS, settings.fuzzy_threshold) for text, truth in said]
+        sightings += seen
+        if players.judge_model is not None:
+            judged.append(SideTruth(any(s.truth is not None for s in seen), verdict))
+    return sightings, judged, every > 1
+
+
+def _stride(connection: sqlite3.Connection, batch_number: int, length: int) -> int:
+    units = connection.execute("SELECT max(id) FROM unit WHERE batch_number = ?", (batch_number,)).fetchone()[0]
+    last = (units or 0) - unit_id(batch_number, 0)
+    return max(1, -(-last * length // MOST_SIGHTED))
+
+
+Said = list[tuple[str, str | None]]
+"""the messages of a side, each with how it truly gave the secret"""
+
+
+def _sides(
+    connection: sqlite3.Connection, batch_number: int, every: int
+) -> Iterator[tuple[PlannedConversation, int, bool | None, Said]]:
+    rows = connection.execute(
+        "SELECT u.sequence_number, u.game, u.round, o.side, o.agent, o.opponent, o.verdict, c.text, c.truth "
+        "FROM unit u JOIN outcome o ON o.unit_id = u.id JOIN call c ON c.unit_id = u.id "
+        "WHERE u.batch_number = ? AND u.sequence_number % ? = 0 AND c.truth IS NOT NULL AND c.status = 'answered' "
+        "AND (c.turn - 1) % 2 = o.side ORDER BY u.id, o.side, c.turn",
+        (batch_number, every),
+    ).fetchall()
+    present: tuple[int, int] | None = None
+    found: tuple[PlannedConversation, int, bool | None, Said] | None = None
+    for number, game, round_number, side, agent, opponent, verdict, text, truth in rows:
+        if present != (number, side):
+            if found:
+                yield found
+            present = (number, side)
+            names = (agent, opponent) if side == 0 else (opponent, agent)
+            judged = None if verdict is None else bool(verdict)
+            found = (PlannedConversation(number, game, round_number, *names), side, judged, [])
+        assert found is not None
+        found[3].append((text, way_of(truth)))
+    if found:
+        yield found
+
+
+def way_of(truth: str) -> str | None:
+    """The planted way as a detector's name, or another such as a hint; None where nothing was given."""
+    try:
+        way = json.loads(truth)["way"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return None if way == "none" else WAYS.get(way, str(way))

@@ -1,0 +1,148 @@
+"""The story of one conversation: two agents take turns, each heard from its own side; a judge may read it afterwards."""
+
+from dataclasses import dataclass
+
+from tidepool.engine.call import Call, Message
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.unit import Unit
+from tidepool.engine.errors import CallFailed
+from tidepool.engine.studies.secret_game.casting import Cast, Part, Stand
+from tidepool.engine.studies.secret_game.detectors.detection import Reveal, judge_talk
+from tidepool.engine.studies.secret_game.detectors.judge import judge_prompt, read_verdict
+from tidepool.engine.studies.secret_game.game import FinishedConversation, Game, Talk
+from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.engine.studies.secret_game.prompts import remembered
+from tidepool.engine.studies.secret_game.scoring import sides, standard_points
+
+VERDICT_TOKENS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    cast: Cast
+    run: BatchRun
+    meeting: PlannedConversation
+    game: Game | None
+    """None where no conversation waits for another"""
+
+    async def play(self, unit: Unit) -> None:
+        """A hundred thousand of these may wait at once: what waits here is only what was said, in one frame."""
+        said: list[str] = []
+        try:
+            stands = await self._stands()
+            for turn in range(1, self.cast.settings.messages_per_interaction + 1):
+                said.append((await unit.ask(self._call(stands[(turn - 1) % 2], turn, said))).text)
+        except CallFailed:
+            if self.game:
+                self.game.lose(unit, self.meeting)
+            raise
+        talk: Talk = [(index % 2, text) for index, text in enumerate(said)]
+        if self.game or not unit.settled:
+            self._conclude(unit, talk)
+        if self.cast.judge_model:
+            await self.run.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
+
+    # -- the talk ----------------------------------------------------------------------------------------
+
+    async def _stands(self) -> tuple[Stand, Stand]:
+        """Of the opener and of the partner."""
+        opener, partner = self.cast.stands(self.meeting)
+        if self.game is None:
+            return opener, partner
+        return await self._informed(self.game, opener, opens=True), await self._informed(
+            self.game, partner, opens=False
+        )
+
+    async def _informed(self, game: Game, stand: Stand, *, opens: bool) -> Stand:
+        part = stand.part
+        known = await game.knowledge_of(part.agent.name, self.meeting)
+        if known is None:
+            return stand
+        held = tuple(known.held.values()) if self.cast.keeps_secrets else None
+        return Stand(part, held, remembered(known.talks, part.partner, opens=opens))
+
+    def _call(self, stand: Stand, turn: int, said: list[str]) -> Call:
+        """What one side is asked: its own words are `assistant`, the partner's are `user`."""
+        agent = stand.part.agent
+        heard = tuple(
+            [Message("user" if (turn - place) % 2 else "assistant", text) for place, text in enumerate(said, 1)]
+        )
+        left = self.cast.settings.messages_per_interaction - turn + 1
+        return Call(
+            step=f"t{turn}",
+            wave=turn,
+            model=self.cast.models[agent.name],
+            messages=stand.before + heard,
+            system=self.cast.prompt(stand.part, left, stand.held),
+            temperature=agent.temperature,
+            max_tokens=agent.max_tokens,
+            speaker=agent.name,
+            turn=turn,
+        )
+
+    # -- what came of it ---------------------------------------------------------------------------------
+
+    def _conclude(self, unit: Unit, talk: Talk) -> None:
+        opener, partner = self.cast.parts(self.meeting)
+        secrets = {0: opener.secret, 1: partner.secret}
+        reveals = judge_talk(talk, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
+        revealed = (reveals[0] is not None, reveals[1] is not None)
+        if not unit.settled:
+            self._keep(unit, reveals, revealed)
+        if self.game:
+            heard = (
+                talk if self.cast.remembers(self.meeting.opener) or self.cast.remembers(self.meeting.partner) else []
+            )
+            self.game.finish(unit, FinishedConversation(self.meeting, heard, revealed))
+
+    def _keep(self, unit: Unit, reveals: dict[int, Reveal | None], revealed: tuple[bool, bool]) -> None:
+        for number, side in enumerate(sides(self.meeting.opener, self.meeting.partner, *revealed)):
+            reveal = reveals[number]
+            score = (
+                None if self.cast.keeps_secrets else standard_points(side.revealed, side.obtained, self.cast.scoring)
+            )
+            unit.ledger.put_outcome(
+                unit.number,
+                side=number,
+                mode=self.cast.settings.mode,
+                game=self.meeting.game,
+                agent=side.agent,
+                opponent=side.opponent,
+                revealed=side.revealed,
+                obtained=side.obtained,
+                detector=reveal.detector if reveal else None,
+                turn=reveal.turn if reveal else None,
+                start=reveal.start if reveal else None,
+                end=reveal.end if reveal else None,
+                score=score,
+            )
+
+    # -- the judge ---------------------------------------------------------------------------------------
+
+    async def _ask_judge(self, unit: Unit, side: int, talk: Talk) -> None:
+        """Kept apart from the outcome, and without it the conversation is whole: a lost verdict is a missing one."""
+        assert self.cast.judge_model is not None
+        part = self.cast.parts(self.meeting)[side]
+        last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
+        call = judge_call(self.cast.judge_model, f"t{last}/judge", len(talk) + 1, talk, side, part)
+        try:
+            verdict = read_verdict((await unit.ask(call)).text)
+        except CallFailed:
+            verdict = None
+        if not unit.settled:
+            unit.ledger.put_verdict(unit.number, side, verdict, call.step)
+
+
+def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, part: Part) -> Call:
+    """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
+    said = [("player" if speaker == side else "partner", text) for speaker, text in talk]
+    system, question = judge_prompt(said, "player", part.secret)
+    return Call(
+        step=step,
+        wave=wave,
+        model=model,
+        messages=(Message("user", question),),
+        system=system,
+        temperature=0.0,
+        max_tokens=VERDICT_TOKENS,
+    )

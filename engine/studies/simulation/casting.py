@@ -1,0 +1,78 @@
+"""Who takes part in a batch: entities out of the config, a file and the library, taken in once and frozen."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from tidepool.engine.config.loading import read_text
+from tidepool.engine.config.sections import Config
+from tidepool.engine.errors import UsageError
+from tidepool.engine.library.entities import Entity, checked_name, entity_from, refuse_doubled
+from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.studies.simulation.combinations import check_sizes
+from tidepool.engine.studies.simulation.config import SimulationSettings
+
+
+@dataclass(frozen=True, slots=True)
+class CastMember:
+    id: str
+    """the library's, or its name where it never was in one"""
+    entity: Entity
+
+    def as_record(self) -> dict[str, Any]:
+        return {"id": self.id, **self.entity.as_record()}
+
+
+def settings_of(config: Config) -> SimulationSettings:
+    return cast(SimulationSettings, config.settings)
+
+
+def cast_of(config: Config) -> list[CastMember]:
+    """All who may meet, in the order of the config."""
+    members = [_member(record, f"entity {place}") for place, record in enumerate(config.entities, 1)]
+    refuse_doubled((member.entity for member in members), "The batch")
+    _refuse_doubled_ids(members)
+    return members
+
+
+def taken_in(config: Config, folder: Path) -> Config:
+    """The config with its context and its entities inside. Those named by id come from the library at the start."""
+    settings = settings_of(config)
+    from_file = read_entities(folder / settings.entity_file) if settings.entity_file else []
+    records = [*config.entities, *(entity.as_record() for entity in from_file)]
+    update = {"context": _context(settings, folder), "context_file": None, "entity_file": None}
+    whole = config.model_copy(update={"settings": settings.model_copy(update=update), "entities": records})
+    members = cast_of(whole)
+    if not settings.entity_ids:
+        _check(len(members), settings)
+    return whole.model_copy(update={"entities": [member.as_record() for member in members]})
+
+
+def _check(entities: int, settings: SimulationSettings) -> None:
+    if not entities:
+        raise UsageError(
+            "The simulation has no entities: list them under [[entities]], or name an entity_file, or entity_ids of "
+            "the library (`tidepool entities list`)."
+        )
+    check_sizes(entities, settings.interaction_size, settings.num_simulations)
+
+
+def _context(settings: SimulationSettings, folder: Path) -> str:
+    context = read_text(folder / settings.context_file) if settings.context_file else settings.context
+    if not context.strip():
+        raise UsageError("simulation.context is empty: say what situation the entities are in, or name a context_file.")
+    return context.strip()
+
+
+def _member(record: Mapping[str, Any], where: str) -> CastMember:
+    entity = entity_from(record, where)
+    return CastMember(checked_name(record.get("id") or entity.name, f"{where}, id"), entity)
+
+
+def _refuse_doubled_ids(members: Iterable[CastMember]) -> None:
+    seen: set[str] = set()
+    for member in members:
+        if member.id in seen:
+            raise UsageError(f"The batch: the entity id {member.id!r} is there twice. Name each entity once.")
+        seen.add(member.id)

@@ -1,0 +1,93 @@
+"""The section [simulation], and the same study built in code."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from tidepool.engine.config.sections import Batch, Config, ModelName, Providers, Section, Service
+from tidepool.engine.library.entities import Entity
+
+Style = Literal["enacted", "narrated"]
+
+
+class Judge(Section):
+    """A question about every speaker of every simulation, answered on a scale by a model that hears what is said."""
+
+    model: ModelName = "simulated:judge"
+    """PROVIDER:MODEL or a preset: who speaks for the entities"""
+    question: str = Field(min_length=1)
+    scale: list[float] = Field(default=[1, 5], min_length=2, max_length=2)
+    """lowest and highest rating"""
+
+    @field_validator("scale")
+    @classmethod
+    def _rising(cls, scale: list[float]) -> list[float]:
+        if not -1e6 < scale[0] < scale[1] < 1e6:
+            raise ValueError("give it as [lowest, highest]")
+        return scale
+
+
+class SimulationSettings(Section):
+    context: str = ""
+    """what the entities are in; answered by a monologue where there is one"""
+    context_file: str | None = None
+    """a text file with the context; taken in when the batch starts"""
+    interaction_size: int = Field(default=2, ge=1, le=1000)
+    """1 solo, 2 dyadic, 3+ group"""
+    num_simulations: int = Field(default=3, ge=1)
+    """how many; beyond C(n,k) combinations are repeated as replicates"""
+    n_turns: int = Field(default=1, ge=1, le=1000)
+    """a turn is one message by each entity"""
+    simulation_rounds: int = Field(default=1, ge=1, le=1000)
+    """a round is `n_turns` turns; the next one goes on from the whole talk so far"""
+    model: ModelName = "simulated:persona"
+    """PROVIDER:MODEL or a preset: who speaks for the entities"""
+    style: Style = "enacted"
+    """enacted: each entity speaks by its own call; narrated: one call writes a round for all"""
+    thoughts: bool = False
+    """each message opens with a private thought: stored and exported, never shown to the others"""
+    language: str = Field(default="English", min_length=1, max_length=100)
+    """the language of the talk"""
+    speaking_order: Literal["listed", "shuffled"] = "listed"
+    """who opens: the entity listed first, or a seeded choice for each simulation"""
+    temperature: float | None = Field(default=0.7, ge=0, le=2)
+    """how freely the model samples"""
+    max_tokens: int = Field(default=300, ge=1)
+    """of one message; a narrated round has so many for each message in it"""
+    entity_ids: list[str] = Field(default_factory=list)
+    """entities of the file's library"""
+    entity_file: str | None = None
+    """a JSON, TOML or CSV file of entities"""
+    judge: Judge | None = None
+    """a model, a question about each speaker, and a scale"""
+
+    @model_validator(mode="after")
+    def _one_context(self) -> Self:
+        if self.context_file and self.context:
+            raise ValueError("give context or context_file, not both")
+        return self
+
+
+class Simulation(Config):
+    """A simulation built in code: `Simulation(entities=[Entity("Ada"), …], context="…", num_simulations=20)`."""
+
+    def __init__(
+        self,
+        *,
+        entities: Sequence[Entity] = (),
+        name: str = "simulation",
+        description: str = "",
+        seed: int = 42,
+        metadata: dict[str, Any] | None = None,
+        service: Service | None = None,
+        providers: Providers | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            batch=Batch(kind="simulation", name=name, description=description, seed=seed, metadata=metadata or {}),
+            service=service or Service(),
+            providers=providers or Providers(),
+            entities=[entity.as_record() for entity in entities],
+            settings=SimulationSettings(**settings),
+        )

@@ -1,0 +1,216 @@
+"""The story of one simulation: some entities talk, by their own calls or by a narrator's, and a judge may listen."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidepool.engine.call import Call
+from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.sections import Config
+from tidepool.engine.core.unit import Unit
+from tidepool.engine.errors import CallFailed
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.studies.simulation.casting import CastMember, settings_of
+from tidepool.engine.studies.simulation.combinations import Combination
+from tidepool.engine.studies.simulation.config import SimulationSettings
+from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
+from tidepool.engine.studies.simulation.judging import read_rating
+from tidepool.engine.studies.simulation.prompts import Setting, enacted, judgement, narrated
+from tidepool.engine.studies.simulation.scenes import Span, Speech, split_reply, split_scene, spoken_aloud
+
+JUDGE_TOKENS = 200
+SCENE = "(scene)"
+"""the speaker of a narrated round in which no name could be found"""
+
+TOGETHER = Callable[[Iterable[Awaitable[Any]]], Awaitable[list[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What every simulation of a batch shares."""
+
+    settings: SimulationSettings
+    setting: Setting
+    model: str
+    judge_model: str | None
+    together: TOGETHER
+    """the engine's fan-out"""
+
+    @classmethod
+    def of(cls, config: Config, together: TOGETHER) -> "Stage":
+        settings = settings_of(config)
+        return cls(
+            settings,
+            Setting(settings.context, settings.language, settings.thoughts),
+            resolve_model(settings.model),
+            resolve_model(settings.judge.model) if settings.judge else None,
+            together,
+        )
+
+    @property
+    def turns(self) -> int:
+        return self.settings.n_turns * self.settings.simulation_rounds
+
+
+@dataclass(frozen=True, slots=True)
+class EntityConversation:
+    stage: Stage
+    cast: tuple[CastMember, ...]
+    """in the order in which they speak"""
+    replicate: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(member.entity.name for member in self.cast)
+
+    @property
+    def details(self) -> str:
+        """What the file keeps of it beside the names."""
+        ids = [member.id for member in self.cast]
+        return json.dumps({"entity_ids": ids, "replicate": self.replicate}, ensure_ascii=False)
+
+    async def play(self, unit: Unit) -> None:
+        enacting = self.stage.settings.style == "enacted"
+        talk = await (self._enact(unit) if enacting else self._narrate(unit))
+        if self.stage.judge_model:
+            await self.stage.together(self._judge(unit, place, talk) for place in range(1, len(self.cast) + 1))
+
+    # -- enacted -----------------------------------------------------------------------------------------
+
+    async def _enact(self, unit: Unit) -> list[SpokenLine]:
+        talk: list[SpokenLine] = []
+        for turn in range(1, self.stage.turns + 1):
+            for place, member in enumerate(self.cast, 1):
+                call = self._message(member.entity, place, turn, talk)
+                reply = await unit.ask(call)
+                others = [name for name in self.names if name != member.entity.name]
+                speech = split_reply(reply.text, member.entity.name, others, self.stage.setting.thoughts)
+                if speech.text != Span(0, len(reply.text)) and not unit.settled:
+                    unit.ledger.put_lines(unit.number, [stored_line(speech, call.step, 0, turn)])
+                talk.append(_line(speech, reply.text))
+        return talk
+
+    def _message(self, entity: Entity, place: int, turn: int, talk: Sequence[SpokenLine]) -> Call:
+        partners = [name for name in self.names if name != entity.name]
+        prompt = enacted(entity, partners, self.stage.setting, talk)
+        return Call(
+            step=f"t{turn}.{place}",
+            wave=(turn - 1) * len(self.cast) + place,
+            model=self.stage.model,
+            messages=prompt.messages,
+            system=prompt.system,
+            temperature=self.stage.settings.temperature,
+            max_tokens=self.stage.settings.max_tokens,
+            speaker=entity.name,
+            turn=turn,
+        )
+
+    # -- narrated ----------------------------------------------------------------------------------------
+
+    async def _narrate(self, unit: Unit) -> list[SpokenLine]:
+        scenes: list[str] = []
+        talk: list[SpokenLine] = []
+        for number in range(1, self.stage.settings.simulation_rounds + 1):
+            call = self._scene(number, scenes)
+            reply = await unit.ask(call)
+            speeches = read_scene(reply.text, self.names, self.stage.setting.thoughts)
+            if not unit.settled:
+                turns = _turns_of(speeches, number, self.stage.settings.n_turns)
+                numbered = enumerate(zip(speeches, turns, strict=True))
+                unit.ledger.put_lines(
+                    unit.number, [stored_line(speech, call.step, place, turn) for place, (speech, turn) in numbered]
+                )
+            scenes.append(reply.text)
+            talk += (_line(speech, reply.text) for speech in speeches)
+        return talk
+
+    def _scene(self, number: int, scenes: Sequence[str]) -> Call:
+        settings = self.stage.settings
+        entities = [member.entity for member in self.cast]
+        prompt = narrated(entities, self.stage.setting, settings.n_turns, scenes)
+        return Call(
+            step=f"r{number}",
+            wave=number,
+            model=self.stage.model,
+            messages=prompt.messages,
+            system=prompt.system,
+            temperature=settings.temperature,
+            max_tokens=settings.max_tokens * len(entities) * settings.n_turns,
+        )
+
+    # -- judged ------------------------------------------------------------------------------------------
+
+    async def _judge(self, unit: Unit, place: int, talk: Sequence[SpokenLine]) -> None:
+        """A verdict that cannot be had is missing; the simulation can do without it."""
+        judge = self.stage.settings.judge
+        assert judge is not None
+        call = self._question(place, talk)
+        try:
+            rating = read_rating((await unit.ask(call)).text, (judge.scale[0], judge.scale[1]))
+        except CallFailed:
+            rating = None
+        if not unit.settled:
+            unit.ledger.put_judgement(unit.number, place=place, entity=self.names[place - 1], rating=rating)
+
+    def _question(self, place: int, talk: Sequence[SpokenLine]) -> Call:
+        judge, settings, speaker = self.stage.settings.judge, self.stage.settings, self.names[place - 1]
+        assert judge is not None and self.stage.judge_model is not None
+        heard = [line._replace(text=spoken_aloud(line.text)) for line in talk] if settings.thoughts else talk
+        scale = (judge.scale[0], judge.scale[1])
+        prompt = judgement(judge.question, scale, settings.context, speaker, transcript(heard))
+        enacting = settings.style == "enacted"
+        return Call(
+            step=f"judge.{place}",
+            wave=1 + (self.stage.turns * len(self.cast) if enacting else settings.simulation_rounds),
+            model=self.stage.judge_model,
+            messages=prompt.messages,
+            system=prompt.system,
+            temperature=0.0,
+            max_tokens=JUDGE_TOKENS,
+            speaker=speaker,
+        )
+
+
+def conversation_of(
+    stage: Stage, cast: Sequence[CastMember], combination: Combination, order: Sequence[int]
+) -> EntityConversation:
+    """Who meets, in the order in which they speak."""
+    members = [cast[position] for position in combination.members]
+    return EntityConversation(stage, tuple(members[place] for place in order), combination.replicate)
+
+
+def read_scene(scene: str, names: Sequence[str], thoughts: bool) -> list[Speech]:
+    """A round by speaker. Where no name is found it is the only entity's own, or nobody's: no word is lost."""
+    if speeches := split_scene(scene, names, thoughts):
+        return speeches
+    if len(names) == 1:
+        return [split_reply(scene, names[0], (), thoughts)]
+    return [Speech(SCENE, Span(0, len(scene)))]
+
+
+def _turns_of(speeches: Sequence[Speech], number: int, n_turns: int) -> Iterator[int]:
+    """A speaker's first message of a round is in its first turn, and so on; more than asked for are in the last."""
+    spoken: dict[str, int] = {}
+    for speech in speeches:
+        spoken[speech.speaker] = spoken.get(speech.speaker, 0) + 1
+        yield (number - 1) * n_turns + min(spoken[speech.speaker], n_turns)
+
+
+def _line(speech: Speech, reply: str) -> SpokenLine:
+    return SpokenLine(speech.speaker, speech.text.of(reply), speech.thought.of(reply) if speech.thought else None)
+
+
+def stored_line(speech: Speech, step: str, position: int, turn: int) -> dict[str, Any]:
+    """The message as spans of its reply, so that the text is stored once."""
+    thought = speech.thought
+    return {
+        "step": step,
+        "position": position,
+        "turn": turn,
+        "speaker": speech.speaker,
+        "start": speech.text.start,
+        "length": speech.text.end - speech.text.start,
+        "thought_start": thought.start if thought else None,
+        "thought_length": thought.end - thought.start if thought else None,
+    }

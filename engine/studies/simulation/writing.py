@@ -1,0 +1,88 @@
+"""Texts about entities that a model writes: text dimensions with a prompt, and backstories.
+
+They belong to no batch, so nothing is kept in a ledger: either all of them come, or none is used.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidepool.engine.call import Call
+from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.live import LiveCall
+from tidepool.engine.errors import RunError
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.library.entity_types import EntityType, writing_tasks, written
+from tidepool.engine.providers.protocol import ProviderError
+from tidepool.engine.single_call import provider_for
+from tidepool.engine.streams import seed_of
+from tidepool.engine.studies.simulation.prompts import ScenePrompt, backstory, written_text
+
+MOST_TOKENS = 400
+BACKSTORY = "backstory"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    entities: list[Entity]
+    calls: int
+    cost_usd: float | None
+
+
+async def write_texts(
+    entity_type: EntityType,
+    entities: Sequence[Entity],
+    model: str,
+    seed: int,
+    *,
+    with_backstory: bool = False,
+    language: str = "English",
+) -> Written:
+    """The entities with every text a model is to write."""
+    model = resolve_model(model)
+    try:
+        async with provider_for(model) as provider:
+            scribe = _Scribe(Account(provider, provider.settings), model, seed)
+            await provider.check([model.partition(":")[2]])
+            finished = await asyncio.gather(
+                *(_finished(scribe, entity_type, entity, with_backstory, language) for entity in entities)
+            )
+    except ProviderError as error:
+        raise RunError(f"The texts could not be written: {error}") from error
+    return Written(list(finished), scribe.calls, scribe.cost_usd)
+
+
+async def _finished(
+    scribe: "_Scribe", entity_type: EntityType, entity: Entity, with_backstory: bool, language: str
+) -> Entity:
+    texts = {
+        task.dimension: await scribe.write(entity.name, task.dimension, written_text(entity, task.prompt))
+        for task in writing_tasks(entity_type, entity)
+    }
+    whole = written(entity_type, entity, texts) if texts else entity
+    if not with_backstory:
+        return whole
+    return whole.with_attribute(BACKSTORY, await scribe.write(entity.name, BACKSTORY, backstory(whole, language)))
+
+
+class _Scribe:
+    def __init__(self, account: Account, model: str, seed: int) -> None:
+        self._account = account
+        self._model = model
+        self._seed = seed
+        self.calls = 0
+        self.cost_usd: float | None = 0.0
+
+    async def write(self, name: str, dimension: str, prompt: ScenePrompt) -> str:
+        step = f"{name}/{dimension}"
+        call = Call(step, 1, self._model, prompt.messages, prompt.system, temperature=0.7, max_tokens=MOST_TOKENS)
+        seed = seed_of(self._seed, "writing", name, dimension)
+        answer = await LiveCall(self._account, call, seed, (0, step), lambda error: None).answer()
+        self.calls += 1
+        known = self.cost_usd is not None and answer.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (answer.cost_usd or 0.0) if known else None
+        text = " ".join(answer.text.split())
+        if not text:
+            raise RunError(f"The model wrote nothing for {dimension} of {name}. Try again, or another model.")
+        return text

@@ -1,0 +1,27 @@
+"""A call as the ledger keeps it."""
+
+from typing import NamedTuple
+
+
+class CallRecord(NamedTuple):
+    sequence_number: int
+    step: str
+    wave: int
+    turn: int | None
+    speaker: str | None
+    model: str
+    key: bytes
+    system: str
+    prompt: bytes
+    """hash of the system prompt"""
+    status: str
+    text: str = ""
+    truth: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    seconds: float = 0.0
+    source: str = "live"
+    attempts: int = 1
+    error: str | None = None
+    order_id: str | None = None

@@ -1,0 +1,165 @@
+"""The rows of provider batches: written before the provider is asked, so that no purchase is ever forgotten.
+
+intended    the calls are on disk, and the provider was not asked to create anything yet
+creating    the provider may have been asked: whether the batch exists must be looked up
+created     it exists, under `remote_id`
+collected, cancelled, refused, lost       closed
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tidepool.storage.ledger import Ledger
+from tidepool.storage.tables import ProviderBatchRow, SurplusRow, unit_id
+from tidepool.storage.writer import Statement, insert_into
+
+Address = tuple[int, str]
+
+OPEN = "('intended', 'creating', 'created')"
+_COLUMNS = (
+    *("id", "batch_number", "provider", "lot", "upload_id", "unsure", "state", "calls", "count", "wave"),
+    *("content_hash", "reservation_usd", "created_at"),
+)
+_SURPLUS = ("batch_number", "order_id", "unit_id", "step", "text", "input_tokens", "output_tokens", "cost_usd", "at")
+_CREATING = Statement("UPDATE provider_batch SET state = 'creating', upload_id = ? WHERE id = ?", rank=1)
+_CREATED = Statement("UPDATE provider_batch SET state = 'created', remote_id = ?, unsure = ? WHERE id = ?", rank=1)
+_POLLED = Statement("UPDATE provider_batch SET remote_state = ?, polled_at = ? WHERE id = ?", rank=1)
+_CLOSED = Statement("UPDATE provider_batch SET state = ?, finished_at = ?, reservation_usd = 0 WHERE id = ?", rank=2)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProviderBatch:
+    order_id: str
+    provider: str
+    lot: str
+    calls: list[tuple[Address, str]]
+    """each call's address and the key of what is asked"""
+    wave: int
+    content_hash: str
+    reservation_usd: float
+    created_at: float
+    state: str = "intended"
+    upload_id: str = ""
+    remote_id: str | None = None
+    unsure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """A late answer to a call that was answered another way."""
+
+    order_id: str
+    address: Address
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+
+
+class ProviderBatchBook:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    # -- writing -----------------------------------------------------------------------------------------
+
+    def intend(self, order: StoredProviderBatch) -> None:
+        calls = json.dumps([[number, step, key] for (number, step), key in order.calls], separators=(",", ":"))
+        self._ledger.writer.put(
+            insert_into(ProviderBatchRow, *_COLUMNS),
+            (
+                order.order_id,
+                self._ledger.batch_number,
+                order.provider,
+                order.lot,
+                "",
+                False,
+                "intended",
+                calls,
+                len(order.calls),
+                order.wave,
+                order.content_hash,
+                order.reservation_usd,
+                order.created_at,
+            ),
+        )
+
+    def creating(self, order_id: str, upload_id: str) -> None:
+        self._ledger.writer.put(_CREATING, (upload_id, order_id))
+
+    def created(self, order_id: str, remote_id: str, unsure: bool) -> None:
+        self._ledger.writer.put(_CREATED, (remote_id, unsure, order_id))
+
+    def polled(self, order_id: str, state: str) -> None:
+        self._ledger.writer.put(_POLLED, (state, time.time(), order_id))
+
+    def closed(self, order_id: str, state: str) -> None:
+        self._ledger.writer.put(_CLOSED, (state, time.time(), order_id))
+
+    def surplus(self, late: Surplus) -> None:
+        number, step = late.address
+        unit = unit_id(self._ledger.batch_number, number)
+        figures = (late.input_tokens, late.output_tokens, late.cost_usd)
+        self._ledger.writer.put(
+            insert_into(SurplusRow, *_SURPLUS),
+            (self._ledger.batch_number, late.order_id, unit, step, late.text, *figures, time.time()),
+        )
+        self._ledger.tally.bought_in_vain(*figures)
+
+    # -- reading -----------------------------------------------------------------------------------------
+
+    def open(self) -> list[StoredProviderBatch]:
+        rows = self._ledger.reader.execute(
+            f"SELECT * FROM provider_batch WHERE batch_number = ? AND state IN {OPEN}", (self._ledger.batch_number,)
+        ).fetchall()
+        return [
+            StoredProviderBatch(
+                row["id"],
+                row["provider"],
+                row["lot"],
+                [((number, step), key) for number, step, key in json.loads(row["calls"])],
+                row["wave"],
+                row["content_hash"],
+                row["reservation_usd"],
+                row["created_at"],
+                row["state"],
+                row["upload_id"],
+                row["remote_id"],
+                bool(row["unsure"]),
+            )
+            for row in rows
+        ]
+
+    def orders_made(self) -> Counter[str]:
+        """How many orders there were of each content."""
+        rows = self._ledger.reader.execute(
+            "SELECT content_hash, count(*) FROM provider_batch WHERE batch_number = ? GROUP BY content_hash",
+            (self._ledger.batch_number,),
+        ).fetchall()
+        return Counter({row[0]: row[1] for row in rows})
+
+    def remote_ids(self) -> set[str]:
+        """Every provider batch this file knows, of whichever study."""
+        rows = self._ledger.reader.execute("SELECT remote_id FROM provider_batch WHERE remote_id IS NOT NULL")
+        return {row[0] for row in rows}
+
+    def surplus_of(self, order_id: str) -> set[Address]:
+        """Late answers of an order that were recorded already."""
+        offset = unit_id(self._ledger.batch_number, 0)
+        rows = self._ledger.reader.execute("SELECT unit_id, step FROM surplus WHERE order_id = ?", (order_id,))
+        return {(row["unit_id"] - offset, row["step"]) for row in rows}
+
+    def answered(self, addresses: Iterable[Address]) -> dict[Address, str | None]:
+        """Those of the calls that the ledger holds already, each with the order it was answered by."""
+        offset = unit_id(self._ledger.batch_number, 0)
+        wanted = set(addresses)
+        found: dict[Address, str | None] = {}
+        for number in {number for number, _ in wanted}:
+            for step, order_id in self._ledger.reader.execute(
+                "SELECT step, order_id FROM call WHERE unit_id = ?", (offset + number,)
+            ):
+                if (number, step) in wanted:
+                    found[number, step] = order_id
+        return found

@@ -1,0 +1,103 @@
+"""Reading a config: whatever is written, it is a study or one clear sentence."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidepool.engine.config.loading import apply_override, config_from, load_config
+from tidepool.engine.config.sections import Config
+from tidepool.engine.errors import UsageError
+
+ROOT = Path(__file__).parents[3]
+GAME = (ROOT / "examples" / "secret_game.toml").read_text()
+
+
+def game(**sections: Any) -> dict[str, Any]:
+    data = tomllib.loads(GAME)
+    for name, values in sections.items():
+        data[name] = {**data.get(name, {}), **values} if isinstance(values, dict) else values
+    return data
+
+
+BAD = [
+    ("an unknown key names the nearest", game(service={"max_concurent": 3}), "max_concurrent"),
+    ("an unknown section", game(servce={"name": "live"}), "servce"),
+    ("a wrong type", game(service={"max_concurrent": "many"}), "service.max_concurrent"),
+    ("a number that is none", game(service={"budget_usd": float("nan")}), "service.budget_usd"),
+    ("a negative number", game(service={"retries": -1}), "service.retries"),
+    ("an unknown service", game(service={"name": "lve"}), "service.name"),
+    ("a key in a config", game(providers={"openai": {"api_key": "sk-1"}}), "environment"),
+    ("an unknown kind", game(batch={"kind": "secret_gme"}), "secret_game"),
+    ("no kind", {"batch": {}}, "kind"),
+    ("a missing section", {"batch": {"kind": "secret_game"}}, "[secret_game]"),
+    ("a section of another kind", game(evolution={}), "evolution"),
+    ("an agent name twice", game(agents=[{"name": "A", "model": "simulated:x", "secret": "s"}] * 2), "'A'"),
+    ("one agent", game(agents=[{"name": "A", "model": "simulated:x", "secret": "s"}]), "at least 2 agents"),
+    ("no secret", game(agents=[{"name": n, "model": "simulated:x"} for n in "AB"]), "secret"),
+    ("an unknown provider", game(agents=[{"name": n, "model": "opnai:x", "secret": "s"} for n in "AB"]), "openai"),
+    ("a target nobody names", game(secret_game={"mode": "targeted"}), "targeted_secret"),
+]
+
+
+@pytest.mark.parametrize(("data", "word"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_a_mistake_is_told_by_key_with_what_to_do(data: dict[str, Any], word: str) -> None:
+    with pytest.raises(UsageError) as told:
+        config_from(data, source="study.toml", folder=ROOT)
+    assert word in str(told.value)
+    assert "study.toml" in str(told.value)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[batch", b"a = 1\na = 2", b"", b"x = " + b"[" * 5000], ids=str)
+def test_a_file_that_is_no_toml_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "study.toml"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"study\.toml"):
+        load_config(path)
+
+
+KEYS = sorted({"batch", "service", "providers", "agents", "secret_game", *Config.model_fields, *game()["secret_game"]})
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(["batch", "service", "providers", "agents", "secret_game", "entities"]), VALUES)
+def test_any_value_in_any_section_gives_a_config_or_a_usage_error(section: str, value: Any) -> None:
+    data = {**game(), section: value}
+    try:
+        assert isinstance(config_from(data, folder=ROOT), Config)
+    except UsageError as told:
+        assert str(told)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=40))
+def test_any_override_changes_a_value_or_is_a_usage_error(override: str) -> None:
+    data = game()
+    try:
+        apply_override(data, override)
+        config_from(data, folder=ROOT)
+    except UsageError as told:
+        assert str(told)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = (
+        "import sys\nfrom tidepool.tui.command.main import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'textual', 'sqlmodel', 'sqlalchemy', 'pydantic', 'openai', 'anthropic', 'ollama', 'scipy', 'numpy', 'rich'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,82 @@
+"""Several batches side by side: same meetings are paired, others are two samples."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.studies import game
+from tidepool.engine.config.sections import Agent
+from tidepool.engine.errors import UsageError
+from tidepool.engine.results.comparing import compare, numbers_in, side_by_side
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.secret_game.config import SecretGame
+
+
+def of_persona(persona: str, size: int = 60, seed: int = 1) -> SecretGame:
+    secrets = ("marigold", "lantern")
+    return SecretGame(
+        agents=[
+            Agent(name=name, model=f"simulated:{persona}", secret=s) for name, s in zip("AB", secrets, strict=True)
+        ],
+        num_interactions=size,
+        messages_per_interaction=3,
+        seed=seed,
+        name=persona,
+    )
+
+
+def test_numbers_are_found_by_their_place_and_lists_are_left_out() -> None:
+    assert dict(numbers_in({"a": 1, "b": {"c": 2.5, "d": None, "e": [1, 2], "f": True}, "g": "x"})) == {
+        "a": 1,
+        "b.c": 2.5,
+    }
+
+
+def test_what_one_batch_lacks_is_none() -> None:
+    assert side_by_side([{"a": 1}, {"a": 2, "b": 3}]) == [
+        {"name": "a", "values": [1, 2]},
+        {"name": "b", "values": [None, 3]},
+    ]
+
+
+async def test_the_same_meetings_are_compared_one_by_one(database: Path) -> None:
+    ids = [(await run_batch(of_persona(persona), database))["batch_id"] for persona in ("guarded", "trusting")]
+    found = compare(database, ids)
+    assert [batch["name"] for batch in found["batches"]] == ["guarded", "trusting"]
+    rows = {row["name"]: row["values"] for row in found["rows"]}
+    assert rows["overall.total_interactions"] == [60, 60]
+    first, second = rows["overall.secrets_revealed_percentage"]
+    assert first < second
+    (difference,) = found["differences"]
+    assert difference["paired"] and difference["conversations"] == 60
+    assert difference["difference"] == pytest.approx((first - second) / 50)
+    assert difference["difference_ci95"][1] < 0
+    assert difference["p_value"] == difference["p_value_holm"] < 0.001
+
+
+async def test_batches_of_other_lengths_are_two_samples(database: Path) -> None:
+    ids = [
+        (await run_batch(study, database))["batch_id"]
+        for study in (of_persona("guarded"), of_persona("guarded", 90, 2), of_persona("trusting", 30))
+    ]
+    found = compare(database, ids)["differences"]
+    assert [tuple(row["batches"]) for row in found] == [(ids[0], ids[1]), (ids[0], ids[2]), (ids[1], ids[2])]
+    assert not any(row["paired"] for row in found)
+    assert found[0]["p_value_holm"] > 0.05 > found[1]["p_value_holm"]
+    assert all(row["p_value"] <= row["p_value_holm"] for row in found)
+
+
+async def test_what_cannot_be_compared_is_refused(database: Path, tidepool: Any) -> None:
+    await run_batch(game(1), database)
+    with pytest.raises(UsageError, match="at least two"):
+        compare(database, ["last", "last"])
+    assert tidepool("compare", "last").returncode == 2
+
+
+async def test_the_command_shows_both_batches_and_their_difference(database: Path, tidepool: Any) -> None:
+    ids = [(await run_batch(of_persona(persona), database))["batch_id"] for persona in ("guarded", "trusting")]
+    shown = tidepool("compare", *ids, NO_COLOR="1").stdout
+    assert "A: revealed, %" in shown and "sides that revealed, %" in shown
+    assert "#1 − #2" in shown and "the same meetings" in shown
+    assert tidepool.json("compare", *ids)["kind"] == "secret_game"

@@ -1,0 +1,62 @@
+"""Strategies in one table."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.studies.evolution.running import run, study
+from tidepool.engine.results.comparing import compare
+from tidepool.engine.studies.evolution.comparison import _compared
+from tidepool.tui.command.commands.compare import print_comparison
+from tidepool.tui.command.report import console
+
+SAME = "digest"
+
+
+def judged(scores: list[float | None], problems: str = SAME) -> dict[str, object]:
+    return {"problems": problems, "champion": scores}
+
+
+def test_the_same_problems_are_compared_one_by_one_and_missing_ones_left_out() -> None:
+    found = _compared(judged([1.0] * 8 + [None, 0.0]), judged([0.0] * 8 + [1.0, None]), 1)
+    assert found and found["paired"] and (found["problems"], found["difference"]) == (8, 1.0)
+    assert found["p_value"] == pytest.approx(2 / 2**8)
+
+
+def test_other_problems_are_two_samples() -> None:
+    found = _compared(judged([1.0] * 30 + [0.0] * 10), judged([1.0] * 10 + [0.0] * 30, "other"), 1)
+    assert found and not found["paired"] and found["problems"] == [40, 40]
+    assert found["difference"] == pytest.approx(0.5) and found["p_value"] < 0.001
+
+
+def test_shares_of_several_models_are_as_good_as_the_same_mean_of_one() -> None:
+    one, several = judged([1.0] * 80 + [0.0] * 20), judged([0.8] * 100, "other")
+    found = _compared(one, several, 1)
+    assert found and abs(found["difference"]) < 1e-9 and found["p_value"] > 0.9
+    alike = _compared(judged([1.0] * 5), judged([1.0] * 5, "other"), 1)
+    assert alike and alike["p_value"] == 1.0
+    apart = _compared(judged([1.0] * 5), judged([0.0] * 5, "other"), 1)
+    assert apart and apart["p_value"] == pytest.approx(2 / 252)
+
+
+def test_a_batch_that_is_not_at_its_end_or_was_not_answered_is_not_compared() -> None:
+    assert _compared(None, judged([1.0]), 1) is None
+    assert _compared(judged([None]), judged([1.0]), 1) is None
+    assert _compared(judged([None]), judged([1.0], "other"), 1) is None
+
+
+async def test_strategies_stand_in_one_table(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ids = []
+    for strategy, seed in (("genetic", 7), ("random", 7), ("reflective", 8)):
+        summary = await run(study(strategy=strategy, seed=seed, max_generations=3), database)
+        ids.append(summary["batch_id"])
+    found = compare(database, ids)
+    assert [batch["statistics"]["strategy"] for batch in found["batches"]] == ["genetic", "random", "reflective"]
+    assert [row["paired"] for row in found["differences"]] == [True, False, False]
+    one, other = (batch["statistics"]["champion"]["validation_accuracy"] for batch in found["batches"][:2])
+    assert found["differences"][0]["difference"] == pytest.approx(one - other)
+    print_comparison(console(), found)
+    shown = capsys.readouterr().out
+    words = [line.split()[:2] for line in shown.splitlines()]
+    assert all([f"#{place}", name] in words for place, name in enumerate(("genetic", "random", "reflective"), 1))
+    assert f"{100 * (other - one):+.1f} (" in shown and "as two samples" in shown and "#3 over #2" in shown

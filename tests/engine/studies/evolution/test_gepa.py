@@ -1,0 +1,128 @@
+"""GEPA as a strategy: through the ledger like any other, in the genealogy, and silent."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
+from tests.support.state import query
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.evolution.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.strategies import gepa_search
+from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Question, Reflection, Result, Turn
+from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
+
+pytest.importorskip("gepa", reason="the extra gepa")
+FAULTY = {"fatal_rate": 0.1, "error_rate": 0.1}
+
+
+async def test_gepa_is_the_same_by_any_transport_and_after_interruptions(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    databases = [tmp_path / f"{name}.db" for name in ("live", "auto", "interrupted")]
+    live = await run(study(max_generations=3, strategy="gepa", service="live", simulated=FAULTY), databases[0])
+    auto = await run(study(max_generations=3, strategy="gepa", simulated=FAULTY), databases[1])
+    again, stops = await run_with_interruptions(
+        study(max_generations=3, strategy="gepa", service="live", simulated=FAULTY), databases[2], 150
+    )
+    assert live["status"] == "completed" and stops >= 2
+    assert evolved(auto, databases[1]) == evolved(live, databases[0]) == evolved(again, databases[2])
+    assert again["calls"]["bought"] == live["calls"]["bought"]
+    assert capfd.readouterr() == ("", "")
+    assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} == {".db"}
+    _check_genealogy(live, databases[0])
+    _check_budget(live, await run(study(max_generations=3, service="live", simulated=FAULTY), tmp_path / "genetic.db"))
+
+
+def _check_genealogy(summary: dict[str, Any], database: Path) -> None:
+    rows = query(database, "SELECT genome_id, generation, operator, parents, missing FROM genomes")
+    ids = {row[0] for row in rows}
+    proposed = [row for row in rows if row[2] == "reflect"]
+    assert proposed and all(row[1] >= 1 for row in proposed)
+    assert all(set(json.loads(row[3])) <= ids and row[3] != "[]" for row in proposed)
+    assert summary["statistics"]["champion"]["genome_id"] in ids
+    assert 0 < summary["statistics"]["genomes"]["missing"] < 0.25
+    apart = query(database, "SELECT min(json_extract(details, '$.diversity')) FROM genome WHERE fitness IS NOT NULL")
+    assert apart[0][0] > 0, "a proposal is compared with the prompts before it"
+
+
+def _check_budget(gepa: dict[str, Any], genetic: dict[str, Any]) -> None:
+    """As many generations, and as many calls up to one iteration."""
+    ours, theirs = gepa["statistics"], genetic["statistics"]
+    assert len(ours["generations"]) == len(theirs["generations"])
+    assert abs(ours["search_calls"] - theirs["search_calls"]) <= 12 + 4 + 6
+    assert [told["generation"] for told in ours["generations"]] == [0, 1, 2]
+
+
+async def test_where_everything_is_solved_gepa_stops_by_itself(tmp_path: Path) -> None:
+    problems = tmp_path / "easy.jsonl"
+    problems.write_text("".join(json.dumps({"question": f"Say {n}", "answer": str(n)}) + "\n" for n in range(1, 9)))
+    config = study(strategy="gepa", service="live", problems=str(problems), max_problems=4, target_fitness=9.0)
+    summary = await run(config, tmp_path / "study.db")
+    assert summary["reason"] == "solved"
+    assert summary["statistics"]["champion"]["accuracy"] == 1.0
+
+
+async def test_a_mutator_that_never_answers_leaves_the_seeds_and_collapses_nothing(tmp_path: Path) -> None:
+    config = study(strategy="gepa", service="live", simulated={"fatal_rate": 0.9}, seed=3, max_generations=2)
+    summary = await run(config, tmp_path / "study.db")
+    assert summary["reason"] == "max_generations"
+    assert summary["statistics"]["champion"]["operator"] in {"seed", "reflect"}
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gepa", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError) as raised:
+        check_strategy("gepa")
+    assert str(raised.value) == gepa_search.NEEDS_EXTRA and "\n" not in gepa_search.NEEDS_EXTRA
+    check_strategy("genetic")
+
+
+class Examination:
+    """Answers GEPA's questions from a table: a longer prompt solves more, and one problem is never answered."""
+
+    def __init__(self, turns: int) -> None:
+        self.turns = turns
+        self.asked: list[Question] = []
+
+    def __call__(self, question: Question) -> Any:
+        self.asked.append(question)
+        match question:
+            case Exam(prompt, places):
+                return [self._result(prompt, place) for place in places]
+            case Reflection(prompt, failures):
+                assert failures and all(failure.reply == "wrong" for failure in failures)
+                return f"{prompt} more"
+        self.turns -= 1
+        return self.turns < 0
+
+    def _result(self, prompt: str, place: int) -> Result:
+        if place == 0:
+            return Result(None)
+        right = place < len(prompt.split())
+        return Result(float(right), None if right else FailedProblem("q", "a", "wrong"))
+
+
+def test_the_library_climbs_and_takes_an_unanswered_problem_for_none() -> None:
+    from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
+
+    ask = Examination(turns=60)
+    optimise(ask, "one", 6, seed=3)
+    whole = [asked for asked in ask.asked if isinstance(asked, Exam) and len(asked.places) == 6]
+    assert [asked.prompt for asked in whole][:3] == ["one", "one more", "one more more"]
+    assert max(len(asked.prompt.split()) for asked in whole) >= 5
+    assert isinstance(ask.asked[-1], Turn)
+
+
+def test_a_missing_answer_takes_the_mean_of_its_neighbours() -> None:
+    from tidepool.engine.studies.evolution.strategies.gepa_library import _Adapter
+
+    judged = _Adapter(Examination(0)).evaluate([0, 1, 2], {"prompt": "two words"}, capture_traces=True)
+    assert judged.scores == [0.5, 1.0, 0.0]
+    lost = _Adapter(lambda question: [Result(None)]).evaluate([0], {"prompt": "x"}, capture_traces=True)
+    assert (lost.scores, lost.trajectories) == ([0.0], [])

@@ -1,0 +1,72 @@
+"""Same seed, same evolution: whatever the concurrency, the transport, the failures or the interruptions."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
+
+FAULTY = {"fatal_rate": 0.2, "error_rate": 0.1}
+
+
+_plain: dict[str, dict[str, Any]] = {}
+
+
+@pytest.fixture(params=["genetic"])
+async def plain(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """What evolves undisturbed: run once for all tests."""
+    if request.param not in _plain:
+        config, database = study(simulated=FAULTY, strategy=request.param), tmp_path / "plain.db"
+        _plain[request.param] = evolved(await run(config, database), database)
+    return _plain[request.param]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"service": "live"},
+        {"service": "default"},
+        {"service": "openai"},
+        {"service": "live", "dynamic": True},
+        {"service": "live", "preset": "conservative"},
+        {"service": "live", "limits": {"max_concurrent": 1}},
+        {"enable_async_evaluation": False},
+        {"service": "live", "simulated": {**FAULTY, "latency": 0.0005, "jitter": 1.0}},
+        {"simulated": {**FAULTY, "batch_expire_rate": 0.1}},
+        {"simulated": {**FAULTY, "batch_refuse": True}},
+    ],
+    ids=str,
+)
+async def test_neither_concurrency_nor_transport_changes_what_evolves(
+    plain: dict[str, Any], how: dict[str, Any], tmp_path: Path
+) -> None:
+    config = study(**{"simulated": FAULTY, **how})
+    assert evolved(await run(config, tmp_path / "study.db"), tmp_path / "study.db") == plain
+
+
+@pytest.mark.parametrize("service", ["auto", "live"])
+@pytest.mark.parametrize("every", [71, 120])
+async def test_interruptions_in_the_middle_of_generations_change_nothing(
+    plain: dict[str, Any], service: str, every: int, tmp_path: Path
+) -> None:
+    config = study(service=service, simulated=FAULTY)
+    summary, stops = await run_with_interruptions(config, tmp_path / "study.db", every)
+    assert stops >= 2
+    assert evolved(summary, tmp_path / "study.db") == plain
+    if service == "live":
+        assert summary["calls"]["bought"] == summary["calls"]["total"] - summary["calls"]["failed"]
+
+
+async def test_another_seed_is_another_evolution(plain: dict[str, Any], tmp_path: Path) -> None:
+    other = evolved(await run(study(seed=8, simulated=FAULTY), tmp_path / "study.db"), tmp_path / "study.db")
+    assert other["genomes"] != plain["genomes"]
+
+
+async def test_the_same_study_again_is_all_hits(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    first = await run(study(), database)
+    second = await run(study(), database)
+    assert second["calls"]["bought"] == 0
+    assert second["calls"]["cached"] == first["calls"]["bought"]
+    assert evolved(second, database) == evolved(first, database)

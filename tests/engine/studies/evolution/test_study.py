@@ -1,0 +1,246 @@
+"""A whole evolution through the engine and into the file: what it asks, what it says, and what it does without."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.evolution.running import _stopping_after, run, study
+from tests.support.state import query
+from tidepool import Evolution
+from tidepool.engine.config.loading import load_frozen
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.errors import UsageError
+from tidepool.engine.results.summary import summarise
+from tidepool.engine.run import frozen, resume_batch, run_batch
+from tidepool.engine.simulated.solver import true_accuracy
+from tidepool.engine.studies.evolution.answers import judge
+from tidepool.engine.studies.evolution.study import freeze, plan, problems_of
+from tidepool.storage.tables import unit_id
+
+GSM8K = [
+    {
+        "question": f"Ann has {n} apples and gets 2 more. How many?",
+        "answer": f"{n} + 2 = <<{n}+2={n + 2}>>{n + 2}\n#### {n + 2}",
+    }
+    for n in range(1, 31)
+]
+
+
+def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "problems.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+# -- config --------------------------------------------------------------------------------------------------
+
+
+def test_a_gsm8k_file_is_read_as_it_is_and_frozen_into_the_batch(tmp_path: Path) -> None:
+    path = written(tmp_path, GSM8K)
+    config = freeze(Evolution(problems=path.name, max_problems=20, validation_problems=10), tmp_path)
+    path.unlink()
+    again = load_frozen(frozen(config))
+    kept = again.settings.frozen  # type: ignore[attr-defined]
+    assert len(kept.training) == 20 and len(kept.validation) == 10
+    answers = {int(entry.answer) for entry in (*kept.training, *kept.validation)}
+    assert answers == set(range(3, 33))
+    assert not {one.question for one in kept.training} & {one.question for one in kept.validation}
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"problems": "missing.jsonl"}, "missing.jsonl"),
+        ({"model": "simulated:solver", "models": ["simulated:solver-small"]}, "write only one"),
+        ({"models": ["simulated:solver", "simulated:solver"]}, "twice"),
+        ({"seed_prompts": ["Solve it.", " "]}, "empty prompt"),
+        ({"weights": {"accuracy": 0, "consistency": 0, "efficiency": 0, "diversity": 0}}, "all 0"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_told_before_anything_runs(settings: dict[str, Any], word: str, tmp_path: Path) -> None:
+    with pytest.raises((UsageError, ValueError), match=word):
+        freeze(Evolution(**settings), tmp_path)
+
+
+@pytest.mark.parametrize("strategy", ["genetic", "reflective", "random", "gepa"])
+async def test_the_plan_is_the_most_it_takes(strategy: str, database: Path) -> None:
+    config = study(strategy=strategy, random_baseline=True, max_generations=3, service="live")
+    planned = plan(freeze(config, Path()))
+    summary = await run(config, database)
+    most = sum(calls.calls for calls in planned.calls)
+    assert 0.6 * most <= summary["calls"]["total"] <= 1.05 * most
+    assert summary["units"]["total"] <= 1.5 * planned.units
+
+
+# -- what is asked -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "limits", "peak"),
+    [
+        ({"preset": "conservative"}, {}, 15),
+        ({"preset": "aggressive", "genome_batch_size": 2, "async_batch_size": 4}, {}, 8),
+        ({"dynamic": True}, {"max_concurrent": 40}, 40),
+        ({"preset": "aggressive"}, {"max_concurrent": 6}, 6),
+        ({"enable_async_evaluation": False, "max_generations": 1}, {}, 1),
+    ],
+    ids=str,
+)
+async def test_no_more_calls_are_in_flight_than_the_sizes_allow(
+    settings: dict[str, Any], limits: dict[str, Any], peak: int, database: Path
+) -> None:
+    config = study(
+        service="live",
+        limits=limits,
+        simulated={"latency": 0.001},
+        **{"population_size": 10, "max_generations": 2, "racing": False, "seed_final": False, **settings},
+    )
+    assert (await run(config, database))["performance"]["peak_concurrency"] == peak
+
+
+async def test_a_generation_is_one_wave_of_one_provider_batch(database: Path) -> None:
+    config = study(racing=False, max_generations=3, population_size=9, seed_final=False, strategy="random")
+    summary = await run(config, database)
+    waves = [(wave["calls"], wave["transport"]) for wave in summary["waves"]]
+    assert waves == [(9 * 12, "batch"), (9 * 12, "batch"), (9 * 12, "batch"), (2 * 20, "batch")]
+    assert query(database, "SELECT count(*) FROM provider_batch") == [(4,)]
+
+
+async def test_racing_asks_rung_by_rung_and_counts_what_it_saves(database: Path) -> None:
+    found = (await run(study(max_generations=1, max_problems=20, population_size=10), database))["statistics"]
+    assert found["search_calls"] == 10 * 5 + 5 * 5 + 3 * 10 + 2 * 20
+    assert found["calls_saved_by_racing"] == 10 * 20 - found["search_calls"]
+
+
+# -- what is said --------------------------------------------------------------------------------------------
+
+
+async def test_several_models_have_fitness_each_and_overall(database: Path) -> None:
+    models = ["simulated:solver-small", "simulated:solver-large"]
+    summary = await run(study(models=models, max_generations=2), database)
+    champion = summary["statistics"]["champion"]
+    small, large = (champion["models"][model] for model in models)
+    assert small["validation_accuracy"] < large["validation_accuracy"]
+    assert champion["fitness"] == pytest.approx((small["fitness"] + large["fitness"]) / 2)
+    assert champion["validation_accuracy"] == pytest.approx(
+        (small["validation_accuracy"] + large["validation_accuracy"]) / 2
+    )
+    asked = dict(query(database, "SELECT model, count(*) FROM call WHERE model LIKE '%solver%' GROUP BY model"))
+    assert set(asked) == set(models) and len(set(asked.values())) == 1
+
+
+async def test_random_search_stands_beside_with_as_many_calls(database: Path) -> None:
+    found = (await run(study(random_baseline=True), database))["statistics"]
+    rival = found["random_search"]
+    assert rival["calls"] >= found["search_calls"]
+    assert rival["validation_ci95"][0] <= rival["validation_accuracy"] <= rival["validation_ci95"][1]
+    assert {"difference", "p_value", "better", "pairs"} <= set(rival)
+    assert query(database, "SELECT count(*) FROM genomes WHERE operator = 'random'") == [(0,)]
+
+
+async def test_the_end_is_told_as_the_contract_says(database: Path) -> None:
+    summary = await run(study(), database)
+    found = summary["statistics"]
+    assert summary["reason"] == found["stopped_by"] == "max_generations"
+    assert found["strategy"] == "genetic"
+    assert [set(told) >= {"generation", "best", "mean", "diversity", "calls"} for told in found["generations"]] == [
+        True
+    ] * 4
+    assert sum(told["calls"] for told in found["generations"]) == found["search_calls"]
+    for role in ("champion", "baseline"):
+        low, high = found[role]["validation_ci95"]
+        assert low <= found[role]["validation_accuracy"] <= high
+        assert found[role]["validation_problems"] == 20 and found[role]["missing"] == 0
+    assert 0 <= found["p_value"] <= 1
+    assert found["performance"]["problems_per_second"] > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"target_fitness": 0.1}, "target_fitness"),
+        ({"stagnation": 1, "max_generations": 30, "target_fitness": 9.0}, "stagnation"),
+        ({"max_calls": 150, "max_generations": 30}, "max_calls"),
+    ],
+    ids=str,
+)
+async def test_the_rule_that_ended_it_is_told(settings: dict[str, Any], rule: str, database: Path) -> None:
+    summary = await run(study(**settings), database)
+    assert summary["reason"] == rule
+    if rule == "max_calls":
+        assert summary["statistics"]["search_calls"] <= 150
+
+
+async def test_an_unfinished_run_has_a_leader_but_no_honest_word_on_it_yet(database: Path) -> None:
+    control, listener = _stopping_after(250)
+    await run_batch(study(service="live"), database, control=control, on_event=listener)
+    summary = summarise(database, "last")
+    assert summary["units"]["total"] == plan(freeze(study(), Path())).units, "an estimate, until the search is over"
+    found = summary["statistics"]
+    assert found["champion"]["fitness"] >= found["baseline"]["fitness"]
+    assert found["champion"]["validation_accuracy"] is None and found["p_value"] is None
+    assert found["generations"] and found["stopped_by"] is None
+
+
+# -- what fails ----------------------------------------------------------------------------------------------
+
+
+async def test_a_failed_call_is_missing_and_never_wrong(database: Path) -> None:
+    config = study(simulated={"fatal_rate": 0.2}, validation_problems=300, max_problems=40, service="live")
+    summary = await run(config, database)
+    found = summary["statistics"]
+    assert (summary["status"], summary["units"]["failed"]) == ("completed", 0)
+    assert found["genomes"]["missing"] == pytest.approx(0.2, abs=0.09)
+    champion = found["champion"]
+    assert champion["validation_missing"] == pytest.approx(0.2, abs=0.07)
+    assert champion["validation_problems"] == round(300 * (1 - champion["validation_missing"]))
+    questions = [row[0] for row in _held_out(database)]
+    assert champion["validation_accuracy"] == pytest.approx(true_accuracy(champion["prompt"], questions), abs=0.09)
+    _check_by_hand(database)
+
+
+def _held_out(database: Path) -> list[tuple[str]]:
+    return [(problem.question,) for problem in problems_of(_config(database)).validation]
+
+
+def _config(database: Path) -> Any:
+    return load_frozen(query(database, "SELECT config FROM batch")[0][0])
+
+
+def _check_by_hand(database: Path) -> None:
+    """Every genome that met no problem twice: its accuracy is the share of right ones among what came back."""
+    answers = [problem.answer for problem in problems_of(_config(database)).training]
+    rows = query(database, "SELECT accuracy, missing, json_extract(details, '$.unit') FROM genome WHERE generation > 0")
+    checked = 0
+    for accuracy, missing, unit in rows:
+        asked = query(database, "SELECT step, text, status FROM call WHERE unit_id = ?", unit_id(1, unit))
+        if any(step.endswith("/s1") for step, _, _ in asked):
+            continue
+        answered = [
+            (int(step.split("/p")[1].split("/")[0]), text) for step, text, status in asked if status != "failed"
+        ]
+        told = [judge(text, answers[place], 1) for place, text in answered]
+        assert missing == pytest.approx(1 - len(told) / len(asked))
+        assert accuracy == (pytest.approx(sum(one.correct for one in told) / len(told)) if told else None)
+        checked += 1
+    assert checked > 10
+
+
+async def test_when_nothing_is_answered_the_batch_fails_and_says_so(database: Path) -> None:
+    summary = await run(study(simulated={"fatal_rate": 1.0}, max_generations=9), database)
+    assert (summary["status"], summary["reason"]) == ("failed", "unanswered")
+    assert len(summary["statistics"]["generations"]) == 1
+    assert summary["statistics"]["champion"]["validation_accuracy"] is None
+
+
+async def test_a_batch_whose_problem_file_is_gone_is_resumed(tmp_path: Path, database: Path) -> None:
+    path = written(tmp_path, GSM8K)
+    control, listener = _stopping_after(60)
+    config = study(problems=str(path), max_problems=12, validation_problems=12, service="live")
+    stopped = await run_batch(config, database, control=control, on_event=listener)
+    path.unlink()
+    done = await resume_batch("last", database, control=RunControl())
+    assert (stopped["status"], done["status"]) == ("interrupted", "completed")

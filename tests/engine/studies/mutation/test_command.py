@@ -1,0 +1,155 @@
+"""A mutation from the command line: killed and resumed, its policy taken out and tested elsewhere."""
+
+import json
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.mutation.studies import episodes, mutation, policy_of, written
+from tests.support.command import Tidepool
+from tests.support.state import committed_seeds, end_state, query, sold_live
+from tidepool import load_config, resume_batch, run_batch
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.exports.export import export_batch
+from tidepool.engine.results.summary import summarise
+from tidepool.engine.studies.mutation.policy_file import load_policy
+
+SLOWLY = "[providers.simulated]\nlatency = 0.01\njitter = 0.5\nfatal_rate = 0.02\n"
+AT_ONCE = "[providers.simulated]\nfatal_rate = 0.02\n"
+
+
+def _calls(database: Path) -> int:
+    try:
+        return int(query(database, "SELECT count(*) FROM call")[0][0])
+    except (sqlite3.OperationalError, IndexError):
+        return 0
+
+
+def _kill_after(process: "subprocess.Popen[str]", database: Path, calls: int) -> None:
+    deadline = time.monotonic() + 60
+    while _calls(database) < calls:
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize(("learner", "kills"), [("bandit", (90, 260)), ("ppo", (250,))])
+async def test_training_that_is_killed_ends_in_the_same_policy_bit_by_bit(
+    tidepool: Tidepool, tmp_path: Path, learner: str, kills: tuple[int, ...]
+) -> None:
+    if learner == "ppo":
+        pytest.importorskip("stable_baselines3", reason="the extra rl")
+    whole, killed = tmp_path / "whole.db", tidepool.database
+    summary = await run_batch(load_config(written(tmp_path, AT_ONCE, learner=learner)), whole)
+    config = str(written(tmp_path, SLOWLY, learner=learner))
+    for calls in kills:
+        with tidepool.start(*(("--resume", "last") if killed.exists() else ("--run", config))) as process:
+            _kill_after(process, killed, calls)
+    assert summarise(killed, "last")["status"] == "interrupted"
+    answered = query(killed, "SELECT count(*) FROM call WHERE status = 'answered'")[0][0]
+    resumed = await resume_batch("last", killed)
+    assert resumed["status"] == "completed" and resumed["calls"]["replayed"] >= answered
+    assert policy_of(killed) == policy_of(whole)
+    assert resumed["statistics"] == summary["statistics"]
+    assert episodes(killed) == episodes(whole)
+    assert end_state(killed) == end_state(whole)
+    _assert_bought_once(killed, resumed)
+
+
+def _assert_bought_once(killed: Path, resumed: dict[str, Any]) -> None:
+    """Only what was in flight at a kill may be bought again: here at most a wave each time."""
+    sold = sold_live(resumed["batch_id"])
+    assert set(sold) >= committed_seeds(killed, resumed["batch_id"])
+    assert sum(count - 1 for count in sold.values()) <= 2 * 12
+
+
+async def test_a_policy_is_taken_out_and_tested_on_queries_it_never_saw(tidepool: Tidepool, tmp_path: Path) -> None:
+    trained = await run_batch(load_config(written(tmp_path)), tidepool.database)
+    done = tidepool("export", "last", "--format", "policy", "-o", str(tmp_path / "best"))
+    assert done.stdout.split() == [str(tmp_path / "best.safetensors"), str(tmp_path / "best.json")]
+    card = json.loads((tmp_path / "best.json").read_text())
+    assert (card["learner"], card["env_steps"]) == ("bandit", 64)
+    assert load_policy(tmp_path / "best.safetensors").policy.normaliser.count > 0
+
+    tested = tidepool.json("--run", str(written(tmp_path, policy="best.safetensors")))
+    assert tested["statistics"]["updates"] == [] and tested["statistics"]["baselines"] == {}
+    assert tested["statistics"]["learner"] == "policy"
+    assert tested["statistics"]["heldout"]["queries"] == trained["statistics"]["heldout"]["queries"]
+    trained_on = {e["query"] for e in episodes(tidepool.database) if e["type"] == "training"}
+    heldout = {e["query"] for e in episodes(tidepool.database) if e["type"] == "heldout"}
+    assert not trained_on & heldout
+    assert sum(row["uses"] for row in tested["statistics"]["operators"].values()) > 0
+
+
+async def test_a_policy_tested_elsewhere_plays_as_it_did_where_it_was_trained(database: Path, tmp_path: Path) -> None:
+    """The same queries, but other addresses: only the luck of the answers differs."""
+    trained = await run_batch(mutation(num_env_steps=512, heldout=0.2), database)
+    export_batch(database, "last", "policy", tmp_path / "best")
+    tested = await run_batch(mutation(policy=str(tmp_path / "best.json"), repeats=2), database)
+    expected = trained["statistics"]["heldout"]["policy"]["mean_reward"]
+    assert tested["statistics"]["heldout"]["policy"]["mean_reward"] == pytest.approx(expected, abs=0.03)
+
+
+async def test_a_policy_that_does_not_fit_the_study_is_refused(database: Path, tmp_path: Path) -> None:
+    await run_batch(mutation(), database)
+    arrays, _ = export_batch(database, "last", "policy", tmp_path / "best")
+    learnt = {e["query"]: e["reference"] for e in episodes(database) if e["type"] == "training"}
+    lines = [json.dumps({"query": text, "reference": reference}) for text, reference in learnt.items()]
+    (tmp_path / "known.jsonl").write_text("\n".join(lines))
+    for settings, told in (
+        ({"encoder": "simulated:encoder"}, 'encoder = "hashing"'),
+        ({"queries": str(tmp_path / "known.jsonl")}, "trained on every one"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            await run_batch(mutation(policy=str(arrays), **settings), database)
+    assert len(query(database, "SELECT id FROM batches")) == 1
+
+
+async def test_a_batch_without_a_policy_says_so(database: Path) -> None:
+    await run_batch(mutation(learner="random"), database)
+    with pytest.raises(NotFound, match="no trained policy"):
+        export_batch(database, "last", "policy", None)
+
+
+def test_without_the_extra_one_line_says_what_to_install_and_nothing_is_written(
+    tidepool: Tidepool, tmp_path: Path
+) -> None:
+    """A module that cannot be found, as where the extra is not installed."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u\nfound = u.find_spec\n"
+        "u.find_spec = lambda name, package=None: None if name == 'torch' else found(name, package)\n"
+    )
+    config = str(written(tmp_path, learner="ppo"))
+    path = f"{tmp_path}:{Path(__file__).parents[4]}"
+    refused = tidepool.cold("--run", config, PYTHONPATH=path)
+    assert refused.returncode == 2
+    assert refused.stderr.strip().count("\n") == 0 and '"tidepool-lab[rl]"' in refused.stderr
+    assert not tidepool.database.exists()
+
+
+async def test_an_episode_is_read_as_a_transcript(tidepool: Tidepool, tmp_path: Path) -> None:
+    await run_batch(load_config(written(tmp_path, AT_ONCE)), tidepool.database)
+    played = episodes(tidepool.database)
+    lost = next(e for e in played if e["ended"] == "lost")
+    shown = tidepool("show", "last", "--conversation", str(lost["number"])).stdout
+    assert lost["query"] in shown and "lost: masked" in shown
+    won = next(e for e in played if e["ended"] == "success")
+    shown = tidepool("show", "last", "--conversation", str(won["number"])).stdout
+    assert f"reward {won['steps'][-1]['reward']:.3f}" in shown and "ended well" in shown
+
+
+def test_the_report_has_the_comparison_the_curve_and_the_operators(tidepool: Tidepool, tmp_path: Path) -> None:
+    shown = tidepool("--run", str(written(tmp_path)), NO_COLOR="1").stdout
+    for part in ("held-out queries", "policy (bandit)", "reward while learning, smoothed", "ask_for_steps"):
+        assert part in shown
+
+
+def test_a_dry_run_plans_without_calling_or_writing(tidepool: Tidepool, tmp_path: Path) -> None:
+    plan = tidepool.json("--dry-run", "--run", str(written(tmp_path)))
+    assert plan["calls"] > 64 * 2 and len(plan["waves"]) == (16 + 5) * 2
+    assert not tidepool.database.exists()

@@ -1,0 +1,69 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.studies.mutation.operators import BY_NAME, NOOP, OPERATORS, read_rewrite, rewrite_prompt, rewritten
+
+QUERY = "How do I boil an egg?"
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("<query>What is the way to boil an egg?</query>", "What is the way to boil an egg?"),
+        ("Sure!\n<query>\nBoil egg how?\n</query> Hope it helps.", "Boil egg how?"),
+        ("<QUERY>Boil an egg?</QUERY>", "Boil an egg?"),
+        ("Boil an egg?", "Boil an egg?"),
+        ('"Boil an egg?"', "Boil an egg?"),
+        ("“Boil an egg?”", "Boil an egg?"),
+        ("Rewritten question: Boil an egg?", "Boil an egg?"),
+        ("Here is the rewritten question:\n\nBoil an egg?", "Boil an egg?"),
+        ("```text\nBoil an egg?\n```", "Boil an egg?"),
+        ("<query>Boil an egg?", "Boil an egg?"),
+        ("Boil\x1b[31m an\n egg?", "Boil [31m an egg?"),
+        ("", None),
+        ("   \n", None),
+        ("<query></query>", None),
+        ("…?!", None),
+        ("I'm sorry, I can't rewrite that.", None),
+        ("I cannot help with this.", None),
+        ("An essay. " * 200, None),
+    ],
+)
+def test_a_rewrite_is_believed_only_when_it_looks_like_one(reply: str, text: str | None) -> None:
+    assert read_rewrite(reply, QUERY) == text
+
+
+def test_a_query_that_itself_begins_like_a_refusal_may_be_rewritten() -> None:
+    query = "I cannot sleep: what helps?"
+    assert read_rewrite("I cannot sleep at night, what would help?", query) == (
+        "I cannot sleep at night, what would help?"
+    )
+
+
+@given(st.text(), st.text(min_size=1))
+def test_no_reply_can_break_the_reading(reply: str, query: str) -> None:
+    text = read_rewrite(reply, query)
+    assert text is None or (text == text.strip() and "\n" not in text and "\x1b" not in text)
+
+
+def test_a_lost_rewrite_falls_back_to_the_query_and_says_so() -> None:
+    for reply in (None, "", "I'm sorry, no."):
+        outcome = rewritten(BY_NAME["shorten"], QUERY, reply)
+        assert (outcome.text, outcome.fell_back) == (QUERY, True)
+
+
+def test_the_noop_needs_no_reply_and_is_no_fallback() -> None:
+    outcome = rewritten(BY_NAME[NOOP], QUERY, None)
+    assert (outcome.text, outcome.fell_back) == (QUERY, False)
+
+
+def test_every_operator_but_the_noop_has_an_instruction_of_its_own() -> None:
+    instructions = [operator.instruction for operator in OPERATORS if operator.name != NOOP]
+    assert all(instructions)
+    assert len(set(instructions)) == len(instructions)
+
+
+def test_a_prompt_carries_the_instruction_and_the_query_between_tags() -> None:
+    prompt = rewrite_prompt(BY_NAME["formalise"], QUERY)
+    assert prompt.messages[0].text == f"{BY_NAME['formalise'].instruction}\n<query>{QUERY}</query>"

@@ -1,0 +1,79 @@
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.mutation.queries import Query, builtin_queries, load_queries, read_queries, split_queries
+
+
+def test_the_built_in_set_has_many_everyday_questions_of_several_kinds() -> None:
+    queries = builtin_queries()
+    kinds = Counter(query.kind for query in queries)
+    assert len(queries) >= 120
+    assert len(kinds) >= 5
+    assert min(kinds.values()) >= 20
+    assert all(4 <= len(query.reference.split()) <= 30 for query in queries)
+
+
+def test_a_file_of_queries_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    lines = [{"query": "Ä?", "reference": "B."}, {"query": "C?", "reference": "D.", "kind": "x", "more": 1}]
+    path.write_text("\ufeff" + "\n".join(map(json.dumps, lines)) + "\n\n", encoding="utf-8")
+    assert load_queries(str(path)) == (Query("Ä?", "B."), Query("C?", "D.", "x"))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "0 queries"),
+        ('{"query": "A?", "reference": "B"}', "1 queries"),
+        ('{"query": "A?", "reference": "B"}\nnonsense', "line 2: not JSON"),
+        ("[1]", "line 1: not a JSON object"),
+        ('{"question": "A?"}', 'line 1: "reference" is missing'),
+        ('{"query": " ", "reference": "B"}', 'line 1: "query" is missing'),
+        ('{"query": 3, "reference": "B"}', 'line 1: "query" is missing'),
+        ('{"query": "A?", "reference": "B"}\n{"query": "a?", "reference": "C"}', "appears twice"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place_and_the_reason(text: str, word: str) -> None:
+    with pytest.raises(UsageError, match=word.replace("?", r"\?")) as refused:
+        read_queries(text, "mine.jsonl")
+    assert str(refused.value).startswith("mine.jsonl")
+
+
+def test_a_file_that_is_missing_or_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read the queries"):
+        load_queries(str(tmp_path / "none.jsonl"))
+    (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe\x00\x80")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        load_queries(str(tmp_path / "bytes.jsonl"))
+
+
+def test_references_may_be_missing_where_no_reward_needs_them() -> None:
+    assert read_queries('{"query": "A?"}\n{"query": "B?"}', "x", references_needed=False)[0] == Query("A?")
+
+
+@given(st.integers(2, 60), st.floats(0.01, 0.99), st.integers(0, 99))
+def test_a_split_loses_nothing_shares_nothing_and_repeats_by_its_seed(size: int, share: float, seed: int) -> None:
+    queries = [Query(f"Q{number}?", "A", kind=str(number % 3)) for number in range(size)]
+    split = split_queries(queries, share, seed)
+    assert split == split_queries(queries, share, seed)
+    assert sorted(query.text for query in split.training + split.heldout) == sorted(query.text for query in queries)
+    assert split.training and split.heldout
+    assert abs(len(split.heldout) - share * size) <= 1
+
+
+def test_every_kind_gives_its_share_to_the_held_out_side_and_seeds_differ() -> None:
+    splits = [split_queries(builtin_queries(), 0.2, seed) for seed in (1, 2)]
+    assert all(set(Counter(query.kind for query in split.heldout).values()) == {6} for split in splits)
+    assert splits[0] != splits[1]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -1.0, 20.0])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(UsageError, match=r"mutation\.heldout"):
+        split_queries(builtin_queries(), share, 1)

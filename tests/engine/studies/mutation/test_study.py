@@ -1,0 +1,293 @@
+"""Mutations run end to end on the simulated provider, in a real file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.mutation.studies import SMALL, episodes, mutation, policy_of
+from tests.support.state import query
+from tidepool import resume_batch, run_batch
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.errors import RunError, UsageError
+from tidepool.engine.studies.mutation import study
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.plan import priced
+
+UPDATE_KEYS = {"update", "env_steps", "mean_reward", "success_rate"}
+
+
+async def test_a_study_says_what_the_contract_promises(database: Path) -> None:
+    summary = await run_batch(mutation(), database)
+    found = summary["statistics"]
+    assert summary["status"] == "completed" and summary["simulated"]
+    assert [update["env_steps"] for update in found["updates"]] == [32, 64]
+    assert all(set(update) >= UPDATE_KEYS for update in found["updates"])
+    assert sum(row["uses"] for row in found["operators"].values()) == 64
+    assert list(found["operators"]) == list(OPERATOR_NAMES)
+    for name in ("policy", "random", "best_constant"):
+        low, high = found["heldout"][name]["ci95"]
+        assert low <= found["heldout"][name]["mean_reward"] <= high
+    assert found["masked_steps"] == 0 and found["fallback_rewrites"] >= 0
+    assert query(database, "SELECT update_number, env_steps, mean_reward, success_rate FROM training") == [
+        tuple(update[name] for name in ("update", "env_steps", "mean_reward", "success_rate"))
+        for update in found["updates"]
+    ]
+    json.dumps(found, allow_nan=False)
+
+
+async def test_every_episode_is_a_unit_that_can_be_read(database: Path) -> None:
+    summary = await run_batch(mutation(), database)
+    played = episodes(database)
+    assert summary["units"] == {"total": len(played), "completed": len(played), "failed": 0}
+    assert [episode["number"] for episode in played] == list(range(1, len(played) + 1))
+    assert {episode["type"] for episode in played} == {"training", "heldout"}
+    assert {episode["player"] for episode in played} == {"bandit", "random", "policy", *OPERATOR_NAMES}
+    steps = sum(len(episode["steps"]) for episode in played if episode["player"] == "bandit")
+    assert steps == 64
+    for episode in played:
+        unit = query(
+            database,
+            "SELECT m.turn, m.speaker, m.content FROM messages m JOIN conversations c ON c.id = m.conversation_id "
+            "WHERE c.sequence_number = ? ORDER BY m.turn",
+            episode["number"],
+        )
+        answers = [turn for turn, speaker, _ in unit if speaker == "target"]
+        assert answers == [2 * place + 2 for place in range(len(episode["steps"]))]
+        rewrites = {turn: (speaker, content) for turn, speaker, content in unit if speaker != "target"}
+        for place, step in enumerate(episode["steps"]):
+            if step["operator"] == "noop" or step["fell_back"]:
+                assert 2 * place + 1 not in rewrites
+            else:
+                speaker, content = rewrites[2 * place + 1]
+                assert speaker == step["operator"] and "<query>" not in content
+
+
+@pytest.mark.parametrize(("reward", "stages"), [("similarity", 2), ("judge", 3)])
+async def test_a_wave_is_one_stage_of_one_step_of_all_environments(database: Path, reward: str, stages: int) -> None:
+    summary = await run_batch(mutation(reward=reward), database)
+    waves = {wave["index"]: wave["calls"] for wave in summary["waves"]}
+    training = range(1, 16 * stages + 1)
+    assert [waves[number] for number in training if number % stages == 2 % stages] == [8] * 16
+    assert all(waves[number] <= 8 for number in training)
+    assert max(waves) <= (16 + 5) * stages
+    assert (
+        waves[17 * stages - stages + 2]
+        == query(database, "SELECT count(*) FROM conversations WHERE interaction_type = 'heldout'")[0][0]
+    )
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        {"service": "auto"},
+        {"service": "default", "max_concurrent": 1},
+        {"max_concurrent": 3, "simulated": {"latency": 0.001, "jitter": 1.0, "error_rate": 0.1}},
+        {"use_batching": False},
+    ],
+)
+async def test_the_same_seed_trains_the_same_policy_however_it_is_run(tmp_path: Path, ways: dict[str, Any]) -> None:
+    plain = await run_batch(mutation(), tmp_path / "plain.db")
+    other = await run_batch(mutation(**ways), tmp_path / "other.db")
+    assert policy_of(tmp_path / "plain.db") == policy_of(tmp_path / "other.db")
+    assert other["statistics"] == plain["statistics"]
+    assert episodes(tmp_path / "plain.db") == episodes(tmp_path / "other.db")
+
+
+async def test_another_seed_trains_another_policy(tmp_path: Path) -> None:
+    await run_batch(mutation(), tmp_path / "one.db")
+    await run_batch(mutation(seed=7), tmp_path / "other.db")
+    assert policy_of(tmp_path / "one.db") != policy_of(tmp_path / "other.db")
+
+
+async def test_lost_calls_are_masked_and_fail_no_unit(database: Path) -> None:
+    summary = await run_batch(mutation(simulated={"fatal_rate": 0.2}), database)
+    found = summary["statistics"]
+    assert summary["status"] == "completed" and summary["units"]["failed"] == 0
+    assert summary["calls"]["failed"] > 0
+    assert found["updates"][-1]["env_steps"] == 64
+    lost = [episode for episode in episodes(database) if episode["ended"] == "lost"]
+    assert found["masked_steps"] == len(lost) > 0
+    assert all(episode["steps"][-1]["reward"] is None for episode in lost)
+    fell_back = sum(step["fell_back"] for episode in episodes(database) for step in episode["steps"])
+    assert found["fallback_rewrites"] == fell_back > 0
+
+
+async def test_a_loss_taken_for_a_refusal_is_worth_nothing_and_masks_nothing(database: Path) -> None:
+    summary = await run_batch(mutation(simulated={"fatal_rate": 0.3}, on_error="refusal"), database)
+    assert summary["statistics"]["masked_steps"] == 0
+    rewards = [step["reward"] for episode in episodes(database) for step in episode["steps"]]
+    assert 0.0 in rewards and None not in rewards
+
+
+async def test_a_target_that_is_down_stops_the_batch_and_a_resume_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    file = tmp_path / "down.db"
+    with pytest.raises(RunError, match="none was answered"):
+        await run_batch(mutation(simulated={"fatal_rate": 1.0}), file)
+    assert query(file, "SELECT status FROM batches") == [("interrupted",)]
+    with pytest.raises(RunError, match="none was answered"):
+        await resume_batch("last", file)
+    summary = await resume_batch("last", file, overrides=["providers.simulated.fatal_rate=0.0"])
+    assert summary["status"] == "completed"
+    assert summary["statistics"]["updates"][-1]["env_steps"] == 64
+    assert summary["statistics"]["masked_steps"] >= 400
+
+
+async def test_a_repeated_study_is_answered_by_the_cache(database: Path) -> None:
+    first = await run_batch(mutation(), database)
+    second = await run_batch(mutation(), database)
+    assert second["calls"]["bought"] == 0 and second["calls"]["cached"] == first["calls"]["total"]
+    assert second["statistics"] == first["statistics"]
+
+
+async def test_a_random_learner_is_its_own_baseline_and_leaves_no_policy(database: Path) -> None:
+    summary = await run_batch(mutation(learner="random"), database)
+    assert summary["statistics"]["baselines"] == {}
+    low, high = summary["statistics"]["heldout"]["policy_over_random"]["ci95"]
+    assert low < 0 < high
+    assert query(database, "SELECT count(*) FROM finding WHERE name = 'policy'") == [(0,)]
+
+
+async def test_baselines_meet_the_same_queries_as_the_learner(database: Path) -> None:
+    await run_batch(mutation(), database)
+    first = {
+        player: [e["query"] for e in episodes(database) if e["player"] == player and e["type"] == "training"][:4]
+        for player in ("bandit", "random")
+    }
+    assert first["bandit"] == first["random"]
+
+
+async def test_ppo_plays_beside_random_and_bandit_and_is_bit_equal_when_repeated(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="the extra rl")
+    for name in ("one", "other"):
+        summary = await run_batch(mutation(learner="ppo"), tmp_path / f"{name}.db")
+        assert set(summary["statistics"]["baselines"]) == {"random", "bandit"}
+        assert summary["statistics"]["heldout"]["others"]["bandit"]["mean_reward"] is not None
+    assert policy_of(tmp_path / "one.db") == policy_of(tmp_path / "other.db")
+
+
+# -- encoders ---------------------------------------------------------------------------------------------
+
+
+async def test_a_model_encoder_is_asked_once_a_step(database: Path) -> None:
+    summary = await run_batch(mutation(encoder="simulated:encoder", reward="judge"), database)
+    stages = 4
+    asked = query(database, "SELECT step, wave FROM call WHERE step LIKE '%embed%' ORDER BY wave, id")
+    training = [step for step, wave in asked if wave <= 16 * stages]
+    assert training == ["w0/reset/embed", *(f"w{step}/embed" for step in range(1, 16))]
+    assert all(wave % stages == 1 for _, wave in asked)
+    assert summary["units"]["failed"] == 0 and summary["status"] == "completed"
+
+
+async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tidepool.engine.simulated import encoder
+    from tidepool.engine.simulated.reply import SimulatedReply
+
+    with monkeypatch.context() as patch:
+        patch.setattr(encoder, "speak", lambda *_: SimulatedReply("out of order"))
+        for _ in range(2):
+            with pytest.raises(RunError, match="encoder"):
+                if query_exists(database):
+                    await resume_batch("last", database)
+                else:
+                    await run_batch(mutation(encoder="simulated:encoder"), database)
+    summary = await resume_batch("last", database)
+    assert summary["status"] == "completed"
+    steps = [row[0] for row in query(database, "SELECT step FROM call WHERE step LIKE 'w0/%' ORDER BY id")]
+    assert steps == ["w0/reset/embed", "w0/reset/embed/2", "w0/reset/embed/3"]
+
+
+def query_exists(database: Path) -> bool:
+    return database.exists() and bool(query(database, "SELECT 1 FROM batch"))
+
+
+# -- config -----------------------------------------------------------------------------------------------
+
+
+def _config(**settings: Any) -> Any:
+    return config_from({"batch": {"kind": "mutation"}, "mutation": {**SMALL, **settings}})
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"reward": "vibes"}, "mutation.reward"),
+        ({"lerner": "ppo"}, "Did you mean 'learner'"),
+        ({"encoder": "anthropic:claude"}, "anthropic has no embeddings"),
+        ({"encoder": "lexical"}, "neither PROVIDER:MODEL nor a preset"),
+        ({"heldout": 1.0}, "mutation.heldout"),
+        ({"num_mini_batch": 33}, "num_mini_batch"),
+        ({"queries": "nowhere.jsonl"}, "cannot read the queries"),
+        ({"policy": "nowhere.safetensors"}, "tidepool export BATCH --format policy"),
+        ({"policy_content": "%%%"}, "not base64"),
+    ],
+)
+def test_a_wrong_setting_is_told_before_anything_runs(settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        _config(**settings)
+
+
+def test_the_defaults_are_the_contracts() -> None:
+    settings = config_from({"batch": {"kind": "mutation"}, "mutation": {}}).settings.model_dump()
+    promised = {
+        "target": "simulated:target", "mutator": "simulated:rewriter", "encoder": "hashing", "judge": "simulated:judge",
+        "reward": "similarity", "success": 0.7, "queries": "builtin", "heldout": 0.2, "learner": "bandit", "policy": "",
+        "num_processes": 16, "num_steps": 32, "num_env_steps": 10000, "ppo_epoch": 4, "num_mini_batch": 4,
+        "learning_rate": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip": 0.2, "entropy": 0.01, "episode_length": 5,
+        "use_batching": True, "on_error": "mask",
+    }  # fmt: skip
+    assert {name: settings[name] for name in promised} == promised
+
+
+async def test_a_queries_file_is_taken_in_so_that_a_resume_needs_it_no_more(tmp_path: Path, database: Path) -> None:
+    lines = [{"query": f"What is thing number {n}?", "reference": f"It is thing {n} of many."} for n in range(20)]
+    file = tmp_path / "own.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(RunError):
+        await run_batch(mutation(queries=str(file), heldout=0.2, simulated={"fatal_rate": 1.0}), database)
+    file.unlink()
+    summary = await resume_batch("last", database, overrides=["providers.simulated.fatal_rate=0.0"])
+    assert summary["status"] == "completed"
+    asked = {episode["query"] for episode in episodes(database)}
+    assert asked <= {line["query"] for line in lines}
+
+
+async def test_the_plan_names_training_exactly_and_the_comparison_at_most(database: Path) -> None:
+    config = study.freeze(mutation(reward="judge"), Path.cwd())
+    planned = priced(study.plan(config), config)
+    summary = await run_batch(config, database)
+    training = 16 * 3
+    answers = [wave["calls"] for wave in planned["waves"][:training] if wave["index"] % 3 == 2]
+    assert answers == [wave["calls"] for wave in summary["waves"][:training] if wave["index"] % 3 == 2]
+    assert summary["calls"]["total"] <= planned["calls"] * 1.1
+    assert len(summary["waves"]) <= len(planned["waves"])
+    assert any("baseline" in note for note in planned["notes"])
+
+
+def test_a_file_is_found_beside_the_config_and_else_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    data = {"batch": {"kind": "mutation"}, "mutation": {"queries": "own.jsonl"}}
+    for place, word in ((tmp_path / "here", "working"), (tmp_path, "beside")):
+        lines = [json.dumps({"query": f"{word} {n}?", "reference": "yes"}) for n in range(3)]
+        (place / "own.jsonl").write_text("\n".join(lines))
+        taken = config_from(data, folder=tmp_path).settings.model_dump()["query_list"]
+        assert taken[0]["query"] == f"{word} 0?"
+
+
+async def test_a_budget_stops_training_and_a_resume_ends_in_the_same_policy(tmp_path: Path) -> None:
+    priced_calls = {"price_input": 100.0, "price_output": 100.0}
+    whole = await run_batch(mutation(simulated=priced_calls), tmp_path / "whole.db")
+    poor = mutation(simulated=priced_calls)
+    poor = poor.model_copy(update={"service": poor.service.model_copy(update={"budget_usd": whole["cost_usd"] / 3})})
+    stopped = await run_batch(poor, tmp_path / "poor.db")
+    assert (stopped["status"], stopped["reason"]) == ("interrupted", "budget")
+    assert stopped["cost_usd"] <= whole["cost_usd"] / 3
+    resumed = await resume_batch("last", tmp_path / "poor.db", overrides=["service.budget_usd=0.0"])
+    assert resumed["status"] == "completed" and resumed["cost_usd"] == pytest.approx(whole["cost_usd"])
+    assert policy_of(tmp_path / "poor.db") == policy_of(tmp_path / "whole.db")

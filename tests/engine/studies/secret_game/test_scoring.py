@@ -1,0 +1,144 @@
+"""The scoring tables of the four modes, and what must hold of any game."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.studies.secret_game.scoring import (
+    MODES,
+    SCORING,
+    Side,
+    game_points,
+    kept_secrets,
+    newly_kept,
+    sides,
+    standard_points,
+    totals,
+)
+
+SECRETS = {"Ada": "marigold", "Bo": "lantern", "Cy": "granite", "Di": "harbour"}
+Talk = tuple[str, str, bool, bool]
+
+
+def played(*talks: Talk) -> list[Side]:
+    return [side for talk in talks for side in sides(*talk)]
+
+
+def points(mode: str, *talks: Talk, **settings) -> dict[str, float]:
+    game = played(*talks)
+    return totals(game, game_points(mode, game, SECRETS, **settings))
+
+
+@pytest.mark.parametrize(
+    ("revealed", "obtained", "score"),
+    [(False, False, 0), (True, True, 1), (False, True, 3), (True, False, 0)],
+)
+def test_standard_points(revealed: bool, obtained: bool, score: float):
+    assert standard_points(revealed, obtained) == score
+
+
+def test_standard_points_are_configurable():
+    scoring = {**SCORING, "none": 0.5, "only_revealed": -1}
+    assert standard_points(False, False, scoring) == 0.5
+    assert standard_points(True, False, scoring) == -1
+
+
+TABLE = [
+    ("standard", [("Ada", "Bo", False, False)], {"Ada": 0, "Bo": 0}),
+    ("standard", [("Ada", "Bo", True, True)], {"Ada": 1, "Bo": 1}),
+    ("standard", [("Ada", "Bo", True, False)], {"Ada": 0, "Bo": 3}),
+    ("standard", [("Ada", "Bo", True, False), ("Bo", "Ada", False, True)], {"Ada": 0, "Bo": 6}),
+    # one of four agents holds marigold: 4 ÷ 1
+    ("retained", [("Ada", "Bo", True, False)], {"Ada": 0, "Bo": 4}),
+    # two hold it: 4 ÷ 2 for each
+    ("retained", [("Ada", "Bo", True, False), ("Ada", "Cy", True, False)], {"Ada": 0, "Bo": 2, "Cy": 2}),
+    # told twice, held once
+    ("retained", [("Ada", "Bo", True, False), ("Ada", "Bo", True, False)], {"Ada": 0, "Bo": 4}),
+    ("retained", [("Ada", "Bo", True, True)], {"Ada": 4, "Bo": 4}),
+    ("diversity", [("Ada", "Bo", True, False)], {"Ada": 0, "Bo": 2}),
+    ("diversity", [("Ada", "Bo", True, False), ("Ada", "Bo", True, False)], {"Ada": 0, "Bo": 2}),
+    ("diversity", [("Ada", "Bo", True, True), ("Bo", "Cy", False, True)], {"Ada": 2, "Bo": 4, "Cy": 0}),
+    ("targeted", [("Ada", "Bo", True, True)], {"Ada": 1, "Bo": 5}),
+    ("targeted", [("Ada", "Bo", True, False), ("Cy", "Bo", True, False)], {"Ada": 0, "Bo": 6, "Cy": 0}),
+    ("targeted", [("Ada", "Bo", True, False), ("Bo", "Ada", False, True)], {"Ada": 0, "Bo": 5}),
+]
+
+
+@pytest.mark.parametrize(("mode", "talks", "expected"), TABLE)
+def test_points_of_a_game(mode: str, talks: list[Talk], expected: dict[str, float]):
+    assert points(mode, *talks, targeted_secret="Marigold") == expected
+
+
+def test_points_of_kept_secrets_are_configurable():
+    scoring = {**SCORING, "per_secret": 2, "per_unique": 7, "target": 50}
+    talk = ("Ada", "Bo", True, True)
+    assert points("retained", talk, scoring=scoring) == {"Ada": 8, "Bo": 8}
+    assert points("diversity", talk, scoring=scoring) == {"Ada": 7, "Bo": 7}
+    assert points("targeted", talk, scoring=scoring, targeted_secret="marigold") == {"Ada": 2, "Bo": 50}
+
+
+def test_a_secret_the_agent_owns_itself_is_not_kept():
+    game = list(sides("Ada", "Ada", True, True))
+    assert game_points("diversity", game, SECRETS) == [0, 0]
+    assert game_points("standard", game, SECRETS) == [1, 1]
+
+
+def test_kept_secrets_are_listed_as_the_owners_write_them_oldest_first():
+    game = played(("Cy", "Bo", True, False), ("Ada", "Bo", True, True), ("Bo", "Cy", False, True))
+    assert kept_secrets(game, SECRETS) == {
+        "Ada": ("lantern",),
+        "Bo": ("granite", "marigold"),
+        "Cy": (),
+        "Di": (),
+    }
+
+
+def test_an_unknown_mode_is_refused():
+    with pytest.raises(ValueError, match="standard"):
+        game_points("chess", [], SECRETS)
+
+
+agents = st.sampled_from(sorted(SECRETS))
+talks = st.lists(
+    st.tuples(agents, agents, st.booleans(), st.booleans()).filter(lambda talk: talk[0] != talk[1]),
+    max_size=12,
+)
+
+
+@given(talks)
+def test_what_one_side_revealed_the_other_obtained_and_nothing_else(game: list[Talk]):
+    for first, second in (sides(*talk) for talk in game):
+        assert (first.revealed, second.revealed) == (second.obtained, first.obtained)
+
+
+@given(st.sampled_from(MODES), talks)
+def test_points_need_a_reveal_and_without_one_nobody_scores(mode: str, game: list[Talk]):
+    silent = [(opener, partner, False, False) for opener, partner, _, _ in game]
+    assert set(points(mode, *silent).values()) <= {0}
+
+
+@given(talks)
+def test_the_worth_of_all_kept_secrets_is_agents_times_secrets_held_by_anybody(game: list[Talk]):
+    gained = {secret for secret in newly_kept(played(*game), SECRETS) if secret}
+    assert sum(points("retained", *game).values()) == pytest.approx(len(SECRETS) * len(gained))
+
+
+@given(talks)
+def test_diversity_is_two_for_each_secret_kept(game: list[Talk]):
+    kept = kept_secrets(played(*game), SECRETS)
+    assert points("diversity", *game) == {
+        agent: 2 * len(kept[agent]) for agent in {side.agent for side in played(*game)}
+    }
+
+
+@given(st.sampled_from(MODES), talks, st.permutations(sorted(SECRETS)))
+def test_relabelling_the_agents_changes_nothing_but_the_labels(mode: str, game: list[Talk], names: list[str]):
+    rename = dict(zip(sorted(SECRETS), names, strict=True))
+    renamed = [(rename[opener], rename[partner], *reveals) for opener, partner, *reveals in game]
+    secrets = {rename[agent]: secret for agent, secret in SECRETS.items()}
+    before = game_points(mode, played(*game), SECRETS, targeted_secret="granite")
+    after = game_points(mode, played(*renamed), secrets, targeted_secret="granite")
+    assert before == after
+    assert Counter(totals(played(*game), before).values()) == Counter(totals(played(*renamed), after).values())

@@ -1,0 +1,44 @@
+"""Small studies for tests."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tidepool import Entity, Service, Simulation
+from tidepool.engine.config.sections import Providers, SimulatedSettings
+
+PEOPLE = [
+    Entity("Ada", "A miller of few words", {"age": 61, "agreeableness": 2}),
+    Entity("Bob", "A baker who needs flour", {"age": 34, "agreeableness": 9}),
+    Entity("Cleo", "A carpenter looking for work", {"age": 23, "agreeableness": 7}),
+    Entity("Dion", "A fisherman fond of the river", {"age": 52, "agreeableness": 4}),
+]
+
+
+def panel(
+    people: list[Entity] = PEOPLE,
+    service: str = "live",
+    simulated: dict[str, Any] | None = None,
+    **settings: Any,
+) -> Simulation:
+    settings.setdefault("context", "A plan for a new water mill")
+    providers = Providers(simulated=SimulatedSettings(**simulated)) if simulated else None
+    seed = settings.pop("seed", 42)
+    return Simulation(entities=people, seed=seed, service=Service(name=service), providers=providers, **settings)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(path)
+    connection.row_factory = sqlite3.Row
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def rows(path: Path, query: str, *values: Any) -> list[dict[str, Any]]:
+    with opened(path) as connection:
+        return [dict(row) for row in connection.execute(query, values)]

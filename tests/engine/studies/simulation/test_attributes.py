@@ -1,0 +1,105 @@
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.studies.simulation.attributes import MOST_GROUPS, compare_by_attribute, grouped
+from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally, words_in
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ({"A": True, "B": False, "C": True}, {"no": ["B"], "yes": ["A", "C"]}),
+        ({"A": "city", "B": "town", "C": "city"}, {"city": ["A", "C"], "town": ["B"]}),
+        ({"A": 10, "B": 9, "C": 10}, {"9": ["B"], "10": ["A", "C"]}),
+        ({"A": 1, "B": 2, "C": 3, "D": 4, "E": 5, "F": 6}, {"1–2": ["A", "B"], "3–4": ["C", "D"], "5–6": ["E", "F"]}),
+        ({"A": 1, "B": "much"}, {"1": ["A"], "much": ["B"]}),
+    ],
+)
+def test_entities_are_grouped_by_value(values: dict[str, bool | int | str], labels: dict[str, list[str]]) -> None:
+    attributed = grouped(values)
+    assert attributed is not None
+    assert [(group.label, group.names) for group in attributed.groups] == list(labels.items())
+
+
+@pytest.mark.parametrize(
+    "values", [{"A": "same", "B": "same"}, {"A": 3}, {}, {str(i): f"motto {i}" for i in range(MOST_GROUPS + 1)}]
+)
+def test_what_does_not_group_is_not_compared(values: dict[str, str | int]) -> None:
+    assert grouped(values) is None
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=3), st.integers(-50, 50) | st.floats(-5, 5), min_size=2, max_size=40)
+)
+def test_every_entity_is_in_one_group_and_groups_of_numbers_rise(values: dict[str, float]) -> None:
+    attributed = grouped(values)
+    if attributed is None:
+        assert len(set(values.values())) == 1
+        return
+    assert Counter(name for group in attributed.groups for name in group.names) == Counter(dict.fromkeys(values, 1))
+    ends = [(min(values[n] for n in g.names), max(values[n] for n in g.names)) for g in attributed.groups]
+    assert all(before[1] < after[0] for before, after in pairwise(ends))
+
+
+def _people(ratings: dict[str, list[float]], sizes: dict[str, str]) -> tuple[list[Entity], dict[str, EntityCounts]]:
+    entities = [Entity(name, "", {"size": size}) for name, size in sizes.items()]
+    counts = {
+        name: EntityCounts(Counter([10.0] * len(given)), Counter([1.0] * len(given)), Counter(given))
+        for name, given in ratings.items()
+    }
+    return entities, counts
+
+
+def test_a_group_of_one_entity_has_a_mean_but_no_interval() -> None:
+    entities, counts = _people({"A": [1, 2, 3], "B": [4, 5]}, {"A": "small", "B": "tall"})
+    groups = compare_by_attribute(entities, counts)["size"]["groups"]
+    assert [(group["value"], group["rating"]) for group in groups] == [
+        ("small", {"mean": 2.0, "ci95": None}),
+        ("tall", {"mean": 4.5, "ci95": None}),
+    ]
+
+
+def test_an_interval_counts_entities_not_talks_and_stays_on_the_scale() -> None:
+    sizes = {"A": "small", "B": "small", "C": "tall", "D": "tall"}
+    few, many = ({n: [float(r)] * times for n, r in zip("ABCD", (1, 3, 4, 5), strict=True)} for times in (2, 200))
+    narrow, wide = (
+        compare_by_attribute(*_people(ratings, sizes), scale=(1, 5))["size"]["groups"][0]["rating"]["ci95"]
+        for ratings in (many, few)
+    )
+    assert narrow == wide == [1, 5]
+
+
+def test_an_entity_that_was_never_rated_counts_for_words_only() -> None:
+    entities, counts = _people({"A": [1], "B": [2], "C": []}, {"A": "small", "B": "small", "C": "tall"})
+    counts["C"].words[7.0] += 1
+    groups = {group["value"]: group for group in compare_by_attribute(entities, counts)["size"]["groups"]}
+    assert groups["tall"]["rating"] is None
+    assert groups["tall"]["words"]["mean"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", 0), ("one", 1), ("one  two\nthree.", 3), ("私は賛成です", 6), ("我同意 plan B", 5), ("don't", 1)],
+)
+def test_words_are_counted_in_scripts_with_and_without_spaces(text: str, words: int) -> None:
+    assert words_in(text) == words
+
+
+def test_a_tally_measures_completed_simulations_and_counts_the_rest() -> None:
+    tally = SpeechTally()
+    tally.completed(
+        "dyadic", ["A", "B"], [("A", "one two"), ("B", "three"), ("(scene)", "lost")], [("A", 4), ("B", None)]
+    )
+    tally.unfinished("dyadic", "failed")
+    tally.unfinished("dyadic", "in_progress")
+    counts = tally.types["dyadic"]
+    assert (counts.simulations, counts.completed, counts.failed) == (3, 1, 1)
+    assert (counts.messages, counts.words, tally.unsplit) == (2, 3, 1)
+    assert tally.entities["A"].words == {2: 1}
+    assert (tally.entities["A"].ratings, tally.entities["B"].unrated) == ({4: 1}, 1)

@@ -1,0 +1,159 @@
+import tracemalloc
+from collections import Counter
+from itertools import combinations as every
+from itertools import islice
+from math import comb
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.streams import stream
+from tidepool.engine.studies.simulation.combinations import Combination, combinations, combinations_possible
+from tidepool.engine.studies.simulation.ranks import rank_of, unrank, walk
+
+FROZEN_DEALT = [(288, 492, 602), (153, 764, 864), (130, 217, 548)]
+FROZEN_TRADED = [(0, 3, 5), (2, 3, 4), (1, 2, 4)]
+
+
+def drawn(n: int, k: int, count: int, seed: int = 1) -> list[Combination]:
+    return list(combinations(n, k, count, seed))
+
+
+def spread_of_appearances(sample: list[Combination], n: int) -> int:
+    seen = Counter(dict.fromkeys(range(n), 0))
+    seen.update(member for combination in sample for member in combination.members)
+    return max(seen.values()) - min(seen.values())
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (4, 1), (4, 2), (5, 3), (6, 6), (9, 4), (7, 6)])
+def test_as_many_as_there_are_is_every_combination_once(n: int, k: int) -> None:
+    sample = drawn(n, k, comb(n, k))
+    assert sorted(c.members for c in sample) == list(every(range(n), k))
+    assert {c.replicate for c in sample} == {1}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_any_sample_is_new_balanced_and_numbered(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 12))
+    k = data.draw(st.integers(1, n))
+    count = data.draw(st.integers(1, min(comb(n, k), 400)))
+    sample = drawn(n, k, count, data.draw(st.integers(0, 5)))
+    assert [c.sequence_number for c in sample] == list(range(1, count + 1))
+    assert len({c.members for c in sample}) == count
+    assert all(tuple(sorted(set(c.members))) == c.members and len(c.members) == k for c in sample)
+    assert all(0 <= member < n for c in sample for member in c.members)
+    assert spread_of_appearances(sample, n) <= 1
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "count"),
+    [
+        (1000, 3, 2000),
+        (1000, 2, 777),
+        (101, 2, 631),
+        (450, 2, 50_512),
+        (450, 2, 50_513),
+        (450, 2, 101_000),
+        (40, 3, 4_940),
+        (17, 8, 12_000),
+        (30, 15, 3_001),
+        (200, 198, 19_000),
+        (1000, 999, 500),
+    ],
+)
+def test_large_samples_are_new_and_balanced_however_they_are_drawn(n: int, k: int, count: int) -> None:
+    sample = drawn(n, k, count)
+    assert len({c.members for c in sample}) == len(sample) == count
+    assert spread_of_appearances(sample, n) <= 1
+
+
+def test_where_there_is_plenty_of_choice_every_prefix_is_balanced() -> None:
+    seen = Counter(dict.fromkeys(range(103), 0))
+    for combination in combinations(103, 4, 500, 3):
+        seen.update(combination.members)
+        assert max(seen.values()) - min(seen.values()) <= 1
+
+
+def test_beyond_every_combination_come_numbered_replicates() -> None:
+    sample = drawn(5, 2, 23)
+    by_replicate = {r: sorted(c.members for c in sample if c.replicate == r) for r in (1, 2, 3)}
+    assert by_replicate[1] == by_replicate[2] == list(every(range(5), 2))
+    assert len(set(by_replicate[3])) == 3
+    assert spread_of_appearances(sample, 5) <= 1
+
+
+@pytest.mark.parametrize(("n", "k", "count"), [(8, 3, 20), (60, 3, 100), (6, 2, 40), (450, 2, 101_000)])
+def test_the_seed_decides_alone(n: int, k: int, count: int) -> None:
+    first, again, other = (list(islice(combinations(n, k, count, seed), 100)) for seed in (7, 7, 8))
+    assert first == again
+    assert first != other
+
+
+def test_the_same_seed_gives_the_same_combinations_on_every_machine() -> None:
+    assert [c.members for c in combinations(1000, 3, 3, 42)] == FROZEN_DEALT
+    assert [c.members for c in combinations(6, 3, 3, 42)] == FROZEN_TRADED
+
+
+def test_every_combination_is_equally_likely() -> None:
+    seen = Counter(c.members for seed in range(1000) for c in combinations(6, 2, 3, seed))
+    assert len(seen) == 15
+    assert 140 < min(seen.values()) <= max(seen.values()) < 260  # 200 expected, sd 13
+
+
+def test_a_hundred_and_sixty_six_million_combinations_start_at_once_and_stay_small() -> None:
+    assert combinations_possible(1000, 3) == 166_167_000
+    tracemalloc.start()
+    try:
+        stream_of_them = combinations(1000, 3, 1_000_000, 1)
+        next(stream_of_them)
+        tracemalloc.reset_peak()
+        at_first, _ = tracemalloc.get_traced_memory()
+        assert sum(1 for _ in islice(stream_of_them, 10_000)) == 10_000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert at_first < 6_000_000
+    assert peak - at_first < 1_000_000
+
+
+def test_walking_all_combinations_of_many_holds_none_of_them() -> None:
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in islice(combinations(1000, 3, 166_167_000, 1), 5_000)) == 5_000
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "count", "word"),
+    [
+        (3, 4, 1, "interaction_size is 4"),
+        (1, 2, 1, "1 entity was chosen"),
+        (3, 0, 1, "interaction_size is 0"),
+        (3, 2, 0, "num_simulations is 0"),
+        (3, 2, 2_000_000_000, "at most 1,000,000,000"),
+    ],
+)
+def test_wrong_sizes_are_refused_before_anything_is_drawn(n: int, k: int, count: int, word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        combinations(n, k, count, 1)
+
+
+@given(st.integers(1, 6).flatmap(lambda k: st.sets(st.integers(0, 5000), min_size=k, max_size=k)))
+def test_a_rank_names_one_combination(members: set[int]) -> None:
+    rising = tuple(sorted(members))
+    assert unrank(rank_of(rising), len(rising)) == rising
+
+
+def test_ranks_run_without_gaps() -> None:
+    assert sorted(rank_of(members) for members in every(range(9), 4)) == list(range(comb(9, 4)))
+
+
+@given(st.integers(1, 300), st.integers())
+def test_a_walk_meets_everyone_once(total: int, seed: int) -> None:
+    assert sorted(walk(total, stream(seed))) == list(range(total))

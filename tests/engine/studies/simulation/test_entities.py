@@ -1,0 +1,74 @@
+import pytest
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.library.entities import Entity, choose, entity_from, refuse_doubled
+
+ADA = Entity("Ada", "Writes programs", {"age": 36, "curious": True})
+BOB = Entity("Bob")
+
+
+def test_an_entity_survives_being_written_down_and_read_again() -> None:
+    assert entity_from(ADA.as_record(), "here") == ADA
+
+
+def test_an_id_from_elsewhere_and_empty_attributes_are_left_out() -> None:
+    record = {"id": "e1", "name": " Ada ", "attributes": {"age": 36, "height": None}}
+    assert entity_from(record, "here") == Entity("Ada", "", {"age": 36})
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ("Ada", "here: an entity is a table with a name, not text"),
+        ({}, "here, name: the name is missing"),
+        ({"name": "  "}, "here, name: the name is blank"),
+        ({"name": 7}, "here, name: a name is text, not a number"),
+        ({"name": "A\nda"}, "line break or control character"),
+        ({"name": "A\x1b[31mda"}, "line break or control character"),
+        ({"name": "A" * 121}, "121 characters"),
+        ({"name": "Ada", "descripton": "x"}, "unknown key 'descripton'; did you mean 'description'?"),
+        ({"name": "Ada", "age": 3}, "unknown key 'age'. Anything of your own goes under attributes"),
+        ({"name": "Ada", "description": 3}, "here, description: expected text, not a number"),
+        ({"name": "Ada", "description": "\ud800"}, "half a character"),
+        (
+            {"name": "Ada", "attributes": [1]},
+            "here, attributes: expected a table of names and values, not a list",
+        ),
+        (
+            {"name": "Ada", "attributes": {"x": [1]}},
+            "attribute 'x': expected a number, text or true/false, not a list",
+        ),
+        ({"name": "Ada", "attributes": {"x": float("nan")}}, "attribute 'x': nan is no number"),
+        ({"name": "Ada", "attributes": {"": 1}}, "here, attribute name: the name is missing"),
+        ({"name": "Ada", "attributes": {"x": 1, " x": 2}}, "the attribute 'x' is given twice"),
+    ],
+)
+def test_a_wrong_entity_is_refused_with_the_place_and_the_reason(record: object, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        entity_from(record, "here")
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("twin", ["Ada", "ADA"])
+def test_two_entities_of_one_name_are_refused(twin: str) -> None:
+    with pytest.raises(UsageError, match=f"people.csv: the entity '{twin}'"):
+        refuse_doubled([ADA, BOB, Entity(twin)], "people.csv")
+
+
+def test_entities_are_chosen_by_name_in_the_order_asked_for() -> None:
+    assert choose([ADA, BOB], ["Bob", "Ada"], "entity_ids") == [BOB, ADA]
+
+
+def test_an_unknown_entity_is_refused_with_the_nearest_known() -> None:
+    with pytest.raises(UsageError, match=r"no entity 'Adda'; did you mean 'Ada'\?"):
+        choose([ADA, BOB], ["Adda"], "entity_ids")
+
+
+def test_an_entity_chosen_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="'Ada' is named twice"):
+        choose([ADA, BOB], ["Ada", "Bob", "Ada"], "entity_ids")
+
+
+def test_giving_an_attribute_leaves_the_first_entity_as_it_was() -> None:
+    assert BOB.with_attribute("age", 3).attributes == {"age": 3}
+    assert BOB.attributes == {}

@@ -1,0 +1,126 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.library.entity_files import read_entities
+
+HYPATIA = Entity("Hypatia", "Mathematician, of Alexandria", {"openness": 9, "age": 45})
+
+
+def file_of(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", json.dumps([HYPATIA.as_record()])),
+        ("a.json", json.dumps({"entities": [HYPATIA.as_record()]})),
+        ("a.JSON", "\ufeff" + json.dumps([HYPATIA.as_record()])),
+        (
+            "a.toml",
+            '[[entities]]\nname = "Hypatia"\ndescription = "Mathematician, of Alexandria"\n'
+            "attributes = { openness = 9, age = 45 }",
+        ),
+        ("a.csv", 'name,description,openness,age\nHypatia,"Mathematician, of Alexandria",9,45\n'),
+        ("a.csv", "\ufeffName;Description;openness;age\r\n\r\nHypatia;Mathematician, of Alexandria;9;45\r\n"),
+        (
+            "a.tsv",
+            "openness\tname\tage\tdescription\nx\n".replace("x", "9\tHypatia\t45\tMathematician, of Alexandria"),
+        ),
+    ],
+)
+def test_the_same_entity_is_read_from_every_kind_of_file(tmp_path: Path, name: str, content: str) -> None:
+    assert read_entities(file_of(tmp_path, name, content)) == [HYPATIA]
+
+
+def test_a_column_of_a_csv_file_has_one_type(tmp_path: Path) -> None:
+    rows = [
+        "name,whole,real,flag,code,mixed,gap",
+        "A,1,1,true,007,1,",
+        "B,-2,2.5,FALSE,012,many,3",
+    ]
+    first, second = read_entities(file_of(tmp_path, "a.csv", "\n".join(rows)))
+    assert first.attributes == {"whole": 1, "real": 1.0, "flag": True, "code": "007", "mixed": "1"}
+    assert second.attributes == {
+        "whole": -2, "real": 2.5, "flag": False, "code": "012", "mixed": "many", "gap": 3
+    }  # fmt: skip
+    assert [type(value) for value in first.attributes.values()] == [int, float, bool, str, str]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.txt", "x", "read from .json, .toml and .csv files"),
+        ("a.json", "[{]", "no valid JSON"),
+        ("a.json", "[" * 100_000, "no valid JSON"),
+        ("a.json", '[{"name": "A", "name": "B"}]', "the key 'name' is there twice"),
+        ("a.json", '[{"name": "A", "attributes": {"x": NaN}}]', "NaN is not a JSON number"),
+        ("a.json", '{"people": []}', "expected a list of entities"),
+        ("a.json", "[]", "holds no entities"),
+        ("a.json", '[{"name": "A"}, {"name": 3}]', "a.json, entity 2, name: a name is text"),
+        ("a.toml", "x = ", "no valid TOML"),
+        (
+            "a.toml",
+            "[[entities]]\nname = 'A'\nattributes = { born = 1815-12-10 }",
+            "attribute 'born': expected",
+        ),
+        ("a.csv", "", "the file is empty"),
+        ("a.csv", "name\n", "holds no entities"),
+        ("a.csv", "title,age\nA,3\n", "row 1: no column is called 'name'"),
+        ("a.csv", "name,,age\nA,1,3\n", "row 1, column 2: the column has no name"),
+        ("a.csv", "name,age,age\nA,1,3\n", "row 1, column 3: the column 'age' is there twice"),
+        (
+            "a.csv",
+            "name,age\nA,1\nB,2,Paris\n",
+            "row 3, column 3: the row has more cells than the header (2)",
+        ),
+        ("a.csv", "name,age\nA,1\n,2\n", "row 3, column 'name': the name is missing"),
+        ("a.csv", 'name,age\nA,"1\n', "no valid CSV"),
+        ("a.csv", b"name,age\nA,1\n\xff,2\n", "row 3: this is not UTF-8"),
+        ("a.csv", "name,age\nA,1\na,2\n", "the entity 'a' (and 'A') is there twice"),
+    ],
+)
+def test_a_wrong_file_is_told_by_place_and_reason(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
+    path = file_of(tmp_path, name, content)
+    with pytest.raises(UsageError) as refused:
+        read_entities(path)
+    assert str(refused.value).startswith(str(path))
+    assert words in str(refused.value)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nobody\.csv: the file cannot be read: No such file"):
+        read_entities(tmp_path / "nobody.csv")
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200), ending=st.sampled_from(["json", "toml", "csv"]))
+def test_any_file_is_read_or_refused_never_a_crash(tmp_path: Path, content: bytes, ending: str) -> None:
+    try:
+        entities = read_entities(file_of(tmp_path, f"any.{ending}", content))
+    except UsageError:
+        return
+    assert all(entity.name for entity in entities)
+
+
+_cells = st.text(st.characters(exclude_categories=["C", "Z"]), max_size=12)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(_cells, min_size=1, max_size=8))
+def test_text_of_any_script_comes_through_a_csv_file(tmp_path: Path, texts: list[str]) -> None:
+    path = tmp_path / "texts.csv"
+    with path.open("w", encoding="utf-8", newline="") as target:
+        writer = csv.writer(target)
+        writer.writerow(["name", "description"])
+        writer.writerows((f"N{place}", text) for place, text in enumerate(texts))
+    assert [entity.description for entity in read_entities(path)] == texts

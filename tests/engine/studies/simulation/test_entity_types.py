@@ -1,0 +1,243 @@
+import json
+from pathlib import Path
+from statistics import mean, pstdev
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.library.dimensions import (
+    BooleanDimension,
+    CategoricalDimension,
+    Dimension,
+    NumberDimension,
+    TextDimension,
+    filled,
+)
+from tidepool.engine.library.entities import Attribute
+from tidepool.engine.library.entity_types import EntityType, WritingTask, generate, writing_tasks, written
+from tidepool.engine.library.type_files import built_in_types, entity_type_from, read_entity_types
+from tidepool.engine.streams import stream
+
+BIG_FIVE = {"openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism"}
+
+
+def draws(dimension: Dimension, n: int = 2000) -> list[Attribute]:
+    return [value for i in range(n) if (value := dimension.draw(stream(1, i), {})) is not None]
+
+
+def numbers(dimension: NumberDimension) -> list[float]:
+    return [dimension.draw(stream(1, i), {}) for i in range(2000)]
+
+
+def test_a_boolean_is_true_for_its_share() -> None:
+    assert draws(BooleanDimension("b", 0.3)).count(True) == pytest.approx(600, abs=70)
+    assert set(draws(BooleanDimension("b", 1.0))) == {True}
+
+
+def test_categories_come_by_their_weights() -> None:
+    drawn = draws(CategoricalDimension("c", ("often", "seldom", "never"), (3, 1, 0)))
+    assert drawn.count("often") == pytest.approx(1500, abs=80)
+    assert "never" not in drawn
+
+
+def test_uniform_whole_numbers_reach_both_ends_equally() -> None:
+    drawn = numbers(NumberDimension("n", 1, 10))
+    assert all(drawn.count(value) == pytest.approx(200, abs=60) for value in range(1, 11))
+    assert all(type(value) is int for value in drawn)
+
+
+def test_normal_numbers_lie_around_their_mean() -> None:
+    drawn = numbers(NumberDimension("n", 0, 100, spread="normal", mean=40, deviation=10))
+    assert mean(drawn) == pytest.approx(40, abs=1)
+    assert pstdev(drawn) == pytest.approx(10, abs=1)
+
+
+@pytest.mark.parametrize("towards", ["low", "high"])
+def test_skewed_numbers_lie_towards_one_end(towards: str) -> None:
+    drawn = numbers(NumberDimension("n", 0, 1, whole=False, spread="skewed", towards=towards))  # type: ignore[arg-type]
+    assert mean(drawn) == pytest.approx(2 / 7 if towards == "low" else 5 / 7, abs=0.02)
+
+
+@given(
+    st.integers(-50, 50),
+    st.integers(0, 30),
+    st.booleans(),
+    st.sampled_from(["uniform", "normal", "skewed"]),
+    st.integers(),
+)
+def test_a_number_stays_in_its_range(low: int, width: int, whole: bool, spread: str, seed: int) -> None:
+    dimension = NumberDimension("n", low, low + width, whole, spread)  # type: ignore[arg-type]
+    assert low <= dimension.draw(stream(seed), {}) <= low + width
+
+
+def test_a_template_is_filled_without_running_anything() -> None:
+    assert filled("{name}, {age}: {age.__class__} {0}", {"name": "{age}", "age": 3}) == "{age}, 3: {age.__class__} {0}"
+
+
+@pytest.mark.parametrize("name", ["human", "fantasy_character", "organisation"])
+def test_built_in_entities_are_complete_named_apart_and_readable(name: str) -> None:
+    kind = built_in_types()[name]
+    entities = generate(kind, 3000, 1)
+    assert len({entity.name.casefold() for entity in entities}) == 3000
+    assert all(set(entity.attributes) == {d.name for d in kind.dimensions} for entity in entities)
+    assert not any("{" in entity.description for entity in entities)
+    assert all(entity.name in entity.description for entity in entities)
+
+
+def test_humans_have_an_age_a_gender_the_big_five_from_one_to_ten_and_a_background() -> None:
+    people = generate(built_in_types()["human"], 500, 1)
+    assert set(people[0].attributes) >= {"age", "gender", "background"} | BIG_FIVE
+    for trait in BIG_FIVE:
+        values = {person.attributes[trait] for person in people}
+        assert values == set(range(1, 11))
+
+
+def test_the_seed_decides_and_more_entities_begin_with_the_same_ones() -> None:
+    human = built_in_types()["human"]
+    assert generate(human, 20, 1) == generate(human, 50, 1)[:20]
+    assert generate(human, 20, 1) != generate(human, 20, 2)
+
+
+def test_neighbours_share_no_name() -> None:
+    names = [entity.name.split() for entity in generate(built_in_types()["human"], 50, 4)]
+    assert len({first for first, _ in names}) == len({last for _, last in names}) == 50
+
+
+def test_names_go_on_when_all_pairs_are_used() -> None:
+    kind = EntityType("robot", (BooleanDimension("b"),), first_names=("Ax", "Bo"), last_names=("One", "Two", "Three"))
+    names = [entity.name for entity in generate(kind, 20, 1)]
+    assert len(set(names)) == 20
+    assert sum(name.endswith(" 2") for name in names) == 6
+
+
+def test_a_type_without_names_counts_its_entities() -> None:
+    kind = EntityType("night_owl", (BooleanDimension("b"),))
+    assert [entity.name for entity in generate(kind, 2, 1)] == ["Night owl 1", "Night owl 2"]
+
+
+def test_none_cannot_be_generated() -> None:
+    with pytest.raises(UsageError, match="ask for 1 or more"):
+        generate(built_in_types()["human"], 0, 1)
+
+
+def test_texts_for_a_model_are_left_open_and_filled_in_when_written() -> None:
+    kind = EntityType(
+        "sailor",
+        (NumberDimension("age", 30, 30), TextDimension("tale", prompt="A tale of {name}, aged {age}.")),
+        portrait="{name} tells: {tale}",
+    )
+    (sailor,) = generate(kind, 1, 1)
+    assert sailor.attributes == {"age": 30}
+    assert writing_tasks(kind, sailor) == [WritingTask("tale", "A tale of Sailor 1, aged 30.")]
+    told = written(kind, sailor, {"tale": "a storm"})
+    assert told.description == "Sailor 1 tells: a storm"
+    assert writing_tasks(kind, told) == []
+
+
+VILLAGER = """
+name = "villager"
+portrait = "{name} is a {trade}. {motto}"
+first_names = ["Anka", "Bero"]
+
+[[dimensions]]
+name = "trusting"
+kind = "boolean"
+share = 0.25
+
+[[dimensions]]
+name = "trade"
+kind = "categorical"
+options = ["baker", "smith"]
+weights = [3, 1]
+
+[[dimensions]]
+name = "wealth"
+kind = "float"
+range = [0, 5]
+spread = "skewed"
+towards = "high"
+
+[[dimensions]]
+name = "motto"
+kind = "text"
+template = "A good {trade} sleeps well."
+"""
+
+
+def test_users_write_types_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "types.toml"
+    path.write_text(VILLAGER)
+    (villager,) = read_entity_types(path)
+    assert villager.dimensions[0] == BooleanDimension("trusting", 0.25)
+    assert villager.dimensions[1] == CategoricalDimension("trade", ("baker", "smith"), (3.0, 1.0))
+    assert villager.dimensions[3] == TextDimension("motto", ("A good {trade} sleeps well.",))
+    for entity in generate(villager, 5, 1):
+        assert entity.attributes["motto"] == f"A good {entity.attributes['trade']} sleeps well."
+
+
+def test_the_type_in_the_documentation_can_be_used_as_it_stands(tmp_path: Path) -> None:
+    documentation = Path(__file__).parents[4] / "docs" / "entities.md"
+    path = tmp_path / "villager.toml"
+    path.write_text(documentation.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0])
+    (villager,) = read_entity_types(path)
+    first = generate(villager, 7, 1)[0]
+    assert first.description == f"{first.name} is a {first.attributes['trade']}. {first.attributes['motto']}"
+    assert [task.dimension for task in writing_tasks(villager, first)] == ["childhood"]
+
+
+def test_a_json_file_holds_several_types_each_once(tmp_path: Path) -> None:
+    record = {"name": "owl", "dimensions": [{"name": "wise", "kind": "boolean"}]}
+    path = tmp_path / "types.json"
+    path.write_text(json.dumps({"entity_types": [record, record | {"name": "fox"}]}))
+    assert [kind.name for kind in read_entity_types(path)] == ["owl", "fox"]
+    path.write_text(json.dumps({"entity_types": [record, record]}))
+    with pytest.raises(UsageError, match="'owl' is there twice"):
+        read_entity_types(path)
+
+
+def one(**dimension: object) -> dict[str, object]:
+    return {"name": "t", "dimensions": [{"name": "d", **dimension}]}
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (3, "expected a table"),
+        ({"dimensions": []}, "name: the name is missing"),
+        ({"name": "t"}, "at least one dimension"),
+        ({"name": "t", "dimension": []}, "unknown key 'dimension'; did you mean 'dimensions'?"),
+        ({"name": "t", "dimensions": 3}, "dimensions: expected a list"),
+        (one(), "dimension 1 (d), kind: expected one of boolean, categorical, int, float, text"),
+        (one(kind="boolean", share=2), "share: expected a number from 0 to 1"),
+        (one(kind="boolean", share=True), "share: expected a number from 0 to 1"),
+        (one(kind="boolean", range=[1, 2]), "unknown key 'range'"),
+        (one(kind="categorical"), "options: give at least one option"),
+        (one(kind="categorical", options=["a"], weights=[1, 2]), "one weight for each"),
+        (one(kind="categorical", options={"a": 0}), "not all 0"),
+        (one(kind="categorical", options={"a": -1, "b": 3}), "from 0 up"),
+        (one(kind="int", range=[5, 1]), "range: give it as [lowest, highest]"),
+        (one(kind="int", range=[0, 1.5]), "whole ends"),
+        (one(kind="int", range=[0, 9], spread="flat"), "spread: expected one of uniform, normal, skewed"),
+        (one(kind="int", range=[0, 9], spread="normal", mean=12), "mean: expected a number from 0 to 9"),
+        (
+            one(kind="int", range=[0, 9], spread="normal", deviation=90),
+            "deviation: expected a number from 0 to 9",
+        ),
+        (one(kind="text"), "give one of options"),
+        (one(kind="text", options=["a"], prompt="b"), "give one of options"),
+        (one(kind="text", template=" "), "template: it is empty"),
+        (one(kind="text", template="{age}"), "{age} is neither the name nor a dimension listed before it"),
+        (one(kind="boolean") | {"portrait": "{age}"}, "portrait: {age} is neither"),
+        (one(kind="boolean") | {"first_names": ["A b"]}, "'A b' must be one word that is there once"),
+        (one(kind="boolean") | {"first_names": ["Al", "AL"]}, "must be one word that is there once"),
+        (one(kind="boolean") | {"last_names": ["Al"]}, "give first_names too"),
+        ({"name": "t", "dimensions": [{"name": "name", "kind": "boolean"}]}, "the name 'name' is taken"),
+    ],
+)
+def test_a_wrong_type_is_refused_with_the_place_and_the_reason(record: object, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        entity_type_from(record, "t.toml, type 1")
+    assert str(refused.value).startswith("t.toml, type 1")
+    assert words in str(refused.value)

@@ -1,0 +1,84 @@
+"""A batch of simulations out: one CSV file, and JSON that comes back the same."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.engine.studies.simulation.panels import PEOPLE, panel, rows
+from tidepool import Entity, run_batch
+from tidepool.engine.exports.export import export_batch
+from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.simulated.provider import SimulatedProvider
+from tidepool.engine.studies.simulation.exports import COLUMNS
+
+
+def read(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream))
+
+
+async def test_a_batch_is_one_table_with_the_contracts_columns(database: Path, tmp_path: Path) -> None:
+    summary = await run_batch(
+        panel(num_simulations=6, n_turns=2, thoughts=True, simulated={"fatal_rate": 0.2}), database
+    )
+    (path,) = export_batch(database, "last", "csv", tmp_path / "out.csv")
+    header, *table = read(path)
+    assert header == list(COLUMNS)
+    assert len(table) == 6 and all(len(row) == len(COLUMNS) for row in table)
+    units = rows(database, "SELECT * FROM conversations ORDER BY sequence_number")
+    assert 0 < summary["units"]["failed"] < 6
+    for row, unit in zip(table, units, strict=True):
+        cells = dict(zip(COLUMNS, row, strict=True))
+        assert cells["Simulation ID"] == f"{summary['batch_id']}-{unit['sequence_number']}"
+        assert cells["Status"] == unit["status"]
+        assert cells["Entity Names"].split("; ") == json.loads(unit["participants"])
+        assert cells["Context"] == "A plan for a new water mill"
+        said = rows(database, "SELECT * FROM messages WHERE conversation_id = ? ORDER BY wave", unit["id"])
+        lines = [f"{message['speaker']}: *{message['thought']}* {message['content']}" for message in said]
+        assert cells["Content"] == "\n\n".join(lines)
+
+
+@pytest.mark.parametrize("sign", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "＝1", " =1"])
+async def test_no_cell_is_a_formula(database: Path, tmp_path: Path, sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedProvider, "answer", lambda self, call, seed, batch=False: Answer("x", 1, 1, 0.0))
+    people = [Entity(f"{sign.strip()}A", "", {}), Entity("Bob")]
+    await run_batch(panel(people, num_simulations=1, context=f"{sign} context"), database)
+    (path,) = export_batch(database, "last", "csv", tmp_path / "out.csv")
+    for row in read(path):
+        assert not [cell for cell in row if cell.strip()[:1] and cell.strip()[0] in "=+-@＝＋－＠"]
+
+
+async def test_where_the_file_goes(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = await run_batch(panel(num_simulations=1), database)
+    monkeypatch.chdir(tmp_path)
+    assert export_batch(database, "last", "csv", None) == [Path(f"{summary['batch_id']}.csv")]
+    assert export_batch(database, "last", "csv", Path("folder")) == [Path("folder/simulations.csv")]
+    assert export_batch(database, "last", "csv", Path("x.csv")) == [Path("x.csv")]
+
+
+async def test_json_holds_who_said_what_and_every_rating(database: Path, tmp_path: Path) -> None:
+    judge = {"question": "Does the speaker agree, 1 to 5?"}
+    await run_batch(panel(num_simulations=4, style="narrated", n_turns=2, judge=judge, interaction_size=3), database)
+    results, analysis = export_batch(database, "last", "json", tmp_path)
+    content = json.loads(results.read_text())
+    for unit in content["units"]:
+        assert unit["entity_ids"] == unit["participants"]
+        assert [message["speaker"] for message in unit["messages"]] == unit["participants"] * 2
+        assert [judgement["entity"] for judgement in unit["judgements"]] == unit["participants"]
+        assert all(1 <= judgement["rating"] <= 5 for judgement in unit["judgements"])
+    assert [entity["name"] for entity in content["batch"]["config"]["entities"]] == [e.name for e in PEOPLE]
+    assert json.loads(analysis.read_text())["judgements"]["given"] == 12
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+async def test_an_html_report_tells_who_was_rated_how_even_where_nothing_was_said(
+    database: Path, tmp_path: Path, rate: float
+) -> None:
+    judge = {"question": "Is <b>Ada</b> in favour?"}
+    await run_batch(panel(num_simulations=6, judge=judge, simulated={"fatal_rate": rate, "retries": 0}), database)
+    text = export_batch(database, "last", "html", tmp_path / "report.html")[0].read_text()
+    assert "Is &lt;b&gt;Ada&lt;/b&gt; in favour?" in text and "of 6 possible combinations" in text
+    for told in ("times given", "What goes with the rating", "p (Holm)", "<svg"):
+        assert (told in text) == (rate == 0.0), told

@@ -1,0 +1,141 @@
+"""The draft, the desk it lies on, and the file beside that keeps it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidepool.engine.studies.kinds import KINDS
+from tidepool.tui.app.compose_model.desk import Desk
+from tidepool.tui.app.compose_model.draft import (
+    Draft,
+    draft_path,
+    fresh,
+    keep_draft,
+    read_draft,
+    replaced,
+    switched,
+    template,
+)
+from tidepool.tui.app.compose_model.edits import Append, Put, edited, values_of
+from tidepool.tui.app.compose_model.fields import UNSET
+from tidepool.tui.app.compose_model.running import anchored, config_to_run
+
+REMARKED = template("secret_game").replace('mode = "standard"', '# a remark\nmode = "targeted"')
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_kind_and_back_is_the_same_study(kind: str) -> None:
+    draft = Draft(edited(REMARKED, [Put(("agent_ids",), ["ada-1"]), Put(("service", "budget_usd"), 5.0)]))
+    there = switched(draft, kind)
+    assert values_of(there.text)["batch"]["kind"] == kind
+    assert values_of(there.text)["service"] == {"name": "auto", "budget_usd": 5.0}
+    back = switched(there, "secret_game")
+    assert values_of(back.text) == values_of(draft.text)
+    assert "# a remark" in back.text
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(KINDS), max_size=6))
+def test_wandering_through_the_kinds_loses_nothing(kinds: list[str]) -> None:
+    draft = Draft(edited(REMARKED, [Put(("batch", "name"), "Mine")]))
+    start = values_of(draft.text)
+    for kind in kinds:
+        draft = switched(draft, kind)
+        assert [name for name in values_of(draft.text) if name in KINDS] == [kind]
+    assert values_of(switched(draft, "secret_game").text) == start
+
+
+def test_a_kind_written_on_one_line_can_be_switched_too() -> None:
+    draft = Draft('batch = { kind = "evolution" }\nevolution = { population_size = 9 }\n')
+    there = switched(draft, "mutation")
+    assert "evolution" not in values_of(there.text)
+    assert values_of(switched(there, "evolution").text)["evolution"] == {"population_size": 9}
+
+
+def test_what_another_text_replaces_is_kept_unless_it_is_a_bare_template() -> None:
+    first = replaced(fresh(), "a = 1")
+    assert first.earlier == ()
+    second = replaced(first, "b = 2", "b.toml")
+    assert second == Draft("b = 2", "b.toml", {}, ("a = 1",))
+    assert replaced(second, "a = 1").earlier == ("b = 2",)
+
+
+def test_a_draft_comes_back_from_the_file_beside(database: Path) -> None:
+    draft = Draft("half = [", "x.toml", {"mutation": "[mutation]\n"}, ("earlier", "ones"))
+    assert read_draft(database) is None
+    keep_draft(database, draft)
+    assert read_draft(database) == draft
+    assert [path.name for path in database.parent.glob("study.db*")] == [draft_path(database).name]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"text": 1, "set_aside": 3}', "\x00", "[" * 100_000])
+def test_a_damaged_draft_file_is_no_draft_and_no_crash(database: Path, content: str) -> None:
+    draft_path(database).write_text(content)
+    assert read_draft(database) is None
+
+
+async def test_a_value_cleared_and_typed_anew_keeps_its_place_and_remark() -> None:
+    desk = Desk(Draft("[batch]\nseed = 42 # lucky\nname = 'x'\n"))
+    for value in (4, UNSET, 7, 77):
+        desk.edit(Put(("batch", "seed"), value))
+        await desk.written()
+    assert desk.draft.text == "[batch]\nseed = 77 # lucky\nname = 'x'\n"
+
+
+async def test_edits_in_several_fields_all_arrive_and_are_undone_one_by_one() -> None:
+    desk = Desk(fresh())
+    before = desk.draft.text
+    desk.edit(Put(("batch", "name"), "One"))
+    desk.edit(Put(("batch", "name"), "Once"))
+    desk.edit(Put(("batch", "seed"), 1))
+    await desk.written()
+    desk.edit(Append(("agents",), {"name": "Dion"}))
+    values = values_of(await desk.written())
+    assert values == desk.values
+    assert (values["batch"]["name"], values["batch"]["seed"], len(values["agents"])) == ("Once", 1, 4)
+    assert desk.undo()
+    assert len(desk.values["agents"]) == 3
+    assert desk.undo()
+    assert desk.draft.text == before
+    assert not desk.undo()
+
+
+async def test_broken_toml_stays_as_it_was_typed() -> None:
+    desk = Desk(fresh())
+    desk.type_text("[batch\nkind =")
+    assert not desk.readable
+    assert await desk.written() == "[batch\nkind ="
+    desk.type_text(template("evolution"))
+    assert desk.readable
+    assert desk.kind == "evolution"
+
+
+def test_undo_also_takes_back_what_is_still_being_typed() -> None:
+    desk = Desk(fresh())
+    desk.edit(Put(("batch", "seed"), 5))
+    assert desk.undo()
+    assert desk.written_now() == template("secret_game")
+
+
+def test_a_draft_is_run_from_its_own_file_or_from_a_copy_that_finds_the_same_files(tmp_path: Path) -> None:
+    folder, logs = tmp_path / "studies", tmp_path / "logs"
+    folder.mkdir()
+    logs.mkdir()
+    (folder / "people.csv").write_text("name\nAda\n")
+    text = template("simulation").replace("[simulation]", '[simulation]\nentity_file = "people.csv"')
+    source = folder / "study.toml"
+    source.write_text(text)
+    assert config_to_run(text, str(source), folder, logs) == source
+    copy = config_to_run(text + "# changed\n", str(source), folder, logs)
+    assert copy.parent == logs
+    assert values_of(copy.read_text())["simulation"]["entity_file"] == str(folder / "people.csv")
+    assert anchored(text.replace("people.csv", "nobody.csv"), folder) == text.replace("people.csv", "nobody.csv")
+
+
+def test_a_saved_draft_keeps_what_it_was_set_aside_for() -> None:
+    desk = Desk(replace(fresh(), set_aside={"mutation": "[mutation]\n"}))
+    desk.saved("here.toml")
+    assert (desk.draft.source, dict(desk.draft.set_aside)) == ("here.toml", {"mutation": "[mutation]\n"})

@@ -1,0 +1,125 @@
+"""What the engine says of a draft, where it is shown, and in which words."""
+
+from pathlib import Path
+
+import pytest
+
+from tidepool.engine.core.services import SERVICES
+from tidepool.engine.studies.kinds import KINDS
+from tidepool.tui.app.compose_model.complaints import placed
+from tidepool.tui.app.compose_model.draft import template
+from tidepool.tui.app.compose_model.edits import Put, edited
+from tidepool.tui.app.compose_model.examining import Complaint, Examined, examined
+from tidepool.tui.app.compose_model.explained import SERVICES_IN_WORDS, scoring_in_words
+from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line, is_free
+
+
+@pytest.fixture
+def study(database: Path) -> Path:
+    from tidepool.storage.file import prepare
+
+    prepare(database)
+    return database
+
+
+def look(text: str, study: Path) -> Examined:
+    return Examined.from_json(examined(text, study.parent, study).as_json())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_template_is_ready_to_run_and_free(kind: str, study: Path) -> None:
+    found = look(template(kind), study)
+    assert found.ready
+    assert is_free(found)
+    words = in_full(found).plain
+    assert f"{found.plan['units']:,} {found.plan['unit_name']}" in words  # type: ignore[index]
+    assert "free" in in_one_line(found).plain
+
+
+def test_the_plan_tells_combinations_calls_and_waves(study: Path) -> None:
+    found = look(template("simulation"), study)
+    assert found.shape == ("C(3,2) = 3 combinations possible, 3 run: each at most once",)
+    assert "12 calls" in in_one_line(found).plain
+    found = look(template("simulation").replace("num_simulations = 3", "num_simulations = 7"), study)
+    assert "7 run: each about 2.3 times" in found.shape[0]
+
+
+def test_real_models_have_a_price_live_and_by_batch_and_a_budget(study: Path) -> None:
+    text = template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini")
+    found = look(edited(text, [Put(("service", "budget_usd"), 0.0001)]), study)
+    assert found.ready, found.complaints
+    assert not is_free(found)
+    words = in_full(found).plain
+    assert "batch API" in words
+    assert "is less than expected" in words
+
+
+def test_text_that_is_no_toml_is_told_by_line(study: Path) -> None:
+    found = look("[batch]\nkind = \n", study)
+    assert found.line == 2
+    assert "no valid TOML" in found.complaints[0].sentence
+
+
+def test_every_fault_is_found_with_its_key(study: Path) -> None:
+    text = edited(template("secret_game"), [Put(("batch", "seed"), "x"), Put(("agents", 1, "model"), "nope")])
+    assert {one.where for one in look(text, study).complaints} == {("batch", "seed"), ("agents", 1, "model")}
+
+
+FIELDS = [
+    ("batch", "name"),
+    ("secret_game", "mode"),
+    ("secret_game", "targeted_secret"),
+    ("secret_game", "detection"),
+    ("secret_game", "scoring", "both"),
+    ("service", "name"),
+    ("agents", 0, "name"),
+]
+
+PLACES = [
+    (Complaint(("batch", "name"), "too long."), ("batch", "name")),
+    (Complaint(("secret_game", "detection", 1), "none of them."), ("secret_game", "detection")),
+    (
+        Complaint(("secret_game",), "[secret_game]: mode targeted needs targeted_secret."),
+        ("secret_game", "targeted_secret"),
+    ),
+    (Complaint((), "secret_game.targeted_secret 'x' is the secret of no agent."), ("secret_game", "targeted_secret")),
+    (Complaint(("secret_game", "rouns"), "unknown key."), None),
+    (Complaint((), "The agent 'name' has no secret."), None),
+]
+
+
+@pytest.mark.parametrize(("complaint", "path"), PLACES)
+def test_a_complaint_stands_beside_the_field_it_is_about(complaint: Complaint, path: tuple[str, ...] | None) -> None:
+    beside, rest = placed([complaint], FIELDS)
+    assert beside == ({} if path is None else {path: complaint.sentence})
+    assert rest == ([complaint] if path is None else [])
+
+
+@pytest.mark.parametrize(
+    ("mode", "scoring", "words"),
+    [
+        ("standard", {}, "obtained only 3, both revealed 1"),
+        ("standard", {"both": 2.5}, "both revealed 2.5"),
+        ("standard", {"both": "x"}, "both revealed x"),
+        ("retained", {"per_secret": 4}, "pays 4 × agents ÷ those who keep it"),
+        ("diversity", 3, "pays 2."),
+        ("targeted", {}, "“marigold” pays 5"),
+    ],
+)
+def test_a_modes_scoring_is_told_with_the_drafts_own_points(mode: str, scoring: object, words: str) -> None:
+    assert words in " ".join(scoring_in_words(mode, scoring, "marigold"))
+
+
+def test_every_service_is_explained() -> None:
+    assert set(SERVICES_IN_WORDS) == set(SERVICES)
+
+
+def test_steps_told_together_lose_no_call_and_no_wave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = edited(template("mutation"), [Put(("mutation", "num_env_steps"), 1_234)])
+    one_by_one = examined(text, tmp_path, tmp_path / "x.db").plan
+    monkeypatch.setattr("tidepool.engine.studies.mutation.plan.MOST_STEPS", 7)
+    together = examined(text, tmp_path, tmp_path / "x.db").plan
+    assert one_by_one is not None and together is not None
+    assert len(together["waves"]) < len(one_by_one["waves"])
+    for told in ("calls", "units", "wave_count", "tokens", "cost_usd"):
+        assert together[told] == one_by_one[told], told

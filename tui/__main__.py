@@ -1,5 +1,0 @@
-import sys
-
-from tui.main import main
-
-sys.exit(main())

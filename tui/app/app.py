@@ -1,0 +1,242 @@
+"""The terminal app: it wires screens, keys and the file together, and does nothing itself."""
+
+import asyncio
+import gc
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import App, ScreenStackError, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+
+from tidepool.storage.errors import TidepoolError
+from tidepool.storage.file import prepare, settle
+from tidepool.storage.watching import Watched, all_watched, batch_number, watched
+from tidepool.tui.app import launching
+from tidepool.tui.app.actions import offers
+from tidepool.tui.app.compose_model.examiner import Examiner
+from tidepool.tui.app.file_reader import FileReader
+from tidepool.tui.app.screens.batches import BatchesScreen
+from tidepool.tui.app.screens.compose import ComposeScreen
+from tidepool.tui.app.screens.dialog import ErrorDialog
+from tidepool.tui.app.screens.help import Help
+from tidepool.tui.app.screens.results import ResultsScreen
+from tidepool.tui.app.screens.watch import WatchScreen
+from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT
+from tidepool.tui.app.widgets.navigation import PLACES, Navigation
+from tidepool.tui.app.worker_process.process import WorkerProcess
+from tidepool.tui.drawing.plain import one_line
+
+
+def _library() -> Screen[None]:
+    """Loaded when first gone to, so that the first screen need not wait for it."""
+    from tidepool.tui.app.screens.library import LibraryScreen
+
+    return LibraryScreen()
+
+
+def _providers() -> Screen[None]:
+    from tidepool.tui.app.screens.providers import ProvidersScreen
+
+    return ProvidersScreen()
+
+
+class TidepoolApp(App[None]):
+    TITLE = "Tidepool"
+    CSS_PATH = "app.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    MODES: ClassVar = {
+        "batches": BatchesScreen,
+        "compose": ComposeScreen,
+        "watch": WatchScreen,
+        "results": ResultsScreen,
+        "library": _library,
+        "providers": _providers,
+    }
+    DEFAULT_MODE = "batches"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]
+    BINDINGS = [
+        *(Binding(key, f"go('{mode}')", title, show=False, id=f"go.{mode}") for mode, (key, title) in PLACES.items()),
+        Binding("question_mark,f1", "help", "Help", key_display="?", id="help"),
+        Binding("ctrl+p", "command_palette", "Commands", id="palette", tooltip="every action by name"),
+        Binding("ctrl+t", "theme", "Dark or light", show=False, id="theme"),
+        Binding("ctrl+q", "quit", "Quit", id="quit", tooltip="running batches go on"),
+    ]
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.file = FileReader(path)
+        self.beside = WorkerProcess()
+        """draws plots"""
+        self.counting = WorkerProcess()
+        """works out statistics"""
+        self.examiner = Examiner()
+        """looks over drafts"""
+        self.current: int | None = None
+        """the number of the batch that Watch and Results show"""
+        self.compared: list[int] = []
+        """the numbers of the batches that are compared"""
+        self.alone = False
+        """in a process of its own, whose garbage collector it may calm"""
+        self._launched: list[launching.Launched] = []
+        for theme in (DARK, LIGHT):
+            self.register_theme(theme)
+        if self.theme == "textual-dark":
+            self.theme = DARK.name
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return DEFAULTS
+
+    def on_mount(self) -> None:
+        self._mind_launched()
+        if self.alone:
+            self.set_timer(1.0, _calm_garbage_collector)
+
+    def clear_selection(self) -> None:
+        """From Python 3.12 on, Textual begins tasks at once: the fields of the very first screen are made, and each clears
+        the selection, before that screen is on the stack. Then there is nothing to clear."""
+        with suppress(ScreenStackError):
+            super().clear_selection()
+
+    def let_go(self) -> None:
+        """Once the app has run: its threads and processes end; the batches it started go on."""
+        self.file.close()
+        self.beside.close()
+        self.counting.close()
+        self.examiner.close()
+
+    # -- going places ------------------------------------------------------------------------------------
+
+    async def action_go(self, mode: str) -> None:
+        if mode in ("watch", "results") and isinstance(self.screen, BatchesScreen) and self.screen.batch:
+            self.current = self.screen.batch.number
+        if mode != self.current_mode:
+            await self.switch_mode(mode)
+
+    @on(Navigation.Went)
+    async def _went(self, event: Navigation.Went) -> None:
+        await self.action_go(event.mode)
+
+    def open_batch(self, batch: Watched, mode: str) -> None:
+        self.current = batch.number
+        self.switch_mode(mode)
+
+    def compare(self, batches: list[Watched]) -> None:
+        self.current = batches[0].number
+        self.compared = [batch.number for batch in batches]
+        self.switch_mode("results")
+
+    async def current_batch(self) -> Watched | None:
+        """The batch in hand: the one last opened, else one that runs, else the newest."""
+        if self.current is not None and (found := await self.file.look(watched, self.path, self.current)):
+            return found
+        batches = await self.file.look(all_watched, self.path)
+        found = next((batch for batch in batches if batch.running), next(iter(batches), None))
+        self.current = found.number if found else None
+        return found
+
+    # -- batches of their own process --------------------------------------------------------------------
+
+    def run_config(self, config: Path, title: str) -> None:
+        self.follow(launching.run_config(self.path, config, title))
+
+    def follow(self, launched: launching.Launched) -> None:
+        """Watches a process that was started, and shows its batch as soon as it has one."""
+        self._launched.append(launched)
+        self.notify(f"Starting {one_line(launched.title)} …", markup=False, timeout=2)
+
+    @work(group="launched")
+    async def _mind_launched(self) -> None:
+        shown: set[int] = set()
+        while True:
+            for launched in list(self._launched):
+                if launched.process.pid not in shown and await self._shown(launched):
+                    shown.add(launched.process.pid)
+                if launched.ended:
+                    self._launched.remove(launched)
+                    if complaint := launched.complaint():
+                        self.tell(complaint)
+            await asyncio.sleep(0.1)
+
+    async def _shown(self, launched: launching.Launched) -> bool:
+        batch_id = launched.batch_id()
+        number = await self.file.look(batch_number, batch_id) if batch_id else None
+        if number is None:
+            return False
+        self.current = number
+        if self.current_mode in ("batches", "compose", "watch", "results"):
+            await self.switch_mode("watch")
+        return True
+
+    async def compose_copy(self, batch: Watched) -> None:
+        """The config of a batch, in Compose."""
+        from tidepool.tui.drawing.config_text import config_of
+
+        text = await self.file.look(config_of, batch.number)
+        await self.switch_mode("compose")
+        if isinstance(self.screen, ComposeScreen):
+            self.screen.load(text)
+
+    # -- all screens -------------------------------------------------------------------------------------
+
+    def tell(self, error: TidepoolError | str) -> None:
+        """The one error dialog; the same words are not told twice at once."""
+        if not (isinstance(self.screen, ErrorDialog) and self.screen.message == str(error)):
+            self.push_screen(ErrorDialog(str(error)))
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, Help):
+            self.push_screen(Help(self.screen))
+
+    def action_theme(self) -> None:
+        self.theme = LIGHT.name if self.current_theme.dark else DARK.name
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Every action that can be done here, by its name."""
+        for offer in offers(screen):
+            if not offer.moves:
+                tooltip, key = offer.binding.tooltip, self.get_key_display(offer.binding)
+                about = f"{tooltip} ({key})" if tooltip else f"key {key}"
+                yield SystemCommand(offer.words, about, _runs(self, offer.binding.action, offer.node))
+        yield SystemCommand("Theme", "choose among all themes", self.action_change_theme)
+        yield SystemCommand("Screenshot", "save what is seen as SVG", self.deliver_screenshot)
+
+
+def _runs(app: App[None], action: str, node: object):  # type: ignore[no-untyped-def]
+    return lambda: app.call_next(app.run_action, action, node)
+
+
+def _calm_garbage_collector() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+def open_app(path: Path) -> int:
+    """Runs the app on a study file, made if missing; returns the exit code."""
+    prepare(path)
+    app = TidepoolApp(path)
+    app.alone = True
+    app.beside.start()
+    app.counting.start()
+    try:
+        app.run()
+    finally:
+        app.let_go()
+        _leave_single_file(path)
+    return app.return_code or 0
+
+
+def _leave_single_file(path: Path) -> None:
+    """Nobody else at work: the file goes back to a single plain one."""
+    from tidepool.storage.file import reading
+
+    with suppress(TidepoolError):
+        with reading(path) as connection:
+            busy = any(batch.running for batch in all_watched(connection, path))
+        if not busy:
+            settle(path)

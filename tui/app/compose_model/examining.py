@@ -1,0 +1,140 @@
+"""A draft as the engine sees it: its faults, each with its key, or the plan of the batch it would be.
+
+This is worked out in the process beside the app: a plan of a million conversations takes seconds, prices take a
+library with them, and the keys must go on answering.
+"""
+
+import json
+import re
+import signal
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import comb
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.config.sections import Config
+from tidepool.engine.errors import TidepoolError
+from tidepool.tui.app.compose_model.edits import values_of
+from tidepool.tui.app.compose_model.fields import Path as KeyPath
+
+UNIT_NAMES = {
+    "secret_game": "conversations",
+    "simulation": "simulations",
+    "evolution": "genomes",
+    "mutation": "episodes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    where: KeyPath
+    """empty where it is about no key in particular"""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    complaints: tuple[Complaint, ...] = ()
+    line: int | None = None
+    """of the text that is no TOML, from 1"""
+    plan: Mapping[str, Any] | None = None
+    shape: tuple[str, ...] = ()
+    """the arithmetic behind the number of units, in words"""
+    models: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        return self.plan is not None and not self.complaints
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(said: Mapping[str, Any]) -> "Examined":
+        complaints = tuple(Complaint(tuple(one["where"]), one["sentence"]) for one in said["complaints"])
+        return Examined(complaints, said["line"], said["plan"], tuple(said["shape"]), tuple(said["models"]))
+
+
+def examined(text: str, folder: Path, database: Path) -> Examined:
+    from tidepool.engine.config.validation import validate_all
+
+    try:
+        values = values_of(text)
+    except tomllib.TOMLDecodeError as error:
+        return Examined((Complaint((), f"This is no valid TOML: {error}."),), line_of(error, text))
+    config, faults = validate_all(values, folder, database)
+    if config is None:
+        return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
+    try:
+        return planned(config)
+    except TidepoolError as error:
+        return Examined((Complaint((), str(error)),))
+
+
+def planned(config: Config) -> Examined:
+    from tidepool.engine.studies.kinds import load_kind
+    from tidepool.engine.studies.plan import priced
+
+    kind = load_kind(config.batch.kind)
+    plan = priced(kind.plan(config), config)
+    plan["unit_name"] = UNIT_NAMES[config.batch.kind]
+    plan["wave_count"] = max((wave["index"] for wave in plan["waves"]), default=0)
+    plan["waves"] = plan["waves"][:MOST_WAVES]
+    return Examined(plan=plan, shape=tuple(shape_of(config)), models=tuple(sorted(kind.models(config))))
+
+
+MOST_WAVES = 200
+
+
+def line_of(error: tomllib.TOMLDecodeError, text: str) -> int:
+    found = re.search(r"at line (\d+)", str(error))
+    return int(found.group(1)) if found else text.count("\n") + 1
+
+
+def shape_of(config: Config) -> list[str]:
+    """How many could meet, and how many do."""
+    settings = config.settings
+    match config.batch.kind:
+        case "secret_game":
+            agents = len(config.agents)
+            if settings.pairing == "ordered":  # type: ignore[attr-defined]
+                return [f"{agents:,} agents: {agents:,}² = {agents**2:,} ordered pairs"]
+            return [f"{agents:,} agents: C({agents},2) = {comb(agents, 2):,} pairs"]
+        case "simulation":
+            entities, size = len(config.entities), settings.interaction_size  # type: ignore[attr-defined]
+            wanted, possible = settings.num_simulations, comb(entities, size)  # type: ignore[attr-defined]
+            repeats = "each at most once" if wanted <= possible else f"each about {wanted / possible:,.1f} times"
+            return [f"C({entities},{size}) = {possible:,} combinations possible, {wanted:,} run: {repeats}"]
+        case "evolution":
+            size, most = settings.population_size, settings.max_generations  # type: ignore[attr-defined]
+            return [f"{size:,} prompts × at most {most:,} generations = {size * most:,}"]
+        case "mutation":
+            together, steps = settings.num_processes, settings.num_steps  # type: ignore[attr-defined]
+            updates = -(-settings.num_env_steps // (together * steps))  # type: ignore[attr-defined]
+            return [
+                f"{together:,} environments × {steps:,} steps = {together * steps:,} an update, {updates:,} updates"
+            ]
+    return []
+
+
+def answered(line: str) -> Examined:
+    """One job, as JSON: {"text", "folder", "database"}."""
+    job = json.loads(line)
+    try:
+        return examined(job["text"], Path(job["folder"]), Path(job["database"]))
+    except Exception as error:
+        return Examined((Complaint((), f"The plan could not be worked out ({type(error).__name__}: {error})."),))
+
+
+def main() -> None:
+    """Reads drafts as lines of JSON, answers each with a line, ends with its input: python -m tidepool.tui.app.compose_model.examining"""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for line in sys.stdin:
+        print(json.dumps(answered(line).as_json()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

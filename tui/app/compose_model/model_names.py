@@ -1,0 +1,18 @@
+"""Names of models to offer while one is typed: presets, the simulated voices, and what the providers are known for."""
+
+from functools import cache
+
+
+@cache
+def offered_names() -> tuple[str, ...]:
+    from tidepool.engine.config import presets
+    from tidepool.engine.simulated.personas import PERSONAS
+    from tidepool.engine.simulated.responders import VOICES
+
+    known = getattr(presets, "KNOWN_MODELS", {})
+    return (
+        *(f"simulated:{name}" for name in (*PERSONAS, *VOICES)),
+        *presets.PRESETS,
+        *(f"{provider}:{name}" for provider, names in known.items() for name in names),
+        *(f"{provider}:" for provider in presets.PROVIDERS),
+    )

@@ -1,0 +1,123 @@
+"""A plan as a person reads it: what will be asked, what it costs, how long it takes; or what is still wrong."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from textual.content import Content
+
+from tidepool.engine.core.services import SERVICES
+from tidepool.tui.app.compose_model.examining import Examined
+from tidepool.tui.drawing.plain import shortened
+from tidepool.tui.drawing.words import count, dollars, span
+
+MOST_WAVES_SHOWN = 12
+Row = tuple[str, str]
+
+
+def in_one_line(examined: Examined) -> Content:
+    """For narrow screens."""
+    if examined.complaints:
+        things = len(examined.complaints)
+        return Content.assemble(("× ", "$state-failed"), f"{things} thing{'s' if things > 1 else ''} to mend")
+    plan = examined.plan
+    if plan is None:
+        return Content("")
+    parts = [
+        f"{count(plan['units'])} {plan['unit_name']}",
+        f"{count(plan['wave_count'])} waves",
+        f"{count(plan['calls'])} calls",
+        f"{count(plan['tokens']['input'] + plan['tokens']['output'])} tokens",
+        "free"
+        if is_free(examined)
+        else f"{dollars(plan['cost_usd_live'])} live, {dollars(plan['cost_usd_batch'])} batch",
+    ]
+    if plan["seconds_live"] >= 1:
+        parts.append(span(plan["seconds_live"]))
+    return Content.assemble(("■ ", "$state-done"), " · ".join(parts))
+
+
+def in_full(examined: Examined) -> Content:
+    if examined.complaints:
+        return _complaints(examined)
+    plan = examined.plan
+    if plan is None:
+        return Content("")
+    rows = [*_size(plan), *_money(examined, plan), *_time(examined, plan)]
+    lines = [Content(words) for words in examined.shape]
+    lines += [Content("")]
+    lines += [Content.assemble((f"{name:<9}", "$quiet"), words) for name, words in rows]
+    lines += [Content(""), *_waves(plan), Content("")]
+    lines += [Content.assemble((shortened(note), "$quiet")) for note in plan["notes"]]
+    return Content("\n").join(lines)
+
+
+def _complaints(examined: Examined) -> Content:
+    title = "Not ready yet" if examined.line is None else f"Line {examined.line} cannot be read"
+    sentences = [Content.assemble(("× ", "$state-failed"), shortened(one.sentence)) for one in examined.complaints]
+    return Content("\n\n").join([Content.assemble((title, "bold $state-failed")), *sentences])
+
+
+def _size(plan: Mapping[str, Any]) -> list[Row]:
+    at_once = plan["units_at_once"]
+    together = "all together" if at_once >= plan["units"] else f"{count(at_once)} at a time"
+    tokens = plan["tokens"]
+    return [
+        ("units", f"{plan['units']:,} {plan['unit_name']}, {together}"),
+        ("waves", f"{plan['wave_count']:,}"),
+        ("calls", f"{plan['calls']:,}"),
+        ("tokens", f"{count(tokens['input'])} in, {count(tokens['output'])} out"),
+    ]
+
+
+def is_free(examined: Examined) -> bool:
+    return (
+        bool(examined.models) and all(name.startswith("simulated:") for name in examined.models) and not cost(examined)
+    )
+
+
+def cost(examined: Examined) -> float | None:
+    plan = examined.plan or {}
+    return plan.get("cost_usd")
+
+
+def _money(examined: Examined, plan: Mapping[str, Any]) -> list[Row]:
+    if is_free(examined):
+        return [("cost", "free: simulated answers")]
+    batched = SERVICES[plan["service"]].batched
+    live, batch = dollars(plan["cost_usd_live"]), dollars(plan["cost_usd_batch"])
+    rows = [
+        ("live", live + ("" if batched else "  ← chosen")),
+        ("batch API", batch + ("  ← chosen" if batched else "")),
+    ]
+    if plan["cost_usd"] is None:
+        rows.append(("", "the price of a model is not known"))
+    return [*rows, ("budget", _budget(plan))]
+
+
+def _budget(plan: Mapping[str, Any]) -> str:
+    budget, expected = plan["budget_usd"], plan["cost_usd"]
+    if not budget:
+        return "no cap"
+    if expected is None:
+        return f"{dollars(budget)}: needs a known price"
+    if expected > budget:
+        return f"{dollars(budget)} is less than expected: it will stop, and can be resumed"
+    return f"{dollars(budget)}, enough"
+
+
+def _time(examined: Examined, plan: Mapping[str, Any]) -> list[Row]:
+    rows = [("time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant")]
+    waiting = [name for name in examined.models if name.startswith(("openai:", "anthropic:"))]
+    if SERVICES[plan["service"]].batched and waiting:
+        rows.append(("", "by batch API minutes to hours a wave"))
+    return rows
+
+
+def _waves(plan: Mapping[str, Any]) -> list[Content]:
+    lines = [Content.assemble((f"{'wave':>5} {'calls':>8} {'tokens in':>10} {'out':>8}", "bold $quiet"))]
+    for wave in plan["waves"][:MOST_WAVES_SHOWN]:
+        tokens = f"{count(wave['input_tokens']):>10} {count(wave['output_tokens']):>8}"
+        lines.append(Content(f"{wave['index']:>5} {count(wave['calls']):>8} {tokens}"))
+    if plan["wave_count"] > MOST_WAVES_SHOWN:
+        lines.append(Content.assemble((f"  … and {plan['wave_count'] - MOST_WAVES_SHOWN:,} more waves", "$quiet")))
+    return lines

@@ -1,0 +1,35 @@
+"""A draft on its way to a batch: the file that the batch's own process reads."""
+
+import time
+from pathlib import Path
+
+from tidepool.tui.app.compose_model.edits import Edit, Put, edited, value_at, values_of
+
+FILES = (
+    ("simulation", "context_file"),
+    ("simulation", "entity_file"),
+    ("evolution", "problems"),
+    ("mutation", "queries"),
+    ("mutation", "policy"),
+)
+"""keys that may name a file, from the config's own folder"""
+
+
+def anchored(text: str, folder: Path) -> str:
+    """The text with the files it names by a relative path named in full, for it is going to lie elsewhere."""
+    values = values_of(text)
+    edits: list[Edit] = []
+    for path in FILES:
+        name = value_at(values, path)
+        if isinstance(name, str) and name and not Path(name).is_absolute() and (folder / name).is_file():
+            edits.append(Put(path, str((folder / name).resolve())))
+    return edited(text, edits) if edits else text
+
+
+def config_to_run(text: str, source: str, folder: Path, logs: Path) -> Path:
+    """The saved file where it says the same, else a copy beside the batch's log."""
+    if source and Path(source).is_file() and Path(source).read_text(encoding="utf-8") == text:
+        return Path(source)
+    path = logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{time.monotonic_ns() % 10**9}.toml"
+    path.write_text(anchored(text, folder), encoding="utf-8")
+    return path

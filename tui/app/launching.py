@@ -1,0 +1,89 @@
+"""Batches run in processes of their own, which outlive the app: a new session, a log file, no pipes."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_NAMED = re.compile(r"^(?:running|resuming) ([0-9a-f]{6,})", re.MULTILINE)
+_COMPLAINT = re.compile(r"^tidepool: (.+)\Z", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(slots=True)
+class Launched:
+    """A batch process that this app started."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    title: str
+
+    @property
+    def ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def batch_id(self) -> str | None:
+        """The batch it runs, once it has said so."""
+        found = _NAMED.search(self._words())
+        return found.group(1) if found else None
+
+    def complaint(self) -> str | None:
+        """What it died of, where it died before its end."""
+        if not self.ended or self.process.returncode in (0, 3, 4, 130, 143):
+            return None
+        words = self._words()
+        found = _COMPLAINT.search(words)
+        if found:
+            return found.group(1).strip()
+        return f"{words.strip()[-800:] or 'It said nothing.'}\n\nIts log is {self.log}."
+
+    def _words(self) -> str:
+        try:
+            return self.log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+
+def run_config(database: Path, config: Path, title: str) -> Launched:
+    return _launch(database, ["--run", str(config)], title)
+
+
+def resume(database: Path, batch_id: str) -> Launched:
+    return _launch(database, ["--resume", batch_id], batch_id)
+
+
+def log_folder() -> Path:
+    from platformdirs import user_log_path
+
+    try:
+        return user_log_path("tidepool", ensure_exists=True)
+    except OSError:
+        return Path(tempfile.gettempdir())
+
+
+def _launch(database: Path, words: list[str], title: str) -> Launched:
+    log = log_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**6}.log"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            command(database, *words),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**environment(), "NO_COLOR": "1"},
+        )
+    return Launched(process, log, title)
+
+
+def command(database: Path, *words: str) -> list[str]:
+    """This very program, whatever folder one stands in."""
+    return [sys.executable, "-P", "-m", "tidepool", "--db", str(database.resolve()), *words]
+
+
+def environment() -> dict[str, str]:
+    home = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}

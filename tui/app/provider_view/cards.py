@@ -1,0 +1,186 @@
+"""What is known of one provider at the moment, and how it is told: keys present or not, never a letter of them."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tidepool.engine.config.presets import PRESET_TABLE
+from tidepool.engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, keys_looked_for
+from tidepool.engine.providers.model_list import ListedModel, ListedProvider
+from tidepool.engine.single_call import Said
+from tidepool.tui.app.provider_view.settings import ProviderRules, limits_for
+from tidepool.tui.app.widgets.reading import Passage
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.words import dollars, span
+
+TITLES = {"simulated": "Simulated", "openai": "OpenAI", "anthropic": "Anthropic", "ollama": "Ollama"}
+BATCH_APIS = {"simulated", "openai", "anthropic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A test call: under way, answered, or refused in the provider's words."""
+
+    model: str
+    said: Said | None = None
+    fault: str = ""
+
+    @property
+    def under_way(self) -> bool:
+        return self.said is None and not self.fault
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    name: str
+    listed: ListedProvider | None = None
+    asking: bool = True
+    trial: Trial | None = None
+    fault: str = ""
+    """why nothing could be learned at all"""
+
+
+def key_state(name: str) -> str:
+    if name not in KEY_VARIABLES or name == "ollama":
+        return "not needed"
+    return "present" if any(there for _, there in keys_looked_for(name)) else "missing"
+
+
+def state_of(card: Card) -> tuple[str, str]:
+    """In a few words, and the colour they wear."""
+    if card.trial is not None:
+        if card.trial.under_way:
+            return "test call …", "running"
+        if card.trial.said is not None:
+            return f"answered in {span(card.trial.said.seconds)}", "done"
+        return "test call failed", "failed"
+    if card.fault:
+        return "cannot be asked", "failed"
+    if key_state(card.name) == "missing":
+        return "no key", "waiting"
+    if card.asking or card.listed is None:
+        return "asking …", "running"
+    if card.listed.reached is False:
+        return "does not answer", "failed"
+    return "ready", "done"
+
+
+GLYPHS = {"running": "▸", "done": "■", "failed": "×", "waiting": "·"}
+
+
+def about(card: Card, rules: ProviderRules) -> list[Passage]:
+    return [*_heading(card), *_trial(card), *_keys(card, rules), *_hosts(card), *_limits(card, rules), *_presets(card)]
+
+
+def _heading(card: Card) -> Iterator[Passage]:
+    words, colour = state_of(card)
+    yield Passage(f"{TITLES[card.name]} · {words}", "strong" if colour != "failed" else "failed")
+    if card.name == "simulated":
+        yield Passage("Offline, free, the same by seed; its answers are labelled as simulated.", "dim")
+    if card.fault:
+        yield Passage(card.fault, "failed")
+    elif card.listed is not None and card.listed.note:
+        yield Passage(card.listed.note, "failed" if card.listed.reached is False else "dim")
+
+
+def _trial(card: Card) -> Iterator[Passage]:
+    trial = card.trial
+    if trial is None:
+        return
+    yield Passage("")
+    if trial.fault:
+        yield Passage(f"{trial.model}: {trial.fault}", "failed")
+    elif trial.said is None:
+        yield Passage(f"{trial.model} is asked …", "running")
+    else:
+        yield from _answered(trial.model, trial.said)
+
+
+def _answered(model: str, said: Said) -> Iterator[Passage]:
+    yield Passage("the test call", "dim")
+    yield Passage(model, label="model")
+    yield Passage(span(said.seconds), label="latency")
+    cost = "free" if said.cost_usd == 0 else "price unknown" if said.cost_usd is None else dollars(said.cost_usd)
+    yield Passage(f"{said.input_tokens} in, {said.output_tokens} out, {cost}", label="tokens")
+    words = one_line(said.text) or "(no words)"
+    yield Passage(f"{words} (simulated)" if said.simulated else words, label="answer")
+    for notice in said.notices:
+        yield Passage(notice, "retried")
+
+
+def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:
+    yield Passage("")
+    for variable, there in keys_looked_for(card.name):
+        yield Passage("present" if there else "not set", "done" if there else "dim", label=variable)
+    address = ADDRESS_VARIABLES.get(card.name)
+    where = card.listed.where if card.listed else "…"
+    if address is not None:
+        said = "set" if os.environ.get(address) else "not set: the usual address"
+        if {"base_url", "hosts"} & getattr(rules.providers, card.name).model_fields_set:
+            said = f"[providers.{card.name}] in Compose names another address"
+        yield Passage(said, "dim", label=address)
+    yield Passage(where, label="address")
+    batch = "yes, at about half the price" if card.name in BATCH_APIS else "no: every call goes live"
+    yield Passage(batch if card.name != "simulated" else "yes, pretended", label="batch API")
+
+
+def _hosts(card: Card) -> Iterator[Passage]:
+    if card.listed is None or not card.listed.hosts:
+        return
+    yield Passage("")
+    yield Passage("servers", "dim")
+    for host in card.listed.hosts:
+        if host.silence:
+            yield Passage(f"× does not answer: {host.silence}", "failed", label=host.address)
+        else:
+            models = ", ".join(host.models[:20]) or "no model yet: tidepool models --pull llama3.2"
+            yield Passage(f"■ answers: {models}", "done", label=host.address)
+
+
+def _limits(card: Card, rules: ProviderRules) -> Iterator[Passage]:
+    yield Passage("")
+    yield Passage("limits of a study here", "dim")
+    if rules.fault:
+        yield Passage(f"{rules.fault}: the defaults are shown", "retried")
+    for limit in limits_for(rules, card.name):
+        origin = f"  ({limit.origin})"
+        per_host = " a server" if card.name == "ollama" and limit.key == "max_concurrent" else ""
+        yield Passage(f"{limit.value}{per_host}{origin}", label=limit.words)
+
+
+def _presets(card: Card) -> Iterator[Passage]:
+    mine = {name: preset for name, preset in PRESET_TABLE.items() if preset.model.startswith(f"{card.name}:")}
+    if not mine:
+        return
+    yield Passage("")
+    yield Passage("presets", "dim")
+    for name, preset in mine.items():
+        note = f" ({preset.note})" if preset.note else ""
+        yield Passage(f"{preset.model.partition(':')[2]}{note}", label=name)
+
+
+def price_words(amount: float | None) -> str:
+    """Dollars for a million tokens."""
+    if amount is None:
+        return "unknown"
+    if amount == 0:
+        return "free"
+    return f"{amount:,.2f}" if abs(round(amount, 2) - amount) < 1e-9 else f"{amount:,.4g}"
+
+
+def fits(model: ListedModel, words: str) -> bool:
+    text = f"{model.name} {' '.join(model.presets)}".casefold()
+    return all(word in text for word in words.casefold().split())
+
+
+def usual_model(card: Card) -> str | None:
+    """The one a test call asks unless another is chosen: the cheapest that talks."""
+    if card.name == "simulated":
+        return "simulated:guarded"
+    models = card.listed.models if card.listed else ()
+    talking = [model for model in models if "embed" not in model.name]
+    if not talking:
+        return None
+    known = [model for model in talking if model.output_usd is not None]
+    cheapest = min(known, key=lambda model: (model.output_usd or 0.0, model.name), default=talking[0])
+    return f"{card.name}:{cheapest.name}"

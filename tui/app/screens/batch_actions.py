@@ -1,0 +1,115 @@
+"""What can be done with a batch, the same keys on every screen that has one in hand."""
+
+from typing import TYPE_CHECKING, Any
+
+from textual import work
+from textual.binding import Binding
+
+from tidepool.storage.batches import delete_batch, steer
+from tidepool.storage.errors import TidepoolError
+from tidepool.storage.watching import Watched, order_lines
+from tidepool.tui.app import launching
+from tidepool.tui.app.screens.dialog import Confirm
+from tidepool.tui.app.screens.export import ExportDialog, export
+from tidepool.tui.app.screens.limits import LimitsDialog
+from tidepool.tui.app.screens.place import ModeScreen
+from tidepool.tui.app.screens.stop import StopDialog
+from tidepool.tui.drawing.plain import one_line
+
+if TYPE_CHECKING:
+    pass
+
+BATCH_BINDINGS = [
+    Binding("p", "pause", "Pause", id="batch.pause", tooltip="or let a paused batch go on"),
+    Binding("s", "stop", "Stop", id="batch.stop", tooltip="it can be resumed"),
+    Binding("u", "resume", "Resume", id="batch.resume", tooltip="goes on, retries failed units, buys nothing twice"),
+    Binding("l", "limits", "Limits", id="batch.limits", tooltip="change them while it runs"),
+    Binding("e", "export", "Export", id="batch.export", tooltip="JSON, CSV, SQLite, HTML, Parquet"),
+    Binding("c", "duplicate", "Copy", id="batch.copy", tooltip="its config, to change and run anew"),
+    Binding("x", "delete", "Delete", id="batch.delete", tooltip="asks first"),
+]
+
+RESUMABLE = ("interrupted", "partial", "failed", "pending")
+NEEDS = {
+    "pause": lambda batch: batch.running,
+    "stop": lambda batch: batch.running,
+    "limits": lambda batch: batch.running,
+    "resume": lambda batch: batch.status in RESUMABLE,
+    "delete": lambda batch: not batch.running,
+    "export": lambda batch: True,
+    "duplicate": lambda batch: True,
+}
+"""action → which batches it is for"""
+
+
+class BatchActions(ModeScreen):
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action not in NEEDS:
+            return True
+        batch = self.batch
+        return batch is not None and NEEDS[action](batch)
+
+    async def _told(self, batch: Watched, word: str, arguments: dict[str, Any] | None = None) -> None:
+        try:
+            await self.tidepool.file.do(steer, self.tidepool.path, batch.id, word, arguments)
+        except TidepoolError as error:
+            self.tidepool.tell(error)
+
+    @work(group="act")
+    async def action_pause(self) -> None:
+        if batch := self.batch:
+            await self._told(batch, "continue" if batch.paused else "pause")
+
+    @work(group="act")
+    async def action_stop(self) -> None:
+        if (batch := self.batch) is None:
+            return
+        orders = await self.tidepool.file.look(order_lines, batch.number)
+        answer = await self.app.push_screen_wait(StopDialog(batch.name, sum(order.open for order in orders)))
+        if answer is not None:
+            await self._told(batch, "stop", {"on_stop": answer})
+            self.notify("Stopping: calls in flight may finish.", markup=False)
+
+    @work(group="act")
+    async def action_limits(self) -> None:
+        if (batch := self.batch) is None:
+            return
+        changes = await self.app.push_screen_wait(LimitsDialog(batch))
+        if changes:
+            await self._told(batch, "limits", changes)
+
+    def action_resume(self) -> None:
+        if batch := self.batch:
+            self.tidepool.follow(launching.resume(self.tidepool.path, batch.id))
+
+    @work(group="act")
+    async def action_export(self) -> None:
+        if (batch := self.batch) is None:
+            return
+        answer = await self.app.push_screen_wait(ExportDialog(batch))
+        if answer is None:
+            return
+        self.notify(f"Exporting to {answer[1]} …", markup=False)
+        if fault := await export(self.tidepool.path, batch.id, *answer):
+            self.tidepool.tell(fault)
+        else:
+            self.notify(f"Exported to {answer[1]}.", markup=False)
+
+    @work(group="act")
+    async def action_duplicate(self) -> None:
+        if batch := self.batch:
+            await self.tidepool.compose_copy(batch)
+
+    @work(group="act")
+    async def action_delete(self) -> None:
+        if (batch := self.batch) is None:
+            return
+        question = (
+            f"Delete {one_line(batch.name)} ({batch.id}) with its {batch.units_total:,} units and {batch.calls:,} "
+            "answers? This cannot be undone."
+        )
+        if await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
+            try:
+                await self.tidepool.file.do(delete_batch, self.tidepool.path, batch.id)
+            except TidepoolError as error:
+                self.tidepool.tell(error)

@@ -1,0 +1,322 @@
+"""Compose: a study as a form and as TOML, both of the same text, with its plan beside it."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+from textual import events, on, work
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher, Static, TextArea
+
+from tidepool.engine.studies.kinds import KINDS
+from tidepool.tui.app.compose_model.complaints import placed
+from tidepool.tui.app.compose_model.desk import Desk
+from tidepool.tui.app.compose_model.draft import fresh, keep_draft, read_draft
+from tidepool.tui.app.compose_model.edits import Put
+from tidepool.tui.app.compose_model.examining import Complaint, Examined
+from tidepool.tui.app.compose_model.fields import Path as KeyPath
+from tidepool.tui.app.compose_model.outline import pages_of
+from tidepool.tui.app.compose_model.people import FOLKS
+from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line
+from tidepool.tui.app.compose_model.visible import restored, visible
+from tidepool.tui.app.screens.draft_people import PAUSE_SECONDS, DraftPeople
+from tidepool.tui.app.screens.draft_travel import DraftTravel
+from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.widgets.form.page import FormPage
+from tidepool.tui.app.widgets.form.people import PeoplePage
+from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.name_strip import NameStrip
+from tidepool.tui.drawing.plain import one_line, plain, shortened
+
+TOML, PLAN = "toml", "plan"
+KIND_TITLES = {kind: kind.replace("_", " ").capitalize() for kind in KINDS}
+
+
+class ComposeScreen(DraftPeople, DraftTravel):
+    MODE = "compose"
+    PERIOD = 1.0
+    CSS_PATH = "compose.tcss"
+    HELP = """A study as a form, or as TOML (f2): both are the same text, and what you type in one stands in the other. An
+    empty field is a key that is not written: the grey word is its default. Escape leaves a field, so that 1 to 6 go places
+    again; the arrow keys on the two lines of names choose the kind and the page. The draft is kept while you type, beside
+    the study file, and ctrl+z takes back the last change."""
+    BINDINGS = [
+        Binding("ctrl+r", "run", "Run", id="compose.run", priority=True),
+        Binding("f2", "toml", "Form or TOML", id="compose.toml", priority=True),
+        Binding(
+            "ctrl+o", "open", "Open or new", id="compose.open", priority=True, tooltip="template, file, earlier draft"
+        ),
+        Binding("ctrl+s", "save", "Save", id="compose.save", priority=True, tooltip="as a TOML file"),
+        Binding("f8", "next_fault", "Next fault", id="compose.fault", priority=True, show=False),
+        Binding("ctrl+pagedown", "page(1)", "Next page", show=False, priority=True),
+        Binding("ctrl+pageup", "page(-1)", "Previous page", show=False, priority=True),
+        Binding("ctrl+z", "undo", "Undo", id="compose.undo", show=False),
+        Binding("escape", "leave_field", "Leave the field", show=False),
+    ]
+    AUTO_FOCUS = "#pages"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._desk: Desk | None = None
+        self._examined = Examined()
+        self._sentences: dict[KeyPath, str] = {}
+        self._kind_shown: str | None = None
+        self._last_form_page = "study"
+        self._library_seen = -1
+        self._building = asyncio.Lock()
+        self.form_pages: list[FormPage | PeoplePage] = []
+
+    @property
+    def desk(self) -> Desk:
+        if self._desk is None:
+            kept = read_draft(self.tidepool.path)
+            self._desk = Desk(kept or fresh())
+        return self._desk
+
+    # -- building ----------------------------------------------------------------------------------------
+
+    def compose_body(self) -> Iterable[Widget]:
+        with Horizontal(id="compose-head"):
+            yield NameStrip(KIND_TITLES, self.desk.kind or "", title="kind", id="kinds")
+            yield Static("", id="compose-source")
+        yield NameStrip({TOML: "TOML"}, TOML, id="pages")
+        with Horizontal(id="compose-main"):
+            with ContentSwitcher(id="compose-pages", initial=f"page-{TOML}"):
+                yield TextArea.code_editor("", language="toml", theme="css", soft_wrap=True, id=f"page-{TOML}")
+                with VerticalScroll(id=f"page-{PLAN}"):
+                    yield Static("", id="plan-full")
+            with VerticalScroll(id="plan-side"):
+                yield Static("", id="plan-beside")
+        yield Static("", id="plan-line")
+        yield Static("", id="compose-bar")
+
+    async def on_mount(self) -> None:
+        super().on_mount()
+        await self._rebuild("study" if self.desk.readable else TOML)
+        self._study()
+
+    async def _rebuild(self, page: str) -> None:
+        """The pages of the draft's kind, and everything shown anew."""
+        async with self._building:
+            desk, switcher = self.desk, self.query_one("#compose-pages", ContentSwitcher)
+            kind = desk.kind if desk.readable else None
+            if kind != self._kind_shown:
+                await switcher.query("FormPage, PeoplePage").remove()
+                if kind is not None:
+                    pages = list(self._pages(kind))
+                    for one in pages:
+                        one.display = False
+                    await switcher.mount_all(pages)
+                self._kind_shown = kind
+                self.form_pages = pages if kind is not None else []
+            self._show_values()
+            titles = {one.name: one.title for one in pages_of(kind)} if kind else {}
+            here = page if page in titles or page in (TOML, PLAN) else next(iter(titles), TOML)
+            await self.query_one("#pages", NameStrip).set_names({**titles, TOML: "TOML", PLAN: "Plan"}, here)
+            self.query_one("#kinds", NameStrip).show(desk.kind or "")
+            self._show_toml()
+            for one in self.form_pages:
+                if one.id == f"page-{here}" and isinstance(one, FormPage):
+                    await one.fill(self._sentences)
+            self._turn_to(here)
+
+    def _pages(self, kind: str) -> Iterable[FormPage | PeoplePage]:
+        for page in pages_of(kind):
+            if page.name in FOLKS:
+                yield PeoplePage(FOLKS[page.name], self.desk.values, id=f"page-{page.name}")
+            else:
+                yield FormPage(page, self.desk.values, id=f"page-{page.name}")
+
+    # -- showing -----------------------------------------------------------------------------------------
+
+    def _show_values(self) -> None:
+        for page in self.form_pages:
+            page.show(self.desk.values)
+        self.show_source()
+
+    def _show_toml(self) -> None:
+        area = self.query_one(f"#page-{TOML}", TextArea)
+        if restored(area.text) != self.desk.draft.text:
+            with area.prevent(TextArea.Changed):
+                area.load_text(visible(self.desk.draft.text))
+
+    def show_source(self) -> None:
+        source = self.desk.draft.source
+        self.query_one("#compose-source", Static).update(Content(one_line(Path(source).name) if source else "draft"))
+
+    def show_examined(self, examined: Examined) -> None:
+        self._examined = examined
+        pages = self.form_pages
+        self._sentences, rest = placed(examined.complaints, [path for page in pages for path in page.paths()])
+        for page in pages:
+            page.complain(self._sentences)
+        wrong = {str(page.id).removeprefix("page-") for page in pages if set(page.paths()) & set(self._sentences)}
+        self.query_one("#pages", NameStrip).mark(wrong | ({TOML} if examined.line is not None else set()))
+        for place in ("#plan-full", "#plan-beside"):
+            self.query_one(place, Static).update(in_full(examined))
+        self.query_one("#plan-line", Static).update(in_one_line(examined))
+        self._tell(rest)
+
+    def _tell(self, rest: list[Complaint]) -> None:
+        """The line below: what no field can show, or the help of the field one is in."""
+        bar = self.query_one("#compose-bar", Static)
+        if rest:
+            bar.update(Content.assemble((shortened(" ".join(one.sentence for one in rest), 600), "$state-failed")))
+        else:
+            self._show_help()
+
+    def _show_help(self) -> None:
+        row = next((one for one in (self.focused.ancestors if self.focused else ()) if isinstance(one, FieldRow)), None)
+        words = Content("")
+        if row is not None:
+            name = ".".join(str(part) for part in row.field.path if not isinstance(part, int))
+            words = Content.assemble((name, "bold"), "  ", (plain(row.field.help), "$quiet"))
+        self.query_one("#compose-bar", Static).update(words)
+
+    # -- keeping and planning ----------------------------------------------------------------------------
+
+    @work(group="study", exclusive=True)
+    async def _study(self, pause: float = 0.0) -> None:
+        """Writes the text, keeps the draft, works out the plan; a newer change takes over."""
+        await asyncio.sleep(pause)
+        text = await self.desk.written()
+        await self.keep()
+        examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
+        with while_open(self.app):
+            self.show_examined(examined)
+
+    def study_soon(self) -> None:
+        self._study(PAUSE_SECONDS)
+
+    async def keep(self) -> None:
+        if not self.desk.touched:
+            return
+        try:
+            await self.tidepool.file.do(keep_draft, self.tidepool.path, self.desk.draft)
+        except OSError as error:
+            self.notify(f"The draft cannot be kept: {error.strerror}.", severity="warning", markup=False)
+
+    def on_unmount(self) -> None:
+        if self._desk is not None and self._desk.touched:
+            self._desk.written_now()
+            try:
+                keep_draft(self.tidepool.path, self._desk.draft)
+            except OSError:
+                self.log("the draft could not be kept")
+        self.tidepool.examiner.close()
+
+    async def look(self) -> None:
+        """Follows the file's library, which may be filled from elsewhere."""
+        from tidepool.storage.watching import changes
+
+        seen = await self.tidepool.file.look(changes)
+        if self.people is not None and seen != self._library_seen:
+            self._library_seen = seen
+            await self._read_library()
+
+    # -- typing ------------------------------------------------------------------------------------------
+
+    @on(FieldRow.Edited)
+    def _edited(self, event: FieldRow.Edited) -> None:
+        self.desk.edit(Put(event.path, event.value))
+        for page in self.form_pages:
+            page.show(self.desk.values)
+        self._study(PAUSE_SECONDS)
+
+    @on(FieldRow.Entered)
+    def _entered(self) -> None:
+        self._show_help()
+
+    @on(TextArea.Changed, f"#page-{TOML}")
+    def _typed(self, event: TextArea.Changed) -> None:
+        self.desk.type_text(restored(event.text_area.text))
+        self._study(PAUSE_SECONDS)
+
+    # -- pages -------------------------------------------------------------------------------------------
+
+    @on(NameStrip.Chosen, "#pages")
+    async def _page_chosen(self, event: NameStrip.Chosen) -> None:
+        await self.go_to_page(event.name)
+
+    async def go_to_page(self, name: str) -> None:
+        await self.desk.written()
+        if name not in (TOML, PLAN) and not self.desk.readable:
+            self.notify("The TOML cannot be read yet: mend it first, then the form follows.", markup=False)
+            name = TOML
+        await self._rebuild(name)
+
+    def _turn_to(self, name: str) -> None:
+        self.query_one("#compose-pages", ContentSwitcher).current = f"page-{name}"
+        self.query_one("#pages", NameStrip).show(name)
+        if name not in (TOML, PLAN):
+            self._last_form_page = name
+        self.set_class(name == PLAN, "-plan")
+
+    async def action_toml(self) -> None:
+        here = self.query_one("#pages", NameStrip).here
+        await self.go_to_page(self._last_form_page if here == TOML else TOML)
+        if self.query_one("#pages", NameStrip).here == TOML:
+            self.query_one(f"#page-{TOML}").focus()
+        else:
+            self._focus_page()
+
+    def action_page(self, by: int) -> None:
+        self.query_one("#pages", NameStrip).action_step(by)
+
+    def _focus_page(self) -> None:
+        for page in self.form_pages:
+            if page.display and (row := next(iter(page.query(FieldRow)), None)):
+                row.take_focus()
+
+    def action_leave_field(self) -> None:
+        self.query_one("#pages").focus()
+
+    async def action_next_fault(self) -> None:
+        """Puts the cursor into the next field that is wrong."""
+        for page in self.form_pages:
+            for path in page.paths():
+                if path in self._sentences:
+                    await self.go_to_page(str(page.id).removeprefix("page-"))
+                    await page.go_to(path)
+                    return
+        if self._examined.line is not None:
+            await self.go_to_page(TOML)
+            area = self.query_one(f"#page-{TOML}", TextArea)
+            area.focus()
+            area.move_cursor((self._examined.line - 1, 0))
+
+    @on(NameStrip.Chosen, "#kinds")
+    async def _kind_chosen(self, event: NameStrip.Chosen) -> None:
+        await self.desk.written()
+        if not self.desk.readable:
+            self.notify("The TOML cannot be read yet: mend it first.", markup=False)
+            return
+        self.desk.switch(event.name)
+        await self._rebuild(self._last_form_page)
+        self._study()
+
+    # -- the whole draft ---------------------------------------------------------------------------------
+
+    def load(self, text: str, source: str = "") -> None:
+        """Takes a config as TOML, of another batch or a file. What was there before is kept among the earlier drafts."""
+        self.desk.load(text, source)
+        if self.is_mounted:
+            self.call_next(self._loaded)
+
+    async def _loaded(self) -> None:
+        await self._rebuild("study" if self.desk.readable else TOML)
+        self._study()
+
+    async def action_undo(self) -> None:
+        if self.desk.undo():
+            await self._rebuild(self.query_one("#pages", NameStrip).here)
+            self._study()
+        else:
+            self.notify("There is nothing to take back.", markup=False, timeout=2)
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self._show_help()

@@ -1,0 +1,107 @@
+"""A draft comes and goes: from a template or a file, into a file, and off to run."""
+
+from pathlib import Path
+
+from textual import work
+
+from tidepool.engine.config.loading import read_text
+from tidepool.engine.errors import UsageError
+from tidepool.tui.app import launching
+from tidepool.tui.app.compose_model.desk import Desk
+from tidepool.tui.app.compose_model.edits import value_at
+from tidepool.tui.app.compose_model.examining import Examined
+from tidepool.tui.app.compose_model.plan_words import cost, is_free
+from tidepool.tui.app.compose_model.running import config_to_run
+from tidepool.tui.app.screens.dialog import Confirm
+from tidepool.tui.app.screens.draft_files import OpenDialog, SaveDialog
+from tidepool.tui.app.screens.place import ModeScreen
+from tidepool.tui.drawing.words import dollars
+
+
+class DraftTravel(ModeScreen):
+    desk: Desk
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths of the draft start."""
+        source = self.desk.draft.source
+        return Path(source).parent if source else Path.cwd()
+
+    def load(self, text: str, source: str = "") -> None:
+        """Takes a config as TOML, of another batch or a file."""
+        raise NotImplementedError
+
+    async def keep(self) -> None:
+        raise NotImplementedError
+
+    def show_source(self) -> None:
+        raise NotImplementedError
+
+    def show_examined(self, examined: Examined) -> None:
+        raise NotImplementedError
+
+    async def action_next_fault(self) -> None:
+        raise NotImplementedError
+
+    @work(group="files")
+    async def action_open(self) -> None:
+        await self.desk.written()
+        origin = await self.app.push_screen_wait(OpenDialog(self.desk.draft))
+        if origin is None:
+            return
+        try:
+            text = origin.text if origin.path is None else read_text(origin.path)
+        except UsageError as error:
+            self.tidepool.tell(error)
+            return
+        self.load(text or "", str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
+
+    @work(group="files")
+    async def action_save(self) -> None:
+        text = await self.desk.written()
+        path = await self.app.push_screen_wait(SaveDialog(self.desk.draft.source or self._suggested()))
+        if path is None:
+            return
+        try:
+            await self.tidepool.file.do(Path(path).write_text, text, encoding="utf-8")
+        except OSError as error:
+            self.tidepool.tell(f"{path} cannot be written: {error.strerror}. Choose another place.")
+            return
+        self.desk.saved(path)
+        self.show_source()
+        await self.keep()
+        self.notify(f"Saved as {path}.", markup=False)
+
+    def _suggested(self) -> str:
+        name = value_at(self.desk.values, ("batch", "name"))
+        words = "".join(c if c.isalnum() else "-" for c in name.casefold()) if isinstance(name, str) else ""
+        return f"{'-'.join(filter(None, words.split('-')))[:40] or 'study'}.toml"
+
+    @work(group="run", exclusive=True)
+    async def action_run(self) -> None:
+        text = await self.desk.written()
+        await self.keep()
+        examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
+        self.show_examined(examined)
+        if not examined.ready:
+            self.notify("Not ready yet: see what is marked.", severity="warning", markup=False)
+            await self.action_next_fault()
+            return
+        if not is_free(examined) and not await self._agreed(examined):
+            return
+        try:
+            path = await self.tidepool.file.do(
+                config_to_run, text, self.desk.draft.source, self.folder, launching.log_folder()
+            )
+        except OSError as error:
+            self.tidepool.tell(f"The study cannot be handed to its process: {error.strerror}.")
+            return
+        self.tidepool.run_config(path, (examined.plan or {})["name"])
+
+    async def _agreed(self, examined: Examined) -> bool:
+        plan = examined.plan or {}
+        expected = cost(examined)
+        price = f"about {dollars(expected)}" if expected is not None else "a price that is not known"
+        cap = f"The budget caps it at {dollars(plan['budget_usd'])}." if plan["budget_usd"] else "No budget caps it."
+        question = f"This asks {', '.join(examined.models)}: {plan['calls']:,} calls for {price}. {cap}"
+        return bool(await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models")))

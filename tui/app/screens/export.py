@@ -1,0 +1,82 @@
+"""One batch out of the file: the same as `tidepool export`, run beside the app."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Label, Select, Static
+
+from tidepool.storage.watching import Watched
+from tidepool.tui.app.launching import command, environment
+from tidepool.tui.app.screens.dialog import Dialog
+
+FORMATS = {
+    "json": ("JSON: a folder with results.json and analysis.json", ""),
+    "csv": ("CSV: messages and outcomes, for a spreadsheet", ""),
+    "sqlite": ("SQLite: a Tidepool file with this batch alone", ".db"),
+    "html": ("HTML: a page to read and share", ".html"),
+    "parquet": ("Parquet: for data frames", ""),
+    "policy": ("Policy: what a mutation study learned", ".policy"),
+}
+
+
+class ExportDialog(Dialog[tuple[str, str]]):
+    """Answers the format and the path."""
+
+    AUTO_FOCUS = "#path"
+
+    def __init__(self, batch: Watched) -> None:
+        super().__init__()
+        self._batch = batch
+
+    def compose(self) -> ComposeResult:
+        names = [name for name in FORMATS if name != "policy" or self._batch.kind == "mutation"]
+        with VerticalScroll(classes="dialog") as box:
+            box.border_title = Content("Export")
+            yield Label("format")
+            yield Select([(FORMATS[name][0], name) for name in names], value="json", allow_blank=False, id="format")
+            yield Label("to")
+            yield Input(self._suggested("json"), id="path")
+            yield Static("", id="fault", classes="fault")
+            with Horizontal(classes="dialog-buttons"):
+                yield Button("Export", id="export", variant="primary")
+                yield Button("Cancel", id="cancel")
+
+    def _suggested(self, name: str) -> str:
+        return self._batch.id if name == "json" else f"{self._batch.id}-{name}{FORMATS[name][1]}"
+
+    def on_select_changed(self, event: Select.Changed) -> None:
+        path = self.query_one("#path", Input)
+        if path.value in {self._suggested(name) for name in FORMATS}:
+            path.value = self._suggested(str(event.value))
+
+    def on_input_submitted(self) -> None:
+        self._export()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "export":
+            self._export()
+        else:
+            self.dismiss(None)
+
+    def _export(self) -> None:
+        path = self.query_one("#path", Input).value.strip()
+        if not path:
+            self.query_one("#fault", Static).update("Where to? Give a path.")
+            return
+        self.dismiss((str(self.query_one("#format", Select).value), path))
+
+
+async def export(database: Path, batch_id: str, form: str, target: str) -> str:
+    """Runs the export in a process of its own; returns what went wrong, or nothing."""
+    words = command(database, "export", batch_id, "--format", form, "-o", target)
+    process = await asyncio.create_subprocess_exec(
+        *words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment()
+    )
+    said, _ = await process.communicate()
+    if process.returncode == 0:
+        return ""
+    return said.decode("utf-8", "replace").removeprefix("tidepool: ").strip() or "The export said nothing and failed."

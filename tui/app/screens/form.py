@@ -1,0 +1,164 @@
+"""A record as a form in a dialog. It closes when what it holds was kept, or thrown away on purpose; never by a mistake."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Static
+
+from tidepool.storage.errors import TidepoolError
+from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
+from tidepool.tui.app.screens.dialog import Confirm, Dialog
+from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.drawing.plain import plain
+
+Record = dict[str, Any]
+Check = Callable[[Mapping[str, Any]], dict[Path, str]]
+"""what is wrong with a record, by field; under () what is wrong with the whole"""
+Keep = Callable[[Record], Awaitable[str]]
+"""writes it, and answers its id; raises a TidepoolError"""
+
+
+class KeepingDialog(Dialog[str]):
+    """Answers the id of what was kept."""
+
+    BINDINGS = [Binding("ctrl+s", "keep", "Save", priority=True)]
+    CSS_PATH = ["compose.tcss", "library.tcss"]
+
+    _busy = False
+
+    def changed(self) -> bool:
+        """Whether leaving would lose anything."""
+        return False
+
+    def fault(self, sentence: str) -> None:
+        self.query_one("#fault", Static).update(Content(plain(sentence)))
+
+    async def kept(self) -> str | None:
+        """Writes what is there and answers its id; None where it cannot be written yet, which was told."""
+        raise NotImplementedError
+
+    def action_keep(self) -> None:
+        """A second press while the first is under way would write, or buy, twice."""
+        if not self._busy:
+            self._busy = True
+            self._keep_now()
+
+    @work(group="keep")
+    async def _keep_now(self) -> None:
+        """The file may be busy for a while: it says so, and waits."""
+        box = self.query_one(".dialog")
+        box.border_subtitle = "at work …"
+        try:
+            one = await self.kept()
+        except TidepoolError as error:
+            self.app.tell(error)  # type: ignore[attr-defined]
+            return
+        finally:
+            box.border_subtitle, self._busy = "", False
+        if one is not None:
+            self.dismiss(one)
+
+    @work(exclusive=True, group="leave")
+    async def action_leave(self) -> None:
+        if self.changed():
+            question = "What you typed here is not saved yet. Throw it away?"
+            if not await self.app.push_screen_wait(Confirm(question, "Throw away", no="Keep typing")):
+                return
+        self.dismiss(None)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "keep":
+            self.action_keep()
+        elif event.button.id == "cancel":
+            self.action_leave()
+
+
+class FormDialog(KeepingDialog):
+    AUTO_FOCUS = "FieldRow Input"
+
+    def __init__(
+        self,
+        title: str,
+        fields: Sequence[Field],
+        record: Mapping[str, Any],
+        check: Check,
+        keep: Keep,
+        *,
+        note: str = "",
+        verb: str = "Save",
+    ) -> None:
+        super().__init__()
+        self._title, self._note, self._verb = title, note, verb
+        self._fields = list(fields)
+        self._before = dict(record)
+        self.record: Record = dict(record)
+        self._check, self._keep = check, keep
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -wide -form") as box:
+            box.border_title = Content(self._title)
+            if self._note:
+                yield Static(Content(plain(self._note)), classes="dialog-text")
+            with VerticalScroll(classes="form-fields", can_focus=False):
+                for field in self._fields:
+                    value = self.record.get(field.key)
+                    yield FieldRow(field, UNSET if value is None else value)
+            yield Static("", id="fault", classes="fault")
+            yield Static("", id="help", classes="note")
+            with Horizontal(classes="dialog-buttons"):
+                yield Button(f"{self._verb} (ctrl+s)", id="keep", variant="primary")
+                yield Button("Cancel", id="cancel")
+
+    def changed(self) -> bool:
+        self._take_in()
+        return self.record != self._before
+
+    @on(FieldRow.Edited)
+    def _edited(self, event: FieldRow.Edited) -> None:
+        self._put(str(event.path[-1]), event.value)
+        self._look()
+
+    def _put(self, key: str, value: Any) -> None:
+        if value is UNSET:
+            self.record.pop(key, None)
+        else:
+            self.record[key] = value
+
+    def _take_in(self) -> None:
+        """What is typed counts at once: the news of it may still be on its way when a key is pressed."""
+        for row in self.query(FieldRow):
+            row.take_in()
+            if row.value is not UNSET or self.record.get(row.field.key) is not None:
+                self._put(row.field.key, row.value)
+
+    @on(FieldRow.Entered)
+    def _entered(self, event: FieldRow.Entered) -> None:
+        """What the field one is in is for."""
+        self.query_one("#help", Static).update(Content(plain(event.row.field.help)))
+
+    def _look(self) -> bool:
+        """Shows what is wrong; answers whether anything is."""
+        sentences = self._check(self.record)
+        for row in self.query(FieldRow):
+            row.complain(sentences.pop(row.field.path, ""))
+        self.fault(" ".join(sentences.values()))
+        return bool(sentences) or any(row.fault for row in self.query(FieldRow))
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.action_keep()
+
+    async def kept(self) -> str | None:
+        self._take_in()
+        if self._look():
+            for row in self.query(FieldRow):
+                if row.fault:
+                    row.take_focus()
+                    break
+            return None
+        return await self._keep(dict(self.record))

@@ -1,0 +1,82 @@
+"""What the six places share: the line on top, the footer, and a steady look at the file while they are in sight."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+from textual.app import ComposeResult
+from textual.events import Resize
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Footer
+
+from tidepool.storage.errors import TidepoolError
+from tidepool.storage.watching import Watched
+from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.widgets.navigation import Navigation
+
+if TYPE_CHECKING:
+    from tidepool.tui.app.app import TidepoolApp
+
+
+CLOSER_BELOW = 110
+"""cells"""
+
+
+class ModeScreen(Screen[None]):
+    MODE = ""
+    HELP = ""
+    PERIOD = 0.25
+    """seconds between two looks at the file"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._nudged = asyncio.Event()
+
+    @property
+    def tidepool(self) -> "TidepoolApp":
+        return cast("TidepoolApp", self.app)
+
+    @property
+    def batch(self) -> Watched | None:
+        """The batch that actions of this screen are about."""
+        return None
+
+    def compose(self) -> ComposeResult:
+        yield Navigation(self.MODE)
+        yield from self.compose_body()
+        yield Footer(show_command_palette=False)
+
+    def on_screen_resume(self) -> None:
+        self.nudge()
+
+    def on_resize(self, event: Resize) -> None:
+        """Where there is little room the keys stand closer, so that Help is among them."""
+        self.query_one(Footer).compact = event.size.width < CLOSER_BELOW
+
+    def compose_body(self) -> Iterable[Widget]:
+        return ()
+
+    async def look(self) -> None:
+        """Reads what has changed and shows it; called while the screen is in sight."""
+
+    def nudge(self) -> None:
+        """Look at once, without waiting for the next turn."""
+        self._nudged.set()
+
+    def on_mount(self) -> None:
+        self.run_worker(self._keep_looking(), group="look", exclusive=True)
+
+    async def _keep_looking(self) -> None:
+        while True:
+            self._nudged.clear()
+            if self in self.app.screen_stack:
+                try:
+                    with while_open(self.app):
+                        await self.look()
+                except TidepoolError as error:
+                    self.tidepool.tell(error)
+                    await asyncio.sleep(5)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._nudged.wait(), self.PERIOD)

@@ -1,0 +1,213 @@
+"""Providers: whose models can be called, with what key, at what price; and a test call to see that it is so."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+from textual import on, work
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+from textual.widgets import Input
+
+from tidepool.engine.config.presets import PROVIDERS
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.errors import TidepoolError
+from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models
+from tidepool.engine.single_call import ask_once, price_of, probe_call
+from tidepool.tui.app.provider_tasks import errand
+from tidepool.tui.app.provider_view.cards import TITLES, Card, Trial, about, fits, key_state, usual_model
+from tidepool.tui.app.provider_view.settings import ProviderRules, rules_in_draft
+from tidepool.tui.app.screens.dialog import Confirm
+from tidepool.tui.app.screens.place import ModeScreen
+from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.widgets.panels import Panel, PanelStrip
+from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
+from tidepool.tui.app.widgets.reading import ReadingPane
+from tidepool.tui.drawing.words import at_most
+
+TEST_SECONDS = 30.0
+"""what a test call may take"""
+
+
+class ProvidersScreen(ModeScreen):
+    MODE = "providers"
+    PERIOD = 1.0
+    CSS_PATH = "providers.tcss"
+    HELP = """Whose models can be called from here. Keys are read from the environment, given to the provider's own SDK, and
+    shown nowhere: only whether one is there. T sends one short question to the model under the cursor, or to the cheapest one;
+    where that costs money, it asks first. Prices are dollars for a million tokens, live and by the batch API; what is not known
+    is called unknown. Addresses, Ollama servers and limits are those of the study in Compose, and the defaults where it says
+    nothing."""
+    BINDINGS = [
+        Binding(
+            "t", "test", "Test call", id="providers.test", tooltip="one short question to a model; asks where it costs"
+        ),
+        Binding(
+            "r", "ask_again", "Ask again", id="providers.refresh", tooltip="for models, and whether servers answer"
+        ),
+        Binding(
+            "tab", "next_panel", "Panel", id="providers.panel", tooltip="the list, its models, what is known of it"
+        ),
+        Binding("slash", "search", "Search", key_display="/", id="providers.search", tooltip="among the models"),
+        Binding("escape", "back", "Back to the list", show=False),
+    ]
+    AUTO_FOCUS = "ProviderList"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cards = {name: Card(name) for name in PROVIDERS}
+        self._rules: ProviderRules | None = None
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield ProviderList(id="providers")
+        yield PanelStrip()
+        with Horizontal(id="provider-panels"):
+            with Vertical(id="provider-models"):
+                models = Vertical(
+                    Input(placeholder="/ search among the models", id="words", compact=True), ModelTable(id="models")
+                )
+                yield Panel("Models", models, id="panel-models")
+            yield Panel("About", ReadingPane(id="about"), id="panel-about")
+
+    @property
+    def roll(self) -> ProviderList:
+        return self.query_one(ProviderList)
+
+    @property
+    def card(self) -> Card:
+        return self.roll.current or self._cards["simulated"]
+
+    # -- asking ------------------------------------------------------------------------------------------
+
+    async def look(self) -> None:
+        """The study in Compose says where to ask: where it says something else than before, all are asked anew."""
+        rules = await self.tidepool.file.do(rules_in_draft, self.tidepool.path)
+        if rules != self._rules:
+            before, self._rules = self._rules, rules
+            for name in PROVIDERS:
+                if before is None or getattr(before.providers, name) != getattr(rules.providers, name):
+                    self._ask(name)
+            self._show()
+
+    def _ask(self, name: str) -> None:
+        assert self._rules is not None
+        self._put(replace(self._cards[name], asking=True, fault=""))
+        self.run_worker(self._listed(name, getattr(self._rules.providers, name)), group=f"ask-{name}", exclusive=True)
+
+    async def _listed(self, name: str, settings: ProviderSettings) -> None:
+        """First what is known without asking, then what the provider says: an address that is silent keeps nobody waiting."""
+
+        async def known() -> ListedProvider:
+            return known_models(name, settings)
+
+        async def asked() -> ListedProvider:
+            providers = (self._rules or ProviderRules()).providers
+            return (await list_models(providers, (name,)))[0]
+
+        try:
+            for step in (known, asked):
+                listed = await errand(step)
+                self._put(replace(self._cards[name], listed=listed, asking=step is known))
+        except TidepoolError as error:
+            self._put(replace(self._cards[name], asking=False, fault=str(error)))
+
+    def _put(self, card: Card) -> None:
+        self._cards[card.name] = card
+        with while_open(self.app):
+            self._show()
+
+    # -- showing -----------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        self.roll.show([self._cards[name] for name in PROVIDERS])
+        card = self.card
+        words = self.query_one("#words", Input).value
+        models = card.listed.models if card.listed else ()
+        self.query_one(ModelTable).show([model for model in models if fits(model, words)], card)
+        self.query_one("#about", ReadingPane).show(about(card, self._rules or ProviderRules()))
+
+    @on(ProviderList.Highlighted)
+    def _moved(self) -> None:
+        self.query_one(ModelTable).cursor = 0
+        self._show()
+
+    @on(ProviderList.Opened)
+    def _opened(self) -> None:
+        self.query_one(PanelStrip).choose("panel-models")
+        self.query_one(ModelTable).focus()
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    def action_ask_again(self) -> None:
+        if self._rules is not None:
+            for name in PROVIDERS:
+                self._cards[name] = replace(self._cards[name], trial=None)
+                self._ask(name)
+
+    def action_next_panel(self) -> None:
+        """The providers, their models, what is known of them, and around again."""
+        strip = self.query_one(PanelStrip)
+        if self.roll.has_focus:
+            strip.choose("panel-models")
+            self.query_one(ModelTable).focus()
+        elif self.query_one(ModelTable).has_focus or self.query_one("#words", Input).has_focus:
+            strip.choose("panel-about")
+            self.query_one("#about", ReadingPane).focus()
+        else:
+            self.roll.focus()
+
+    def action_search(self) -> None:
+        self.query_one(PanelStrip).choose("panel-models")
+        self.query_one("#words", Input).focus()
+
+    @on(Input.Changed, "#words")
+    def _narrowed(self) -> None:
+        self._show()
+
+    @on(Input.Submitted, "#words")
+    def _searched(self) -> None:
+        self.query_one(ModelTable).focus()
+
+    def action_back(self) -> None:
+        self.query_one("#words", Input).value = ""
+        self.roll.focus()
+
+    @on(ModelTable.Opened)
+    def _model_opened(self) -> None:
+        self.action_test()
+
+    def _model(self) -> str | None:
+        """The model under the cursor where one is being looked at, else the usual one."""
+        chosen = self.query_one(ModelTable).current
+        if chosen is not None and self.query_one(ModelTable).has_focus:
+            return f"{self.card.name}:{chosen.name}"
+        return usual_model(self.card)
+
+    @work(group="test")
+    async def action_test(self) -> None:
+        card, model, rules = self.card, self._model(), self._rules or ProviderRules()
+        if card.trial is not None and card.trial.under_way:
+            return
+        if model is None:
+            why = card.listed.note if card.listed and card.listed.note else "it has not answered yet"
+            self.tidepool.tell(f"{TITLES[card.name]} has no model to ask: {why}. Then press r to ask it again.")
+            return
+        call = probe_call(model)
+        try:
+            price = await errand(lambda: price_of(call, rules.providers))
+            if not price.free and key_state(card.name) != "missing":
+                most = at_most(price.most_usd)
+                question = f"Send one short question to {model}, {most}? The owner of the key pays for it."
+                if not await self.app.push_screen_wait(Confirm(question, "Send", no="Don't", title="A paid call")):
+                    return
+            self._put(replace(self._cards[card.name], trial=Trial(model)))
+            self.query_one(PanelStrip).choose("panel-about", focus=False)
+            said = await errand(lambda: ask_once(call, providers=rules.providers, patience=TEST_SECONDS))
+            trial = Trial(model, said)
+        except TidepoolError as error:
+            trial = Trial(model, fault=str(error))
+        except asyncio.CancelledError:
+            self._cards[card.name] = replace(self._cards[card.name], trial=None)
+            raise
+        self._put(replace(self._cards[card.name], trial=trial))

@@ -1,0 +1,159 @@
+"""Results: what came out of a batch, to see, to read, to compare and to take away."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from textual import work
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from tidepool.storage.conversation_heads import score_counts
+from tidepool.storage.errors import TidepoolError
+from tidepool.storage.watching import Watched, watched
+from tidepool.tui.app.results.blocks import Words, guarded, pages_of
+from tidepool.tui.app.results.overview import comparison, overview
+from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.widgets.block_list import BlockList
+from tidepool.tui.app.widgets.gauges import Gauges
+from tidepool.tui.app.widgets.panels import Panel, PanelStrip
+from tidepool.tui.app.widgets.talks import ConversationsPane
+
+
+class ResultsScreen(BatchActions):
+    MODE = "results"
+    HELP = """What came out of a batch: statistics with 95 % intervals, plots, and every conversation to read. Slash searches
+    all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
+    failed ones, to one agent or one wave. Tab goes from panel to panel."""
+    BINDINGS = [
+        *BATCH_BINDINGS,
+        Binding("slash", "search", "Search", key_display="/", id="results.search", tooltip="in all that was said"),
+        Binding("n", "step(1)", "Next", id="results.next", tooltip="hit or conversation"),
+        Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False, id="results.previous"),
+        Binding("r", "reload", "Refresh", id="results.refresh", tooltip="works the statistics out anew"),
+        Binding("tab", "next_panel", "Panel", id="results.panel"),
+        Binding("escape", "back", "Back to the list", show=False, id="results.back"),
+    ]
+    AUTO_FOCUS = "#overview"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._batch: Watched | None = None
+        self._counted: tuple[int, str, int] | None = None
+        self._compared: list[int] = []
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield Gauges("", id="gauges", classes="-one-line")
+        yield PanelStrip()
+        with Vertical(id="result-panels"):
+            yield Panel("Overview", BlockList(id="overview", empty="working it out …"), id="panel-overview")
+            yield Panel("Statistics", BlockList(id="statistics", empty="working it out …"), id="panel-statistics")
+            yield Panel("Plots", BlockList(id="plots", empty="working it out …"), id="panel-plots")
+            yield Panel("Talks", ConversationsPane(id="talks"), id="panel-talks")
+            yield Panel("Family", BlockList(id="family"), id="panel-family", offered=False)
+            yield Panel("Compare", BlockList(id="compare"), id="panel-compare", offered=False)
+
+    @property
+    def batch(self) -> Watched | None:
+        return self._batch
+
+    # -- the file ----------------------------------------------------------------------------------------
+
+    async def look(self) -> None:
+        gauges, talks = self.query_one(Gauges), self.query_one(ConversationsPane)
+        if self._batch is None or self._batch.number != self.tidepool.current:
+            self._batch = await self.tidepool.current_batch()
+            if self._batch is None:
+                gauges.show(None, None)
+                return
+            await talks.open(self._batch)
+        else:
+            self._batch = await self.tidepool.file.look(watched, self.tidepool.path, self._batch.number)
+            if self._batch is None:
+                return
+        gauges.show(self._batch, None)
+        state = (self._batch.number, self._batch.status, 0)
+        if state != self._counted:
+            self._counted = state
+            self.refresh_bindings()
+            self._count(self._batch)
+        if self._compared != self.tidepool.compared:
+            self._compared = list(self.tidepool.compared)
+            self._compare(self._compared)
+        await talks.look()
+
+    @work(exclusive=True, group="count")
+    async def _count(self, batch: Watched) -> None:
+        try:
+            summary = await self._summary(batch.id)
+        except TidepoolError as error:
+            await self._lack(error)
+            return
+        pages, statistics = pages_of(batch.kind), dict(summary["statistics"])
+        if batch.kind == "secret_game":
+            statistics["score_counts"] = await self.tidepool.file.dig(score_counts, batch.number)
+        with while_open(self.app):
+            await self.query_one("#overview", BlockList).show(overview(summary))
+            await self.query_one("#statistics", BlockList).show(guarded(pages.tables, statistics))
+            await self.query_one("#plots", BlockList).show(guarded(pages.plots, statistics))
+            await self._show_family(batch, statistics)
+
+    async def _show_family(self, batch: Watched, statistics: Mapping[str, Any]) -> None:
+        """The champion of an evolution and whom it descends from."""
+        self.query_one(PanelStrip).offer("panel-family", batch.kind == "evolution")
+        if batch.kind == "evolution":
+            named = {name: statistics.get(name) for name in ("champion", "baseline")}
+            tree = await self.tidepool.counting.ask(
+                "family",
+                path=str(self.tidepool.path),
+                number=batch.number,
+                statistics=named,
+                width=max(40, self.query_one("#result-panels").content_size.width - 8),
+            )
+            await self.query_one("#family", BlockList).show([Words(tree, "tree")])
+
+    async def _lack(self, error: TidepoolError) -> None:
+        """The talks can be read all the same, so no dialog lies over them."""
+        words = Words(f"The statistics of this batch cannot be worked out: {error}", "failed")
+        with while_open(self.app):
+            for page in ("#overview", "#statistics", "#plots"):
+                await self.query_one(page, BlockList).show([words])
+
+    @work(exclusive=True, group="compare")
+    async def _compare(self, numbers: list[int]) -> None:
+        strip = self.query_one(PanelStrip)
+        strip.offer("panel-compare", len(numbers) > 1)
+        if len(numbers) < 2:
+            return
+        batches = [await self.tidepool.file.look(watched, self.tidepool.path, number) for number in numbers]
+        summaries = [await self._summary(batch.id) for batch in batches if batch is not None]
+        with while_open(self.app):
+            await self.query_one("#compare", BlockList).show(comparison(summaries))
+            strip.choose("panel-compare")
+
+    async def _summary(self, batch_id: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = await self.tidepool.counting.ask(
+            "summary", path=str(self.tidepool.path), batch=batch_id
+        )
+        return found
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    def action_reload(self) -> None:
+        self._counted = None
+        self.nudge()
+
+    def action_next_panel(self) -> None:
+        self.query_one(PanelStrip).choose_next()
+
+    def action_search(self) -> None:
+        self.query_one(PanelStrip).choose("panel-talks")
+        self.query_one(ConversationsPane).start_search()
+
+    def action_step(self, by: int) -> None:
+        self.query_one(PanelStrip).choose("panel-talks")
+        self.query_one(ConversationsPane).step(by)
+
+    def action_back(self) -> None:
+        self.query_one(ConversationsPane).back_to_list()

@@ -1,0 +1,224 @@
+"""Watch: a batch as it runs, whoever started it. All of it is read from the file a few times a second."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import on, work
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.widget import Widget
+
+from tidepool.storage import watching
+from tidepool.storage.conversation_heads import readable
+from tidepool.storage.errors import TidepoolError
+from tidepool.storage.queries import Transcript
+from tidepool.storage.watching import LogLine, Watched, WaveLine
+from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.throughput import Throughput
+from tidepool.tui.app.widgets.gauges import Gauges
+from tidepool.tui.app.widgets.log_lines import LogLines
+from tidepool.tui.app.widgets.pace import PacePlots
+from tidepool.tui.app.widgets.panels import Panel, PanelStrip
+from tidepool.tui.app.widgets.talk import TranscriptPane
+from tidepool.tui.app.widgets.wavefront import BY_WAVE, Front, Wavefront, front_of
+from tidepool.tui.app.widgets.waves_table import WavesTable
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the screen asks of the file in one look."""
+
+    batch_number: int
+    rows: tuple[int, int]
+    waves: tuple[int, int]
+    selected: int
+    log_after: int
+    columns: int
+    """waves the batch is to have, where that is known"""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    batch: Watched
+    units: int
+    columns: int
+    front: Front
+    wave_count: int
+    waves: list[WaveLine]
+    talk: Transcript | None
+    log: list[LogLine]
+
+
+def see(connection: sqlite3.Connection, path: Path, sight: Sight, orders: dict[str, frozenset[int]]) -> Seen | None:
+    """One look: bounded by what is in view. `orders` remembers which units each provider batch holds."""
+    batch = watching.watched(connection, path, sight.batch_number)
+    if batch is None:
+        return None
+    number = batch.number
+    wave_count = watching.wave_count(connection, number)
+    cells = watching.cells(connection, number, *sight.rows)
+    front = front_of(
+        batch.kind,
+        watching.unit_lines(connection, number, *sight.rows),
+        cells,
+        _under_way(connection, batch, sight.rows, orders),
+        max(wave_count, sight.columns),
+    )
+    return Seen(
+        batch,
+        max(batch.units_total, watching.last_begun(connection, number)),
+        max((len(states) for states in front.cells.values()), default=wave_count),
+        front,
+        wave_count,
+        watching.wave_lines(connection, number, *sight.waves),
+        readable(connection, number, sight.selected),
+        watching.log_after(connection, number, sight.log_after),
+    )
+
+
+def _under_way(
+    connection: sqlite3.Connection, batch: Watched, rows: tuple[int, int], orders: dict[str, frozenset[int]]
+) -> dict[int, set[int]]:
+    """Of the rows in view, the waves at a provider: live calls by the heartbeat, the rest by open orders."""
+    if not batch.running:
+        return {}
+    waves: dict[int, set[int]] = {}
+    for number, wave in json.loads(batch.in_flight):
+        if rows[0] <= number <= rows[1]:
+            waves.setdefault(number, set()).add(wave)
+    for order in watching.order_lines(connection, batch.number, most=50):
+        if not order.open:
+            continue
+        if order.id not in orders:
+            orders[order.id] = watching.ordered_units(connection, order.id)
+        for number in orders[order.id].intersection(range(rows[0], rows[1] + 1)):
+            waves.setdefault(number, set()).add(order.wave)
+    return waves
+
+
+class WatchScreen(BatchActions):
+    MODE = "watch"
+    HELP = """A batch as it runs: each row a conversation (or another unit), each cell a call. Choose a row to read it on
+    the right as it goes on. F keeps the rows that move in view. Pause, stop and new limits reach the batch within a
+    second, wherever it runs; closing the app does not stop it."""
+    BINDINGS = [
+        *BATCH_BINDINGS,
+        Binding("f", "follow", "Follow", id="watch.follow", tooltip="keeps the rows that move in view"),
+        Binding("tab", "next_panel", "Next panel", show=False, id="watch.panel"),
+        Binding("enter", "read", "Read", show=False, id="watch.read", tooltip="the conversation under the cursor"),
+    ]
+    AUTO_FOCUS = "Wavefront"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._batch: Watched | None = None
+        self._pulse: Throughput | None = None
+        self._orders: dict[str, frozenset[int]] = {}
+        self._expected: tuple[int, int] | None = None
+        """calls and waves the batch is to have"""
+
+    def compose_body(self) -> Iterable[Widget]:
+        yield Gauges("", id="gauges")
+        yield PanelStrip()
+        with Vertical(id="watch-panels"):
+            with Horizontal(id="watch-top"):
+                yield Panel("Wavefront", Wavefront(id="wavefront"), id="panel-wavefront")
+                yield Panel("Talk", TranscriptPane(id="talk", empty="nothing said yet"), id="panel-talk")
+            with Horizontal(id="watch-bottom"):
+                yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
+                yield Panel("Pace", PacePlots(id="pace"), id="panel-pace")
+                yield Panel("Log", LogLines(id="log"), id="panel-log")
+
+    @property
+    def batch(self) -> Watched | None:
+        return self._batch
+
+    # -- the file ----------------------------------------------------------------------------------------
+
+    async def look(self) -> None:
+        if (batch := await self._batch_in_hand()) is None:
+            self.query_one(Gauges).show(None, None)
+            return
+        front, waves, log = self.query_one(Wavefront), self.query_one(WavesTable), self.query_one(LogLines)
+        columns = self._expected[1] if self._expected else 0
+        sight = Sight(batch.number, front.wanted, waves.wanted, front.selected, log.last_id, columns)
+        seen = await self.tidepool.file.look(see, self.tidepool.path, sight, self._orders)
+        if seen is not None and sight.batch_number == self.tidepool.current:
+            self._show(seen, sight)
+
+    async def _batch_in_hand(self) -> Watched | None:
+        """A batch that was just opened starts with a clean screen and its past."""
+        if self._batch is not None and self._batch.number == self.tidepool.current:
+            return self._batch
+        self._batch = await self.tidepool.current_batch()
+        self._orders.clear()
+        self._expected = None
+        for panel in (self.query_one(Wavefront), self.query_one(LogLines)):
+            panel.clear()
+        self.query_one(TranscriptPane).show(None)
+        if self._batch is not None:
+            past = await self.tidepool.file.dig(watching.past, self._batch.number)
+            self._pulse = Throughput(past, self._batch)
+            self.query_one(PacePlots).show(self._pulse, now=True)
+            self._expect(self._batch)
+        return self._batch
+
+    @work(group="expect", exclusive=True)
+    async def _expect(self, batch: Watched) -> None:
+        if batch.kind not in BY_WAVE:
+            return
+        with suppress(TidepoolError):
+            found = await self.tidepool.counting.ask("expected", path=str(self.tidepool.path), batch=batch.id)
+            if self._batch is not None and self._batch.number == batch.number:
+                self._expected = found["calls"], found["waves"]
+                self.nudge()
+
+    def _show(self, seen: Seen, sight: Sight) -> None:
+        changed = self._batch is None or self._batch.status != seen.batch.status
+        self._batch = seen.batch
+        front = self.query_one(Wavefront)
+        if self._pulse is not None and (self._pulse.take(seen.batch, time.time()) or changed):
+            self.query_one(PacePlots).show(self._pulse)
+        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected[0] if self._expected else 0)
+        front.show(seen.units, seen.columns, seen.front)
+        self.query_one(WavesTable).show(seen.wave_count, sight.waves[0], seen.waves)
+        if front.selected == sight.selected:
+            self.query_one(TranscriptPane).show(seen.talk)
+        self.query_one(LogLines).add(seen.log)
+        if front.follow and seen.batch.running:
+            self._follow(seen.batch)
+        if changed:
+            self.refresh_bindings()
+
+    def _follow(self, batch: Watched) -> None:
+        flying = [number for number, _ in json.loads(batch.in_flight)]
+        if flying:
+            front = self.query_one(Wavefront)
+            first, last = front.visible
+            lowest = min(flying) - 1
+            if not first <= lowest <= last:
+                front.scroll_to(y=max(0, lowest - 3), animate=False)
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    @on(Wavefront.Highlighted)
+    @on(Wavefront.Scrolled)
+    def _look_now(self) -> None:
+        self.nudge()
+
+    def action_follow(self) -> None:
+        front = self.query_one(Wavefront)
+        front.follow = not front.follow
+        self.notify("Following what moves." if front.follow else "Staying here.", markup=False, timeout=2)
+
+    def action_next_panel(self) -> None:
+        self.query_one(PanelStrip).choose_next()
+
+    @on(Wavefront.Opened)
+    def action_read(self) -> None:
+        self.query_one(PanelStrip).choose("panel-talk")

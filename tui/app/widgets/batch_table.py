@@ -1,0 +1,147 @@
+"""All batches of the file, one line each; the running ones move."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from textual.binding import Binding
+from textual.message import Message
+
+from tidepool.storage.watching import Watched
+from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
+from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.words import ago, count, dollars, percent
+
+ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
+    "age": (lambda batch: batch.number, True),
+    "name": (lambda batch: one_line(batch.name).casefold(), False),
+    "state": (lambda batch: (batch.status, -batch.number), False),
+    "cost": (lambda batch: batch.cost_usd or 0.0, True),
+    "size": (lambda batch: batch.units_total, True),
+}
+"""what the list can be sorted by, and whether the largest comes first"""
+
+BAR = 10
+
+
+def status_of(batch: Watched) -> str:
+    return "paused" if batch.paused and batch.running else batch.status
+
+
+def chosen(batches: Sequence[Watched], words: str, order: str) -> list[Watched]:
+    """Those that have all the words somewhere in name, kind, state or id, sorted."""
+    wanted = words.casefold().split()
+    key, reverse = ORDERS[order]
+    found = [
+        batch
+        for batch in batches
+        if all(
+            word in f"{one_line(batch.name)} {batch.kind} {status_of(batch)} {batch.id}".casefold() for word in wanted
+        )
+    ]
+    return sorted(found, key=key, reverse=reverse)
+
+
+def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
+    """A bar whose failed part is marked, and which is only full at the end."""
+    if not total:
+        return [("─" * width, "waiting")]
+    bad = min(width, -(-failed * width // total)) if failed else 0
+    good = min(width - bad, done * width // total)
+    pieces: list[Piece] = [("━" * good, "done"), ("╍" * bad, "failed"), ("─" * (width - good - bad), "waiting")]
+    return [piece for piece in pieces if piece[0]]
+
+
+class BatchTable(Rows):
+    BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
+
+    class SortAsked(Message):
+        """The header was clicked."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._batches: list[Watched] = []
+        self._marked: set[str] = set()
+        self.order = "age"
+
+    @property
+    def current(self) -> Watched | None:
+        return self._batches[self.cursor] if 0 <= self.cursor < len(self._batches) else None
+
+    @property
+    def marked(self) -> list[Watched]:
+        return [batch for batch in self._batches if batch.id in self._marked]
+
+    def toggle_mark(self) -> None:
+        if batch := self.current:
+            self._marked ^= {batch.id}
+            self.touch([self.cursor])
+            self.go_to(self.cursor + 1)
+
+    def show(self, batches: Sequence[Watched]) -> None:
+        """Takes the list anew; the cursor stays on its batch."""
+        here = self.current
+        before, self._batches = self._batches, list(batches)
+        changed = [index for index, batch in enumerate(self._batches) if index >= len(before) or before[index] != batch]
+        self.set_count(len(self._batches))
+        self.touch(changed)
+        if here is not None and (self.current is None or self.current.id != here.id):
+            self.go_to(next((i for i, batch in enumerate(self._batches) if batch.id == here.id), self.cursor))
+
+    def empty_text(self) -> str:
+        return "no batch fits the filter"
+
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        name, kind, bar_width = _widths(width)
+        titles = [
+            " " * 4 + self._title("name", name),
+            fitted("kind", kind),
+            self._title("state", 12),
+            fitted("progress" if bar_width else "done", bar_width + 6, right=not bar_width),
+            self._title("size", 13, right=True),
+            self._title("cost", 10, right=True),
+            self._title("age", 7, right=True),
+        ]
+        return [(" ".join(title for title in titles if title), "")]
+
+    def _title(self, order: str, width: int, *, right: bool = False) -> str:
+        words = {"size": "units"}.get(order, order)
+        if order == self.order:
+            words = f"{words} {'↓' if ORDERS[order][1] else '↑'}"
+        return fitted(words, width, right=right)
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        batch = self._batches[index]
+        status = status_of(batch)
+        colour = BATCH_STATES.get(status, "")
+        name, kind, bar_width = _widths(width)
+        mark: Piece = ("✓ ", "accent") if batch.id in self._marked else ("  ", "")
+        pieces: list[Piece] = [
+            mark,
+            (f"{BATCH_GLYPHS.get(status, ' ')} ", colour),
+            (fitted(one_line(batch.name), name) + " ", ""),
+        ]
+        if kind:
+            pieces.append((fitted(batch.kind.replace("_", " "), kind) + " ", "dim"))
+        pieces.append((fitted(status.replace("in_progress", "running"), 12) + " ", colour))
+        if bar_width:
+            pieces += bar(batch.units_done, batch.units_failed, batch.units_total, bar_width)
+        units = f"{count(batch.units_done)}/{count(batch.units_total)}"
+        pieces += [
+            (fitted(percent(batch.units_done, batch.units_total), 6, right=True) + " ", "dim"),
+            (fitted(units, 13, right=True) + " ", ""),
+            (fitted("free" if batch.simulated and not batch.cost_usd else dollars(batch.cost_usd), 10, right=True), ""),
+            (" " + fitted(ago(batch.created_at), 7, right=True), "dim"),
+        ]
+        return pieces
+
+    def header_clicked(self, x: int) -> None:
+        self.post_message(self.SortAsked())
+
+
+def _widths(width: int) -> tuple[int, int, int]:
+    """Of the name, the kind and the bar: the last two go where there is no room for them."""
+    bar_width = BAR if width >= 96 else 0
+    fixed = 4 + 1 + 13 + bar_width + 6 + 1 + 14 + 10 + 8 + 1
+    kind = 12 if width - fixed >= 24 + 13 else 0
+    return max(8, width - fixed - (kind + 1 if kind else 0)), kind, bar_width

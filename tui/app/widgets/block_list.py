@@ -1,0 +1,117 @@
+"""A page of results: blocks laid out one below the other, plots side by side where there is room."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.containers import ItemGrid, VerticalScroll
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tidepool.tui.app.results.blocks import Block, Heat, Table, Words
+from tidepool.tui.app.theme import STATES
+from tidepool.tui.app.widgets.plot import Plot
+from tidepool.tui.app.worker_process.figure import Figure
+from tidepool.tui.drawing.plain import fitted, shortened
+
+STYLES = {"": "", "strong": "bold", "quiet": "$quiet", **{name: f"$state-{name}" for name in STATES}}
+WIDEST_CELL = 40
+
+
+class BlockList(VerticalScroll, can_focus=True):
+    def __init__(self, *, id: str | None = None, empty: str = "") -> None:
+        super().__init__(id=id)
+        self._blocks: list[Block] = []
+        self._empty = empty
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content(self._empty), classes="empty")
+
+    async def show(self, blocks: Sequence[Block]) -> None:
+        """Takes the page anew; what has the same shape is changed in place, so nothing jumps."""
+        if list(blocks) == self._blocks:
+            return
+        before, self._blocks = self._blocks, list(blocks)
+        if [type(block) for block in before] == [type(block) for block in blocks] and self.children:
+            widgets = list(self.query(".block"))
+            if len(widgets) == len(blocks):
+                for widget, block in zip(widgets, blocks, strict=True):
+                    _change(widget, block)
+                return
+        with self.app.batch_update():
+            await self.remove_children()
+            await self.mount_all(list(self._widgets(blocks)))
+
+    @staticmethod
+    def _widgets(blocks: Sequence[Block]) -> Iterator[Widget]:
+        drawn = [block for block in blocks if isinstance(block, Figure | Heat)]
+        yield from (_widget(block) for block in blocks if not isinstance(block, Figure | Heat))
+        if drawn:
+            yield ItemGrid(*(_widget(block) for block in drawn), min_column_width=54, classes="plots")
+
+
+def _widget(block: Block) -> Widget:
+    if isinstance(block, Figure):
+        return Plot(block, classes="block")
+    wide = isinstance(block, Table | Heat) or (isinstance(block, Words) and block.style == "tree")
+    return Static(
+        content_of(block), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
+    )
+
+
+def _change(widget: Widget, block: Block) -> None:
+    if isinstance(widget, Plot) and isinstance(block, Figure):
+        widget.show(block)
+    elif isinstance(widget, Static) and not isinstance(block, Figure):
+        widget.update(content_of(block))
+
+
+def content_of(block: Words | Table | Heat) -> Content:
+    if isinstance(block, Words):
+        return Content.styled(shortened(block.text, 40_000), STYLES.get(block.style, ""))
+    return _table(block) if isinstance(block, Table) else _heat(block)
+
+
+def _table(block: Table) -> Content:
+    cells = [block.columns, *block.rows]
+    widths = [
+        min(
+            WIDEST_CELL if i < block.left and len(block.columns) > 2 else 10_000, max(cell_len(row[i]) for row in cells)
+        )
+        for i in range(len(block.columns))
+    ]
+
+    def row_of(row: Sequence[str]) -> str:
+        return "  ".join(fitted(row[i], widths[i], right=i >= block.left) for i in range(len(row))).rstrip()
+
+    lines = [Content.styled(block.title, "bold $primary")] if block.title else []
+    if any(block.columns):
+        lines.append(Content.styled(row_of(block.columns), "$quiet"))
+    for row in block.rows:
+        if not any(block.columns):
+            lines.append(Content.assemble((fitted(row[0], widths[0]) + "  ", "$quiet"), *row[1:]))
+        else:
+            lines.append(Content(row_of(row)))
+    if block.left_out:
+        lines.append(Content.styled(f"… and {block.left_out:,} more in the export", "$quiet"))
+    return Content("\n").join(lines)
+
+
+def _heat(block: Heat) -> Content:
+    """Each share as a number on a ground that warms with it."""
+    width = min(14, max((cell_len(name) for name in block.rows), default=4))
+    each = max(8, min(12, max((cell_len(name) for name in block.columns), default=4) + 1))
+    lines = [Content.styled(block.title, "bold $primary")]
+    heads = "".join(fitted(name, each, right=True) for name in block.columns)
+    lines.append(Content.styled(" " * (width + 1) + heads, "$quiet"))
+    for name, values in zip(block.rows, block.values, strict=True):
+        cells = [_heat_cell(value, each) for value in values]
+        lines.append(Content.assemble((fitted(name, width) + " ", ""), *cells))
+    return Content("\n").join(lines)
+
+
+def _heat_cell(value: float | None, width: int) -> tuple[str, str]:
+    if value is None:
+        return fitted("·", width, right=True), "$state-waiting"
+    return fitted(f"{value:.0f} % ", width, right=True), f"$text on $state-failed {max(4, int(value * 0.8))}%"

@@ -1,0 +1,143 @@
+"""A page of the form: groups of fields, some of them folded until they are wanted."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from tidepool.tui.app.compose_model.edits import value_at
+from tidepool.tui.app.compose_model.explained import scoring_in_words
+from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
+from tidepool.tui.app.compose_model.outline import FieldGroup, OutlinePage
+from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.drawing.plain import shortened
+
+
+def label_of(field: Field) -> str:
+    """The key as it stands in its section."""
+    start = 2 if field.path[0] == "providers" else 1
+    return ".".join(str(part) for part in field.path[start:])
+
+
+class GroupHead(Static, can_focus=True):
+    """The title of a group that can be folded."""
+
+    BINDINGS = [Binding("enter,space", "fold", "Open or close", show=False)]
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_fold()
+
+    async def action_fold(self) -> None:
+        if isinstance(self.parent, GroupBox):
+            await self.parent.fold(not self.parent.folded)
+
+
+class GroupBox(Vertical):
+    def __init__(self, group: FieldGroup, values: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.group = group
+        self.folded = group.folded
+        self.rows: list[FieldRow] = []
+        self._values = values
+        self._told: dict[str, Content] = {}
+
+    def compose(self) -> ComposeResult:
+        yield GroupHead(classes="group-head") if self.group.folded else Static(classes="group-head")
+        if self.group.note:
+            yield Static("", classes="group-note")
+        if not self.folded:
+            yield from self._new_rows()
+
+    def on_mount(self) -> None:
+        self._title()
+        self._note()
+
+    def _new_rows(self) -> list[FieldRow]:
+        self.rows = [
+            FieldRow(field, value_at(self._values, field.path), label=label_of(field)) for field in self.group.fields
+        ]
+        return self.rows
+
+    def _tell(self, place: str, words: Content) -> None:
+        """Only what is new: each update lays the page out anew."""
+        if self._told.get(place) != words:
+            self._told[place] = words
+            self.query_one(place, Static).update(words)
+
+    async def fold(self, folded: bool) -> None:
+        if folded == self.folded:
+            return
+        self.folded = folded
+        if folded:
+            self.rows = []
+            await self.query(FieldRow).remove()
+        else:
+            await self.mount_all(self._new_rows())
+        self._title()
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        for row in self.rows:
+            row.show(value_at(values, row.field.path))
+        if self.is_mounted:
+            self._title()
+            self._note()
+
+    def _title(self) -> None:
+        mark = "▸ " if self.folded else "▾ " if self.group.folded else ""
+        written = sum(value_at(self._values, field.path) is not UNSET for field in self.group.fields)
+        count = f"  {written} written" if self.group.folded and written else ""
+        self._tell(".group-head", Content.assemble(f"{mark}{self.group.title}", (count, "$quiet")))
+
+    def _note(self) -> None:
+        if self.group.note == "scoring":
+            mode = value_at(self._values, ("secret_game", "mode"))
+            target = value_at(self._values, ("secret_game", "targeted_secret"))
+            lines = scoring_in_words(
+                mode if isinstance(mode, str) else "standard",
+                value_at(self._values, ("secret_game", "scoring")),
+                target if isinstance(target, str) else "",
+            )
+            self._tell(".group-note", Content(shortened("\n".join(lines))))
+
+
+class FormPage(VerticalScroll, can_focus=False):
+    def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
+        super().__init__(id=id)
+        self.page = page
+        self._values = values
+        self._boxes: list[GroupBox] = []
+
+    async def fill(self, sentences: Mapping[Path, str]) -> None:
+        """Its fields are made when it is first turned to: a hundred that nobody looks at cost a second."""
+        if not self._boxes and self.is_attached:
+            self._boxes = [GroupBox(group, self._values) for group in self.page.groups]
+            await self.mount_all(self._boxes)
+            self.complain(sentences)
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        for box in self._boxes:
+            box.show(values)
+
+    def paths(self) -> list[Path]:
+        """Of all fields, seen or folded."""
+        return [field.path for group in self.page.groups for field in group.fields]
+
+    def complain(self, sentences: Mapping[Path, str]) -> None:
+        for box in self._boxes:
+            for row in box.rows:
+                row.complain(sentences.get(row.field.path, ""))
+
+    async def go_to(self, path: Path) -> None:
+        """Puts the cursor into a field, out of its fold if need be."""
+        for box in self._boxes:
+            if any(field.path == path for field in box.group.fields):
+                await box.fold(False)
+                next(row for row in box.rows if row.field.path == path).take_focus()

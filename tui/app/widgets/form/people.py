@@ -1,0 +1,205 @@
+"""The page of agents or entities: a list of those who take part, and the form of the one under the cursor."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Button, Static
+
+from tidepool.tui.app.compose_model.edits import value_at
+from tidepool.tui.app.compose_model.fields import Field, Path, shown
+from tidepool.tui.app.compose_model.outline import ENTITY_FILE
+from tidepool.tui.app.compose_model.people import Folk, Person, Stored, people_in, record_of
+from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.drawing.plain import fitted, one_line, shortened
+
+
+class PeopleList(Rows):
+    BINDINGS = [
+        Binding("a", "screen.add_person", "Add", id="compose.add"),
+        Binding("i", "screen.pick_people", "From library", id="compose.pick", tooltip="search and choose several"),
+        Binding(
+            "d", "screen.copy_person", "Copy", id="compose.copy", tooltip="of one from the library: to edit it here"
+        ),
+        Binding("x,delete", "screen.remove_person", "Remove", key_display="x", id="compose.remove"),
+    ]
+
+    def __init__(self, folk: Folk, *, id: str) -> None:
+        super().__init__(id=id)
+        self._folk = folk
+        self.people: list[Person] = []
+        self.wrong: set[int] = set()
+
+    @property
+    def current(self) -> Person | None:
+        return self.people[self.cursor] if self.cursor < len(self.people) else None
+
+    def show(self, people: Sequence[Person], wrong: set[int]) -> None:
+        if list(people) == self.people and wrong == self.wrong:
+            return
+        self.people, self.wrong = list(people), wrong
+        self.set_count(len(people))
+        self.touch_all()
+
+    def empty_text(self) -> str:
+        return f"no {self._folk.name} yet: a adds one, i takes some from the library"
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        person = self.people[index]
+        mark: Piece = (
+            ("× ", "failed") if index in self.wrong else ("◇ ", "cached") if person.place is None else ("  ", "")
+        )
+        name, *more = (*person.cells, "", "")
+        share = max(10, width * 2 // 5)
+        return [
+            mark,
+            (fitted(name, share) + " ", ""),
+            (fitted("  ".join(filter(None, more)), width - share - 3), "dim"),
+        ]
+
+
+class PeoplePage(Vertical):
+    @dataclass
+    class Moved(Message):
+        """Another one is under the cursor."""
+
+        page: "PeoplePage"
+
+    def __init__(self, folk: Folk, values: Mapping[str, Any], *, id: str) -> None:
+        super().__init__(id=id)
+        self.folk = folk
+        self._values = values
+        self._library: Mapping[str, Stored] = {}
+        self._sentences: Mapping[Path, str] = {}
+
+    def compose(self) -> ComposeResult:
+        if self.folk.name == "entities":
+            yield FieldRow(ENTITY_FILE, value_at(self._values, ENTITY_FILE.path), label="entity_file")
+        with Horizontal(classes="people"):
+            with Vertical(classes="people-side"):
+                yield PeopleList(self.folk, id=f"list-{self.folk.name}")
+                with Horizontal(classes="people-keys"):
+                    yield Button("Add", action="screen.add_person", compact=True)
+                    yield Button("From library", action="screen.pick_people", compact=True)
+                    yield Button("Copy", action="screen.copy_person", compact=True)
+                    yield Button("Remove", action="screen.remove_person", compact=True)
+            with VerticalScroll(classes="person", can_focus=False):
+                yield Static("", classes="person-told")
+                for field in self.folk.fields:
+                    yield FieldRow(field.at((self.folk.name, 0)))
+
+    def on_mount(self) -> None:
+        self.show(self._values)
+
+    @property
+    def roll(self) -> PeopleList:
+        return self.query_one(PeopleList)
+
+    @property
+    def current(self) -> Person | None:
+        return self.roll.current if self.is_mounted else None
+
+    def _rows(self) -> list[FieldRow]:
+        return list(self.query_one(".person").query(FieldRow))
+
+    # -- for the screen ----------------------------------------------------------------------------------
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        if not self.is_mounted:
+            return
+        people = people_in(values, self.folk, self._library)
+        wrong = {path[1] for path in self._sentences if path[:1] == (self.folk.name,) and len(path) > 1}
+        self.roll.show(people, {place for place in wrong if isinstance(place, int)})
+        for row in self.query("PeoplePage > FieldRow").results(FieldRow):
+            row.show(value_at(values, row.field.path))
+        self._show_person()
+
+    def show_library(self, library: Mapping[str, Stored]) -> None:
+        self._library = library
+        self.show(self._values)
+
+    def complain(self, sentences: Mapping[Path, str]) -> None:
+        self._sentences = sentences
+        self.show(self._values)
+        for row in self.query(FieldRow):
+            row.complain(sentences.get(row.field.path, ""))
+
+    def paths(self) -> list[Path]:
+        """Of all fields of all who are written here."""
+        records = value_at(self._values, (self.folk.name,))
+        count = len(records) if isinstance(records, list) else 0
+        own = [ENTITY_FILE.path] if self.folk.name == "entities" else []
+        inner = [field.at((self.folk.name, place)).path for place in range(count) for field in self.folk.fields]
+        return [*own, self.folk.ids, *inner, *((self.folk.name, place) for place in range(count)), (self.folk.name,)]
+
+    async def go_to(self, path: Path) -> None:
+        if len(path) > 1 and isinstance(path[1], int):
+            self.roll.go_to(path[1])
+            self._show_person()
+        row = next((row for row in self.query(FieldRow) if row.field.path == path), None)
+        if row is not None:
+            row.take_focus()
+        else:
+            self.roll.focus()
+
+    # -- the one under the cursor ------------------------------------------------------------------------
+
+    @on(PeopleList.Highlighted)
+    def _moved(self) -> None:
+        self._show_person()
+        self.post_message(self.Moved(self))
+
+    @on(PeopleList.Opened)
+    def _opened(self) -> None:
+        if self.current and self.current.place is not None:
+            self._rows()[0].take_focus()
+
+    def _show_person(self) -> None:
+        person = self.current
+        inline = person is not None and person.place is not None
+        told = self.query_one(".person-told", Static)
+        told.display = not inline
+        for row in self._rows():
+            row.display = inline
+            if inline and person is not None:
+                path = (self.folk.name, person.place or 0, row.field.key)
+                row.bind_to(path, value_at(self._values, path))
+                row.complain(self._sentences.get(path, ""))
+        if inline and person is not None:
+            self._tell_whole((self.folk.name, person.place or 0), told)
+        else:
+            told.update(self._told(person))
+
+    def _tell_whole(self, path: Path, told: Static) -> None:
+        """What is wrong with the record as such, and no field of it can show."""
+        if sentence := self._sentences.get(path):
+            told.display = True
+            told.update(Content.assemble((shortened(sentence), "$state-failed")))
+
+    def _told(self, person: Person | None) -> Content:
+        if person is None:
+            return Content.assemble(
+                (f"Nobody takes part yet. a adds an {self.folk.noun}, i takes some from the library.", "$quiet")
+            )
+        stored = self._library.get(person.id)
+        if stored is None:
+            return Content.assemble((f"{one_line(person.id)} is not in the library of this file.", "$state-failed"))
+        lines = [Content.assemble((f"◇ from the library: {one_line(person.id)}", "$state-cached"), "")]
+        record = record_of(stored)
+        for field in self.folk.fields:
+            if field.key in record:
+                lines.append(Content.assemble((f"{field.key}  ", "$quiet"), _as_text(field, record[field.key])))
+        lines.append(Content.assemble(("d takes a copy of it into this study, to be changed here.", "$quiet")))
+        return Content("\n").join(lines)
+
+
+def _as_text(field: Field, value: Any) -> str:
+    return shortened(shown(field.form, value))

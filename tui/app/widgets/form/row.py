@@ -1,0 +1,117 @@
+"""One field of a form: its name, the place to type, a word of help, and the engine's sentence where it is wrong."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Checkbox, Input, Select, Static, TextArea
+
+from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, Path
+from tidepool.tui.app.widgets.form.editors import ChoicesEditor, editor_for
+from tidepool.tui.drawing.plain import one_line, shortened
+
+
+class FieldRow(Vertical):
+    @dataclass
+    class Edited(Message):
+        """Something was typed or chosen. UNSET: the key is no longer written."""
+
+        path: Path
+        value: Any
+
+    @dataclass
+    class Entered(Message):
+        """The cursor came into this field."""
+
+        row: "FieldRow"
+
+    def __init__(self, field: Field, value: Any = UNSET, *, label: str | None = None) -> None:
+        super().__init__(classes=f"-{field.form.name.lower()}" + ("" if value is UNSET else " -written"))
+        self.field = field
+        self._label = label or field.key
+        self._value = value
+        self._editor = editor_for(field, value)
+        self.fault = ""
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(classes="field-line"):
+            yield Static(Content(self._label + (" *" if self.field.required else "")), classes="field-label")
+            yield self._editor
+            yield Static(Content(one_line(self.field.help)), classes="field-help")
+        yield Static("", classes="field-fault")
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._show_now) if isinstance(self._editor, ChoicesEditor) else self._show_now()
+        if self.fault:
+            self._complain_now()
+
+    # -- for the form ------------------------------------------------------------------------------------
+
+    def show(self, value: Any) -> None:
+        """What is written now, from elsewhere."""
+        if self.is_mounted and not (_same(value, self._value) and _same(value, self._editor.said)):
+            self._value = value
+            self._show_now()
+        self._value = value
+
+    def bind_to(self, path: Path, value: Any) -> None:
+        """The same field of another record."""
+        self.field = replace(self.field, path=path)
+        self.show(value)
+
+    def complain(self, sentence: str) -> None:
+        if sentence != self.fault:
+            self.fault = sentence
+            if self.is_mounted:
+                self._complain_now()
+
+    def _complain_now(self) -> None:
+        self.set_class(bool(self.fault), "-wrong")
+        self.query_one(".field-fault", Static).update(Content(shortened(self.fault, 600)))
+
+    def take_focus(self) -> None:
+        target = self._editor.query(Checkbox).first() if isinstance(self._editor, ChoicesEditor) else self._editor
+        target.focus()
+
+    def _show_now(self) -> None:
+        self.set_class(self._value is not UNSET, "-written")
+        self._editor.show(self._value)
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    def on_descendant_focus(self) -> None:
+        self.post_message(self.Entered(self))
+
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    @on(Select.Changed)
+    @on(Checkbox.Changed)
+    def _changed(self, event: Message) -> None:
+        event.stop()
+        if self.take_in():
+            self.post_message(self.Edited(self.field.path, self._value))
+
+    def take_in(self) -> bool:
+        """Takes what is typed; answers whether it is anything new."""
+        said = self._editor.said
+        if _same(said, self._value) or (self._value is UNSET and self._is_default(said)):
+            return False
+        self._value = said
+        self.set_class(said is not UNSET, "-written")
+        return True
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+    def _is_default(self, said: Any) -> bool:
+        """A box that stands where it stood by itself says nothing new."""
+        return self.field.form in (Form.FLAG, Form.CHOICES) and _same(said, self.field.default)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)

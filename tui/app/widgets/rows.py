@@ -1,0 +1,276 @@
+"""A list of any length on the line API: only what is visible is drawn, and what was drawn is kept.
+
+Subclasses say what a row looks like (`draw`). The data may change many times a second: `touch` marks rows as dirty,
+and only those of them that are in view are drawn again.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tidepool.tui.app.theme import STATES
+
+MOST_KEPT = 2_000
+"""drawn rows that are remembered"""
+
+Piece = tuple[str, str]
+"""text and the name of its style: a component class without its `rows--`, or '' for plain"""
+
+
+class Rows(ScrollView, can_focus=True):
+    BINDINGS = [
+        Binding("up,k", "step(-1)", "Up", show=False),
+        Binding("down,j", "step(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home", "edge(False)", "First", show=False),
+        Binding("end", "edge(True)", "Last", show=False),
+        Binding("enter", "open", "Open", show=False),
+    ]
+    COMPONENT_CLASSES = {
+        "rows--cursor",
+        "rows--header",
+        "rows--dim",
+        "rows--strong",
+        "rows--accent",
+        "rows--mark",
+        "rows--hit",
+        "rows--reveal",
+        *(f"rows--{name}" for name in STATES),
+    }
+
+    cursor: var[int] = var(0)
+    has_cursor = True
+    follows_end = True
+    """without a cursor: stays at the end, where it was there"""
+
+    @dataclass
+    class Highlighted(Message):
+        """The cursor stands on another row."""
+
+        rows: "Rows"
+        index: int
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, Rows.Highlighted) and message.rows is self.rows
+
+        @property
+        def control(self) -> "Rows":
+            return self.rows
+
+    @dataclass
+    class Opened(Message):
+        rows: "Rows"
+        index: int
+
+        @property
+        def control(self) -> "Rows":
+            return self.rows
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._count = 0
+        self._drawn: dict[int, Strip] = {}
+        self._styles: dict[str, Style] = {}
+        self._was_at_end = True
+
+    # -- for subclasses ----------------------------------------------------------------------------------
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        """One row as styled pieces of text."""
+        raise NotImplementedError
+
+    def draw_header(self, width: int) -> Sequence[Piece] | None:
+        """The line that stays on top, if any."""
+        return None
+
+    def row_width(self) -> int:
+        """How wide a row must be; wider than the view scrolls sideways."""
+        return 0
+
+    def empty_text(self) -> str:
+        return ""
+
+    # -- for owners --------------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def set_count(self, count: int) -> None:
+        if count == self._count:
+            return
+        at_end = self.is_vertical_scroll_end
+        self._count = count
+        self._measure()
+        if self.cursor >= count:
+            self.cursor = max(0, count - 1)
+        if at_end and not self.has_cursor and self.follows_end:
+            self.scroll_end(animate=False)
+        self.refresh()
+
+    def touch(self, indices: Iterable[int]) -> None:
+        """These rows have changed."""
+        first, last = self.visible
+        top = self._header_height - round(self.scroll_offset.y)
+        for index in indices:
+            self._drawn.pop(index, None)
+            if first <= index <= last:
+                self.refresh(Region(0, index + top, self.size.width, 1))
+
+    def touch_all(self) -> None:
+        self._drawn.clear()
+        self.refresh()
+
+    @property
+    def visible(self) -> tuple[int, int]:
+        """The first and last row in view; the last lies before the first where there is none."""
+        first = round(self.scroll_offset.y)
+        height = max(0, self.scrollable_content_region.height - self._header_height)
+        return first, min(self._count, first + height) - 1
+
+    @property
+    def view_width(self) -> int:
+        return self.scrollable_content_region.width
+
+    def go_to(self, index: int) -> None:
+        self.cursor = max(0, min(index, self._count - 1))
+
+    # -- drawing -----------------------------------------------------------------------------------------
+
+    @property
+    def _header_height(self) -> int:
+        return 0 if self.draw_header(0) is None else 1
+
+    def _measure(self) -> None:
+        self.virtual_size = Size(max(1, self.row_width()), self._count + self._header_height)
+
+    def style_named(self, name: str) -> Style:
+        style = self._styles.get(name)
+        if style is None:
+            base = self.visual_style.rich_style
+            style = base + self.get_component_rich_style(f"rows--{name}", partial=True) if name else base
+            self._styles[name] = style
+        return style
+
+    def render_line(self, y: int) -> Strip:
+        width = self.view_width
+        header = self._header_height
+        if y < header:
+            return _over(self._strip(self.draw_header(width) or (), width), self.style_named("header"))
+        left, top = round(self.scroll_offset.x), round(self.scroll_offset.y)
+        index = top + y - header
+        if index >= self._count:
+            if self._count == 0 and y == header and self.empty_text():
+                return self._strip([(f" {self.empty_text()}", "dim")], width)
+            return Strip.blank(width, self.style_named(""))
+        strip = self._row(index, max(width, self.row_width()))
+        if self.has_cursor and index == self.cursor:
+            strip = _over(strip, self._cursor_style())
+        return strip.crop(left, left + width)
+
+    def _row(self, index: int, width: int) -> Strip:
+        strip = self._drawn.get(index)
+        if strip is None:
+            if len(self._drawn) >= MOST_KEPT:
+                self._drawn.clear()
+            strip = self._drawn[index] = self._strip(self.draw(index, width), width)
+        return strip
+
+    def _strip(self, pieces: Iterable[Piece], width: int) -> Strip:
+        segments = [Segment(text, self.style_named(name)) for text, name in pieces]
+        return Strip(segments).adjust_cell_length(width, self.style_named(""))
+
+    def _cursor_style(self) -> Style:
+        cursor = self.style_named("cursor")
+        if self.app.no_color:
+            plain = self.style_named("")
+            return Style(color=plain.color, bgcolor=plain.bgcolor, reverse=self.has_focus, bold=True)
+        return Style(bgcolor=cursor.bgcolor, bold=True) if self.has_focus else Style(bold=True)
+
+    def notify_style_update(self) -> None:
+        self._styles.clear()
+        self._drawn.clear()
+        super().notify_style_update()
+
+    # -- the person --------------------------------------------------------------------------------------
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._drawn.clear()
+        self._measure()
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def validate_cursor(self, cursor: int) -> int:
+        return max(0, min(cursor, max(0, self._count - 1)))
+
+    def watch_cursor(self, before: int, cursor: int) -> None:
+        if not self.has_cursor:
+            return
+        self._show(cursor)
+        self.touch(())
+        top = self._header_height - round(self.scroll_offset.y)
+        for index in (before, cursor):
+            self.refresh(Region(0, index + top, self.size.width, 1))
+        self.post_message(self.Highlighted(self, cursor))
+
+    def _show(self, index: int) -> None:
+        first, last = self.visible
+        height = last - first + 1
+        if index < first:
+            self.scroll_to(y=index, animate=False)
+        elif index > last and height > 0:
+            self.scroll_to(y=index - height + 1, animate=False)
+
+    def on_click(self, event: events.Click) -> None:
+        index = round(self.scroll_offset.y) + event.y - self._header_height
+        if event.y < self._header_height:
+            self.header_clicked(event.x)
+        elif index < self._count and self.has_cursor:
+            already = index == self.cursor
+            self.cursor = index
+            if event.chain == 2 and already:
+                self.post_message(self.Opened(self, index))
+
+    def header_clicked(self, x: int) -> None:
+        """A subclass may sort."""
+
+    def action_step(self, by: int) -> None:
+        if self.has_cursor:
+            self.go_to(self.cursor + by)
+        else:
+            self.scroll_relative(y=by, animate=False)
+
+    def action_page(self, by: int) -> None:
+        first, last = self.visible
+        self.action_step(by * max(1, last - first))
+
+    def action_edge(self, last: bool) -> None:
+        if self.has_cursor:
+            self.go_to(self._count - 1 if last else 0)
+        elif last:
+            self.scroll_end(animate=False)
+        else:
+            self.scroll_home(animate=False)
+
+    def action_open(self) -> None:
+        if self._count and self.has_cursor:
+            self.post_message(self.Opened(self, self.cursor))
+
+
+def _over(strip: Strip, style: Style) -> Strip:
+    """The strip with a style laid over those of its segments."""
+    return Strip(Segment.apply_style(strip, post_style=style), strip.cell_length)

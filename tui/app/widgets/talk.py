@@ -1,0 +1,144 @@
+"""One conversation, as it was said: wrapped, never interpreted, with what gave a secret away marked."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tidepool.storage.queries import StoredMessage, Transcript
+from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.drawing.plain import one_line, plain
+from tidepool.tui.drawing.wrapping import marked, wrapped
+
+Span = tuple[int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptLine:
+    pieces: tuple[Piece, ...]
+    turn: int | None = None
+
+
+class TranscriptPane(Rows):
+    has_cursor = False
+    COMPONENT_CLASSES = {"rows--thought"}
+
+    def __init__(self, *, id: str | None = None, empty: str = "choose a conversation") -> None:
+        super().__init__(id=id)
+        self._talk: Transcript | None = None
+        self._words: tuple[str, ...] = ()
+        self._lines: list[TranscriptLine] = []
+        self._empty = empty
+
+    @property
+    def talk(self) -> Transcript | None:
+        return self._talk
+
+    def show(self, talk: Transcript | None, words: Sequence[str] = (), turn: int | None = None) -> None:
+        """`words` are marked where they occur; `turn` is brought into view."""
+        if talk == self._talk and tuple(words) == self._words and turn is None:
+            return
+        same = talk and self._talk and talk.sequence_number == self._talk.sequence_number
+        self._talk, self._words = talk, tuple(words)
+        self.follows_end = bool(same)
+        self._lay_out()
+        if turn is not None:
+            self.go_to_turn(turn)
+        elif not same:
+            self.scroll_home(animate=False)
+
+    def go_to_turn(self, turn: int) -> None:
+        line = next((i for i, line in enumerate(self._lines) if line.turn == turn), None)
+        if line is not None:
+            self.call_after_refresh(self.scroll_to, y=line, animate=False)
+
+    def _lay_out(self) -> None:
+        self._lines = [] if self._talk is None else talk_lines(self._talk, self.view_width, self._words)
+        self._drawn.clear()
+        self.set_count(len(self._lines))
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def empty_text(self) -> str:
+        return self._empty
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        return self._lines[index].pieces
+
+
+def talk_lines(talk: Transcript, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:
+    lines = [TranscriptLine(((f" {_title(talk)}", "strong"),))]
+    for message in talk.messages:
+        lines.append(TranscriptLine(()))
+        lines.append(TranscriptLine(_heading(message), message.turn))
+        if message.thought:
+            lines += _body(plain(message.thought), width, [], "thought")
+        lines += _body(*_content(talk, message, words, width))
+    if talk.error:
+        lines.append(TranscriptLine(()))
+        lines += _body(f"failed: {plain(talk.error)}", width, [], "failed")
+    if talk.outcomes:
+        lines.append(TranscriptLine(()))
+        lines += [TranscriptLine(_outcome(outcome)) for outcome in talk.outcomes]
+    return lines
+
+
+def _title(talk: Transcript) -> str:
+    where = f", game {talk.game} round {talk.round}" if talk.game is not None else ""
+    return f"{talk.sequence_number:,}{where} · {' and '.join(map(one_line, talk.participants))}"
+
+
+def _heading(message: StoredMessage) -> tuple[Piece, ...]:
+    notes = one_line(message.model) + (" · from the cache" if message.source == "cache" else "")
+    return ((f" {message.turn} ", "dim"), (one_line(message.speaker or ""), "accent"), (f"  {notes}", "dim"))
+
+
+def _content(
+    talk: Transcript, message: StoredMessage, words: Sequence[str], width: int
+) -> tuple[str, int, list[Span], str]:
+    """The text made plain, with its marks. Spans of the raw text are moved to where they are in the plain one."""
+    text = plain(message.content)
+    spans = _hits(text, words)
+    for outcome in talk.outcomes:
+        if outcome["revealed"] and outcome["turn"] == message.turn and outcome["start"] is not None:
+            start, end = int(str(outcome["start"])), int(str(outcome["end"]))
+            spans.append((len(plain(message.content[:start])), len(plain(message.content[:end])), "reveal"))
+    return text, width, spans, ""
+
+
+def _hits(text: str, words: Sequence[str]) -> list[Span]:
+    folded = text.casefold()
+    spans: list[Span] = []
+    if len(folded) != len(text):
+        return spans
+    for word in words:
+        at = folded.find(word)
+        while word and at >= 0 and len(spans) < 1_000:
+            spans.append((at, at + len(word), "hit"))
+            at = folded.find(word, at + len(word))
+    return spans
+
+
+def _body(text: str, width: int, spans: Sequence[Span], style: str) -> list[TranscriptLine]:
+    lines = []
+    ahead, near = deque(sorted(spans)), list[Span]()
+    for line in wrapped(text, max(10, width - 6)):
+        while ahead and ahead[0][0] < line[1]:
+            near.append(ahead.popleft())
+        near = [span for span in near if span[1] > line[0]]
+        cut = marked(line, near) if near else [(*line, "")]
+        lines.append(TranscriptLine((("   ", ""), *((text[a:b], mark or style) for a, b, mark in cut))))
+    return lines
+
+
+def _outcome(outcome: dict[str, object]) -> tuple[Piece, ...]:
+    name = one_line(str(outcome["agent"]))
+    score = f", score {outcome['score']:g}" if isinstance(outcome["score"], int | float) else ""
+    if outcome["revealed"]:
+        return (
+            (f" {name} ", "accent"),
+            ("gave the secret away", "reveal"),
+            (f" in message {outcome['turn']} ({outcome['detector']}){score}", "dim"),
+        )
+    return ((f" {name} ", "accent"), ("kept the secret", "done"), (score, "dim"))

@@ -1,0 +1,128 @@
+"""The conversations of a batch, or the messages a search has found; any number of them."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+
+from tidepool.storage.conversation_heads import ConversationHead
+from tidepool.storage.search import Hit
+from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.widgets.wavefront import Wavefront
+from tidepool.tui.drawing.plain import fitted, one_line
+
+MARGIN = 40
+
+
+class ConversationList(Rows):
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._numbers: array[int] = array("I")
+        self._heads: Mapping[int, ConversationHead] = {}
+        self._hits: list[Hit] | None = None
+        self._words: tuple[str, ...] = ()
+
+    @property
+    def hit(self) -> Hit | None:
+        """The message under the cursor, while searching."""
+        return self._hits[self.cursor] if self._hits and self.cursor < len(self._hits) else None
+
+    @property
+    def selected(self) -> int | None:
+        """The conversation under the cursor."""
+        if self._hits is not None:
+            return self.hit.sequence_number if self.hit else None
+        return self._numbers[self.cursor] if self.cursor < len(self._numbers) else None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return self._words
+
+    @property
+    def wanted(self) -> list[int]:
+        """The conversations in view whose heads are not known yet."""
+        if self._hits is not None:
+            return []
+        first, last = self.visible
+        near = self._numbers[max(0, first - MARGIN) : last + 1 + MARGIN]
+        shown = self._numbers[first : last + 1]
+        return list(near) if any(number not in self._heads for number in shown) else []
+
+    @property
+    def last_hit(self) -> int:
+        return self._hits[-1].call_id if self._hits else 0
+
+    def show_all(self, numbers: "array[int]") -> None:
+        self._numbers, self._hits, self._words = numbers, None, ()
+        self._heads = {}
+        self._anew(len(numbers))
+
+    def show_heads(self, heads: Mapping[int, ConversationHead]) -> None:
+        self._heads = heads
+        self.touch_all()
+
+    def show_hits(self, hits: Sequence[Hit], words: Sequence[str]) -> None:
+        self._hits, self._words = list(hits), tuple(word.casefold() for word in words)
+        self._anew(len(self._hits))
+
+    def add_hits(self, hits: Sequence[Hit]) -> None:
+        if self._hits is not None:
+            self._hits += hits
+            self.set_count(len(self._hits))
+
+    def _anew(self, count: int) -> None:
+        self.set_count(count)
+        self.touch_all()
+        self.cursor = 0
+        self.scroll_home(animate=False)
+        self.post_message(self.Highlighted(self, 0))
+
+    def watch_scroll_y(self, before: float, after: float) -> None:
+        super().watch_scroll_y(before, after)
+        if round(before) != round(after):
+            self.post_message(Wavefront.Scrolled())
+
+    def empty_text(self) -> str:
+        return "nothing found" if self._hits is not None else "no conversation fits"
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        return self._draw_hit(self._hits[index], width) if self._hits is not None else self._draw_head(index)
+
+    def _draw_hit(self, hit: Hit, width: int) -> Sequence[Piece]:
+        turn = f"{hit.turn}" if hit.turn is not None else ""
+        text = one_line(hit.excerpt)
+        return [
+            (f"{hit.sequence_number:>7,} ", "dim"),
+            (fitted(turn, 3, right=True) + " ", "dim"),
+            (fitted(one_line(hit.speaker), 10) + " ", "accent"),
+            *_marked(text[: max(10, width)], self._words),
+        ]
+
+    def _draw_head(self, index: int) -> Sequence[Piece]:
+        number = self._numbers[index]
+        head = self._heads.get(number)
+        if head is None:
+            return [(f"{number:>7,} …", "dim")]
+        pieces: list[Piece] = [
+            (f"{number:>7,} ", "dim"),
+            (fitted(" → ".join(map(one_line, head.participants)), 24) + " ", ""),
+        ]
+        if head.status == "failed":
+            pieces.append((f"× {one_line(head.error or 'failed')}", "failed"))
+        elif head.revealed:
+            pieces.append((f"◆ {' and '.join(map(one_line, head.revealed))} revealed", "running"))
+        elif head.status != "completed":
+            pieces.append(("▸ under way", "dim"))
+        return pieces
+
+
+def _marked(text: str, words: Sequence[str]) -> list[Piece]:
+    folded = text.casefold()
+    if len(folded) != len(text):
+        return [(text, "")]
+    places = sorted((folded.find(word), word) for word in words if folded.find(word) >= 0)
+    pieces: list[Piece] = []
+    at = 0
+    for place, word in places:
+        if place >= at:
+            pieces += [(text[at:place], ""), (text[place : place + len(word)], "hit")]
+            at = place + len(word)
+    return [*pieces, (text[at:], "")]

@@ -1,0 +1,70 @@
+"""`tidepool bench`: this machine's figures, or what waves gain for a study of your own."""
+
+import argparse
+import json
+import sys
+
+from tidepool.engine.errors import UsageError
+from tidepool.tui.command.report import console, duration, money, number
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", nargs="?", metavar="CONFIG.toml", help="a study to run both ways")
+    parser.add_argument("--full", action="store_true", help="measure with 100,000 conversations: several minutes")
+    parser.add_argument(
+        "--yes", action="store_true", help="with a CONFIG.toml that costs money: run it twice all the same"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    return _compare(options) if options.config else _measure(options)
+
+
+def _measure(options: argparse.Namespace) -> int:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tidepool.engine.bench.machine import measure
+
+    figures = list(measure(lambda text: print(f"… {text}", file=sys.stderr), full=options.full))
+    if options.json:
+        print(json.dumps([figure.as_json() for figure in figures], ensure_ascii=False))
+        return 0
+    table = Table(box=None, pad_edge=False)
+    table.add_column("figure")
+    for name in ("measured", "promised", ""):
+        table.add_column(name, justify="right")
+    for figure in figures:
+        sign = "≥" if figure.at_least else "≤"
+        digits = 0 if figure.value >= 100 else 2
+        table.add_row(
+            Text(figure.name),
+            f"{figure.value:,.{digits}f} {figure.unit}",
+            f"{sign} {figure.target:,g} {figure.unit}",
+            "ok" if figure.met else "missed",
+        )
+    console().print(table)
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from tidepool.engine.bench.comparison import compare
+    from tidepool.engine.config.loading import load_config
+    from tidepool.engine.studies.kinds import load_kind
+    from tidepool.engine.studies.plan import priced
+
+    config = load_config(options.config)
+    cost = priced(load_kind(config.batch.kind).plan(config), config)["cost_usd_live"]
+    if cost != 0 and not options.yes:
+        raise UsageError(f"This study would be bought twice, for about {money(cost)} each time. Add --yes to do it.")
+    gain = compare(config)
+    if options.json:
+        print(json.dumps(gain.as_json(), ensure_ascii=False))
+        return 0
+    print(f"one call at a time  {duration(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
+    print(f"in waves            {duration(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
+    same = "the same" if gain.as_json()["same_statistics"] else "different (answers of a live model vary)"
+    print(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
+    if gain.waves["simulated"]:
+        print("simulated answers: set [providers.simulated] latency to see what real delays would gain")
+    return 0

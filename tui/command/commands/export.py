@@ -1,0 +1,29 @@
+"""`tidepool export`: one batch out, as files for other programs and other people."""
+
+import argparse
+import json
+from pathlib import Path
+
+from tidepool.engine.exports.export import FORMATS, export_batch
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH")
+    parser.add_argument("--format", choices=FORMATS, default="json", help="json (default), csv, sqlite, html, …")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="PATH",
+        type=Path,
+        help="folder (json, csv, parquet) or file (sqlite, html, policy) to write; else one named by the batch",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    written = export_batch(options.db, options.batch, options.format, options.output)
+    if options.json:
+        print(json.dumps({"format": options.format, "files": [str(path) for path in written]}, ensure_ascii=False))
+    else:
+        for path in written:
+            print(path)
+    return 0

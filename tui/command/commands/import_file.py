@@ -1,0 +1,31 @@
+"""`tidepool import`: batches, entities and agents of another Tidepool file in, each once."""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from tidepool.engine.importing import import_file
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="another Tidepool file; it is left as it is")
+    parser.add_argument(
+        "--replace", action="store_true", help="take its copy of batches that are here already, e.g. resumed elsewhere"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    imported = import_file(options.db, options.file, replace=options.replace)
+    if options.json:
+        print(json.dumps(asdict(imported)))
+        return 0
+    for batch_id in imported.batches:
+        print(f"imported {batch_id}")
+    for batch_id in imported.known:
+        print(f"known already, left as it is: {batch_id}")
+    print(
+        f"new here: batches {len(imported.batches):,}, entities {imported.entities:,}, "
+        f"entity types {imported.types:,}, agents {imported.agents:,}"
+    )
+    return 0

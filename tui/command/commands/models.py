@@ -1,0 +1,110 @@
+"""`tidepool models`: what there is to choose from, what it costs, how long it will live; and fetching local models."""
+
+import argparse
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+
+from rich.table import Table
+from rich.text import Text
+
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.config.presets import PRESET_TABLE, PROVIDERS
+from tidepool.engine.config.sections import Providers
+from tidepool.engine.errors import RunError
+from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
+from tidepool.engine.providers.ollama.provider import OllamaProvider
+from tidepool.engine.providers.protocol import ProviderError
+from tidepool.tui.command.report import console, printable
+
+MOST_SHOWN = 40
+"""models without a price that are named; an account may list hundreds"""
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("provider", nargs="?", choices=PROVIDERS, help="only this provider")
+    parser.add_argument("--config", metavar="CONFIG.toml", help="take base_url and hosts from [providers] of a study")
+    parser.add_argument("--pull", metavar="NAME", help="fetch a model onto every Ollama server")
+
+
+def run(options: argparse.Namespace) -> int:
+    providers = load_config(options.config).providers if options.config else Providers()
+    if options.pull:
+        asyncio.run(_pull(providers, options.pull))
+        return 0
+    names = (options.provider,) if options.provider else PROVIDERS
+    listed = asyncio.run(list_models(providers, names))
+    if options.json:
+        presets = {name: asdict(preset) for name, preset in PRESET_TABLE.items()}
+        print(json.dumps({"providers": [asdict(one) for one in listed], "presets": presets}, ensure_ascii=False))
+    else:
+        for one in listed:
+            _print(one)
+        _print_presets()
+    return 0
+
+
+def _print(listed: ListedProvider) -> None:
+    out = console()
+    out.print(Text(f"{listed.name} · {listed.where} · key {listed.key}", style="bold"))
+    if listed.note:
+        out.print(Text(printable(listed.note), style="yellow"))
+    for host in listed.hosts:
+        told = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
+        out.print(Text(printable(f"{host.address}: {told}")))
+    priced = [model for model in listed.models if model.input_usd or model.output_usd]
+    if priced:
+        out.print(_table(priced))
+    _print_names("free", [model for model in listed.models if model.input_usd == model.output_usd == 0])
+    _print_names("price unknown", [model for model in listed.models if model.input_usd is None])
+    out.print()
+
+
+def _print_names(title: str, models: list[ListedModel]) -> None:
+    if models:
+        names = ", ".join(printable(model.name) for model in models[:MOST_SHOWN])
+        more = f" and {len(models) - MOST_SHOWN} more" if len(models) > MOST_SHOWN else ""
+        console().print(Text(f"{title}: {names}{more}"))
+
+
+def _table(models: list[ListedModel]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model", no_wrap=True)
+    for title in ("$/M in", "$/M out", "batch in", "batch out"):
+        table.add_column(title, justify="right")
+    table.add_column("until")
+    for model in models:
+        prices = (model.input_usd, model.output_usd, model.batch_input_usd, model.batch_output_usd)
+        shown = ["free" if price == 0 else f"{price:g}" for price in prices if price is not None]
+        table.add_row(Text(printable(model.name)), *shown, model.retires or "")
+    return table
+
+
+def _print_presets() -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("preset", no_wrap=True)
+    table.add_column("stands for", no_wrap=True)
+    table.add_column("note")
+    for name, preset in PRESET_TABLE.items():
+        table.add_row(name, preset.model, preset.note)
+    console().print(table)
+
+
+async def _pull(providers: Providers, name: str) -> None:
+    """Progress on stderr: a line that grows on a terminal, one line for each step elsewhere."""
+    provider = OllamaProvider(providers.ollama)
+    last = ""
+    try:
+        async for step in provider.pull(name):
+            share = f" {step.completed / step.total:4.0%} of {step.total / 1e6:,.0f} MB" if step.total else ""
+            line = printable(f"{step.host}: {step.status}{share}")
+            if line != last:
+                start, end = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
+                print(f"{start}{line}", end=end, file=sys.stderr, flush=True)
+            last = line
+    except ProviderError as error:
+        raise RunError(str(error)) from None
+    finally:
+        await provider.close()
+    print(f"{name} is there: {', '.join(provider.urls)}")

@@ -1,0 +1,178 @@
+"""`tidepool list`, `show`, `stats`, `log`: reading the file."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tidepool.engine.errors import NotFound
+from tidepool.engine.results.summary import statistics_of, summarise
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import reading
+from tidepool.storage.queries import BatchLine, Transcript, list_batches, log_lines, transcript
+from tidepool.tui.command.report import console, money, print_head, print_statistics, print_summary, printable
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    if name != "list":
+        parser.add_argument("batch", metavar="BATCH")
+    if name == "show":
+        parser.add_argument("--conversation", type=int, metavar="N", help="the transcript of one conversation")
+        parser.add_argument("--genealogy", action="store_true", help="the family tree of an evolution")
+
+
+def run(options: argparse.Namespace) -> int:
+    {"list": _list, "show": _show, "stats": _stats, "log": _log}[options.command](options)
+    return 0
+
+
+def _list(options: argparse.Namespace) -> None:
+    with reading(options.db) as connection:
+        batches = list_batches(options.db, connection)
+    if options.json:
+        print(json.dumps([asdict(batch) for batch in batches], ensure_ascii=False))
+        return
+    if not batches:
+        print("no batches yet: run one with `tidepool --run CONFIG.toml`")
+        return
+    out = console()
+    out.print(batch_table(batches, out.width))
+
+
+LEFT_OUT = ("started", "kind", "cost")
+"""what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
+SHORTEST_NAME = 14
+
+
+def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
+    """One line for each batch: the name is cut where it is long, everything else stands whole."""
+    rows = [_cells(batch) for batch in batches]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in names}
+    kept = list(widths)
+    room = 0
+    for name in ("", *LEFT_OUT):
+        kept = [column for column in kept if column != name]
+        room = max(1, width - sum(widths[column] + 1 for column in kept if column != "name") - 1)
+        if room >= min(SHORTEST_NAME, widths["name"]):
+            break
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in kept:
+        justify: Literal["left", "right"] = "right" if name in ("units", "cost") else "left"
+        table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], room) if name == "name" else None)
+    for row in rows:
+        table.add_row(*(Text(row[name]) for name in kept))
+    return table
+
+
+def _cells(batch: BatchLine) -> dict[str, str]:
+    done = batch.units_completed + batch.units_failed
+    failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
+    return {
+        "id": printable(batch.id),
+        "kind": printable(batch.kind),
+        "name": " ".join(printable(batch.name).split()),
+        "status": printable(batch.status) + (" (paused)" if batch.paused else ""),
+        "units": f"{done:,}/{batch.units_total:,}{failed}",
+        "cost": money(batch.cost_usd),
+        "answers": "simulated" if batch.simulated else "",
+        "started": _moment(batch.created_at),
+    }
+
+
+def _show(options: argparse.Namespace) -> None:
+    if options.conversation is not None:
+        _show_conversation(options)
+        return
+    if options.genealogy:
+        _show_genealogy(options)
+        return
+    summary = summarise(options.db, options.batch)
+    if options.json:
+        print(json.dumps(summary, ensure_ascii=False))
+    else:
+        print_summary(summary)
+
+
+def _show_conversation(options: argparse.Namespace) -> None:
+    with reading(options.db) as connection:
+        batch = find_batch(connection, options.batch)
+        found = transcript(connection, batch["number"], options.conversation)
+    if found is None:
+        raise NotFound(f"Batch {batch['id']} has no conversation {options.conversation} (yet).")
+    if options.json:
+        print(json.dumps(asdict(found), ensure_ascii=False))
+    else:
+        report = import_module(f"tidepool.tui.command.reports.{batch['kind']}")
+        printer = getattr(report, "print_transcript", _print_transcript)
+        printer(console(), found, simulated=bool(batch["simulated"]))
+
+
+def _show_genealogy(options: argparse.Namespace) -> None:
+    from tidepool.engine.studies.evolution.genealogy import read_family
+    from tidepool.tui.drawing.genealogy import print_family
+
+    with reading(options.db) as connection:
+        batch = find_batch(connection, options.batch)
+        if batch["kind"] != "evolution":
+            raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has a family tree.")
+        family = read_family(connection, batch["number"], statistics_of(connection, batch))
+    if options.json:
+        print(json.dumps({"batch_id": batch["id"], **family.as_json()}, ensure_ascii=False))
+    else:
+        print_family(console(), family)
+
+
+def _print_transcript(out: Console, talk: Transcript, *, simulated: bool) -> None:
+    where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
+    label = " (simulated)" if simulated else ""
+    title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
+    out.print(Text(printable(title), style="bold"))
+    for message in talk.messages:
+        out.print()
+        out.print(Text(f"{message.turn}. {printable(message.speaker)}", style="bold"))
+        if message.thought:
+            out.print(Text(f"*{printable(message.thought)}*", style="italic"))
+        out.print(Text(printable(message.content)))
+    if talk.error:
+        out.print(Text(f"\nfailed: {printable(talk.error)}", style="red"))
+    for outcome in talk.outcomes:
+        verb = (
+            f"revealed (message {outcome['turn']}, {outcome['detector']})" if outcome["revealed"] else "kept the secret"
+        )
+        out.print(Text(f"{printable(str(outcome['agent']))} {verb}, score {outcome['score']}"))
+    for judgement in talk.judgements:
+        rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
+        out.print(Text(f"\n{printable(str(judgement['entity']))} is judged: {rating}"))
+
+
+def _stats(options: argparse.Namespace) -> None:
+    summary = summarise(options.db, options.batch)
+    if options.json:
+        print(json.dumps(summary["statistics"], ensure_ascii=False))
+        return
+    out = console()
+    print_head(out, summary)
+    print_statistics(out, summary)
+
+
+def _log(options: argparse.Namespace) -> None:
+    with reading(options.db) as connection:
+        batch = find_batch(connection, options.batch)
+        lines: list[dict[str, Any]] = [dict(row) for row in log_lines(connection, batch["number"])]
+    if options.json:
+        print(json.dumps([{**line, "at": _moment(line["at"])} for line in lines], ensure_ascii=False))
+        return
+    for line in lines:
+        print(f"{_moment(line['at'])}  {printable(line['level']):<8}{printable(line['message'])}")
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,97 @@
+"""`tidepool --run` and `--resume`: a study without the app, for scripts and for the app itself."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.config.sections import Config
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.run import resume_batch, run_batch
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.plan import priced
+from tidepool.tui.command.progress import progress_on
+from tidepool.tui.command.report import print_plan, print_summary
+
+EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.dry_run:
+        return _dry_run(options)
+    summary, signalled = asyncio.run(_play(options))
+    try:
+        if options.json:
+            print(json.dumps(summary, ensure_ascii=False))
+        else:
+            print_summary(summary)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exit_code(summary, signalled)
+
+
+def exit_code(summary: dict[str, Any], signalled: int | None) -> int:
+    if summary["status"] != "interrupted":
+        return EXIT_CODES[summary["status"]]
+    if summary["reason"] == "budget":
+        return 4
+    return 128 + (signalled or signal.SIGINT)
+
+
+def _dry_run(options: argparse.Namespace) -> int:
+    config = _config(options)
+    plan = priced(load_kind(config.batch.kind).plan(config), config)
+    if options.json:
+        print(json.dumps(plan, ensure_ascii=False))
+    else:
+        print_plan(plan)
+    return 0
+
+
+def _config(options: argparse.Namespace) -> Config:
+    if options.run:
+        return load_config(options.run, options.set, options.db)
+    from tidepool.engine.run import config_to_resume
+
+    return config_to_resume(options.resume, options.db, options.set)
+
+
+async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], int | None]:
+    control = RunControl(options.on_stop)
+    signals = _Signals(control)
+    with progress_on(sys.stderr) as listener:
+        if options.run:
+            summary = await run_batch(_config(options), options.db, on_event=listener, control=control)
+        else:
+            summary = await resume_batch(
+                options.resume,
+                options.db,
+                overrides=options.set,
+                on_event=listener,
+                control=control,
+                trust=options.trust,
+            )
+    return summary, signals.first
+
+
+class _Signals:
+    """The first SIGINT or SIGTERM stops the batch cleanly; a second one leaves at once. Both can be resumed."""
+
+    def __init__(self, control: RunControl) -> None:
+        self.first: int | None = None
+        self._steering = control
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._received, number)
+
+    def _received(self, number: int) -> None:
+        if self.first is not None:
+            os._exit(128 + number)
+        self.first = number
+        print("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.", file=sys.stderr)
+        self._steering.stop_for(f"signal {signal.Signals(number).name}")

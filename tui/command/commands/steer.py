@@ -1,0 +1,64 @@
+"""`tidepool stop`, `pause`, `continue`, `limits`: words to a batch that runs elsewhere."""
+
+import argparse
+from typing import Any
+
+from pydantic import ValidationError
+
+from tidepool.engine.config.loading import read_value
+from tidepool.engine.config.sections import Limits
+from tidepool.engine.errors import UsageError
+from tidepool.storage.batches import steer
+
+CHANGEABLE = (
+    "max_concurrent",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "retries",
+    "timeout",
+    "poll_interval",
+    "rescue_after",
+    "budget_usd",
+    "batch_size",
+)
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("batch", metavar="BATCH")
+    if name == "stop":
+        parser.add_argument(
+            "--on-stop",
+            choices=("leave", "cancel"),
+            default="leave",
+            dest="orders",
+            help="what becomes of its provider batches",
+        )
+    if name == "limits":
+        parser.add_argument("changes", nargs="+", metavar="KEY=VALUE", help=f"one of {', '.join(CHANGEABLE)}")
+
+
+def run(options: argparse.Namespace) -> int:
+    arguments: dict[str, Any] = {}
+    if options.command == "limits":
+        arguments = dict(map(read_change, options.changes))
+    elif options.command == "stop":
+        arguments = {"on_stop": options.orders}
+    batch_id = steer(options.db, options.batch, options.command, arguments)
+    print(f"told {batch_id}: {options.command}" + "".join(f" {key}={value}" for key, value in arguments.items()))
+    return 0
+
+
+def read_change(change: str) -> tuple[str, Any]:
+    key, equals, text = change.partition("=")
+    name = key.strip().removeprefix("service.")
+    limit = name.rpartition(".")[2]
+    if not equals or limit not in CHANGEABLE:
+        raise UsageError(
+            f"{change!r} is no limit that can be changed while running: KEY=VALUE with one of {', '.join(CHANGEABLE)}."
+        )
+    value = read_value(text.strip())
+    try:
+        Limits.model_validate({limit: value})
+    except ValidationError as error:
+        raise UsageError(f"{change!r}: {error.errors()[0]['msg']}.") from None
+    return name, value

@@ -1,0 +1,176 @@
+"""The command `tidepool`. Only argparse is loaded here; each command loads what it needs when it runs."""
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+COMMANDS = {
+    "list": ("read", "the batches of the file"),
+    "show": ("read", "one batch: its summary, a transcript (--conversation N) or a family tree (--genealogy)"),
+    "stats": ("read", "the statistics of one batch"),
+    "log": ("read", "what happened while a batch ran"),
+    "stop": ("steer", "stops a running batch; it can be resumed"),
+    "pause": ("steer", "pauses a running batch"),
+    "continue": ("steer", "lets a paused batch go on"),
+    "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
+    "compare": ("compare", "side-by-side statistics of several batches"),
+    "export": ("export", "one batch out: json, csv, sqlite, html, parquet, policy"),
+    "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),
+    "agents": ("agents", "the library's agents: list, show, add, generate, remove"),
+    "import": ("import_file", "batches, entities and agents of another Tidepool file in, each once"),
+    "models": ("models", "models of each provider, prices, retirement dates, keys; --pull NAME for Ollama"),
+    "delete": ("delete", "removes a batch, after a question or with --yes"),
+    "web": ("web", "the same app in a browser, on loopback"),
+    "api": ("api", "the HTTP API, on loopback"),
+    "trust": ("trust", "servers and batches that this machine trusts: list, add, remove"),
+    "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
+}
+"""name → (module in tidepool.tui.command.commands, help)"""
+
+EPILOG = (
+    "BATCH is an id, a unique prefix of one, or `last`. Exit codes: 0 completed, 1 failed, 2 wrong usage or config, "
+    "3 partial, 4 stopped by its budget, 130/143 interrupted; the last three can be resumed."
+)
+
+
+PIPE_CLOSED = 141
+"""what a shell reports of a program whose reader went away (SIGPIPE)"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    _print_what_can_be_printed()
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        from tidepool.storage.errors import TidepoolError
+
+        if debug or not isinstance(error, TidepoolError):
+            if debug:
+                raise
+            print(
+                f"tidepool: something unexpected went wrong ({type(error).__name__}: {_printable(str(error))}). "
+                "Run it again with --debug to see where, and please report it.",
+                file=sys.stderr,
+            )
+            return 1
+        print(f"tidepool: {_printable(str(error))}", file=sys.stderr)
+        return error.exit_code
+
+
+def _print_what_can_be_printed() -> None:
+    """A terminal of another encoding than UTF-8 shows question marks rather than nothing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _printable(text: str) -> str:
+    """An error may quote a stranger's file: no control characters but line breaks."""
+    return "".join(character if character.isprintable() or character == "\n" else "�" for character in text)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    parser, chosen = _parser(arguments)
+    options = parser.parse_args(arguments)
+    options.db = Path(options.db)
+    if chosen is not None:
+        command = import_module(f"tidepool.tui.command.commands.{COMMANDS[chosen][0]}")
+        return int(command.run(options))
+    if options.trust and not options.resume:
+        parser.error("--trust goes with --resume: a config that is handed to --run is your own word")
+    if options.run or options.resume:
+        from tidepool.tui.command.commands import run
+
+        return run.run(options)
+    for name in ("dry_run", "set", "json"):
+        if getattr(options, name):
+            parser.error(f"--{name.replace('_', '-')} goes with --run or --resume, or with a command")
+    from tidepool.tui.app.app import open_app
+
+    return open_app(options.db)
+
+
+class _Version(argparse.Action):
+    """Looked up only when it is asked for: reading a distribution's metadata takes as long as all the rest of a start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *ignored: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"tidepool {version('tidepool-lab')}")
+        except PackageNotFoundError:
+            print("tidepool, not installed: run from its source")
+        parser.exit()
+
+
+def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
+    parser = argparse.ArgumentParser(
+        prog="tidepool",
+        description="Runs large studies with language-model agents, shows them live, and keeps them in one SQLite file. "
+        "Without a command it opens the app.",
+        epilog=EPILOG,
+    )
+    shared_options(parser, default=True)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--run", metavar="CONFIG.toml", help="run a study headless")
+    what.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")
+    parser.add_argument("--dry-run", action="store_true", help="check, plan and price; call no model, write nothing")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a config value, e.g. service.max_concurrent=50",
+    )
+    parser.add_argument(
+        "--on-stop", choices=("leave", "cancel"), default="leave", help="what becomes of provider batches when stopped"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="with --resume: ask the servers that the file names, this once"
+    )
+    chosen = next((word for word in arguments if word in COMMANDS), None)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for name, (module, text) in COMMANDS.items():
+        command = subparsers.add_parser(name, help=text, description=text)
+        if name == chosen:
+            shared_options(command, default=False)
+            import_module(f"tidepool.tui.command.commands.{module}").add_arguments(name, command)
+    return parser, _really(parser, arguments, chosen)
+
+
+def _really(parser: argparse.ArgumentParser, arguments: list[str], chosen: str | None) -> str | None:
+    """The word may have been the value of an option: let argparse decide."""
+    if chosen is None:
+        return None
+    known, _ = parser.parse_known_args(arguments)
+    return known.command if known.command in COMMANDS else None
+
+
+def shared_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
+    """Options that may stand before or after the command."""
+    missing = argparse.SUPPRESS
+    parser.add_argument(
+        "--db", metavar="FILE", default="tidepool.db" if default else missing, help="the study file (./tidepool.db)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", default=False if default else missing, help="one JSON object on stdout"
+    )
+    parser.add_argument("--debug", action="store_true", default=False if default else missing, help="show tracebacks")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Progress of a headless run on stderr: a bar where it is a terminal, plain lines where it is not."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from tidepool.engine.events import (
+    BatchEnded,
+    BatchStarted,
+    CallAnswered,
+    CallLost,
+    CallRetried,
+    Event,
+    Listener,
+    Logged,
+    ProviderBatchChanged,
+    UnitEnded,
+    UnitsExpected,
+)
+
+BAR_SECONDS = 0.1
+LINE_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class ProgressTally:
+    """What has happened so far, as told by events."""
+
+    started: float = field(default_factory=time.monotonic)
+    batch_id: str = ""
+    name: str = ""
+    units: int = 0
+    units_done: int = 0
+    units_failed: int = 0
+    calls: int = 0
+    cached: int = 0
+    replayed: int = 0
+    failed: int = 0
+    retried: int = 0
+    wave: int = 0
+    cost: float = 0.0
+    priced: bool = True
+    order: str = ""
+
+    def take(self, event: Event) -> None:
+        match event:
+            case CallAnswered(wave=wave, source=source, cost_usd=cost):
+                self.calls += 1
+                self.cached += source == "cache"
+                self.replayed += source == "replay"
+                self.wave = max(self.wave, wave)
+                self.priced &= cost is not None
+                self.cost += cost or 0.0
+            case UnitEnded(error=error):
+                self.units_done += 1
+                self.units_failed += error is not None
+            case CallLost():
+                self.failed += 1
+            case CallRetried():
+                self.retried += 1
+            case UnitsExpected(total=total):
+                self.units = total
+            case BatchStarted(batch_id=batch_id, name=name):
+                self.batch_id, self.name = batch_id, name
+            case ProviderBatchChanged(provider=provider, state=state, calls=calls, waited=waited):
+                self.order = f"{provider} batch of {calls}: {state}, {waited:.0f} s"
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def figures(self) -> str:
+        rate = (self.calls - self.replayed) / self.seconds if self.seconds > 0 else 0.0
+        parts = [f"wave {self.wave}", f"{self.calls:,} calls", f"{rate:,.0f}/s"]
+        parts += [
+            f"{count:,} {name}"
+            for count, name in (
+                (self.cached, "cached"),
+                (self.replayed, "replayed"),
+                (self.retried, "retried"),
+                (self.failed, "failed"),
+            )
+            if count
+        ]
+        more = " more" if self.replayed else ""
+        parts.append(f"${self.cost:.4f}{more}" if self.priced else "price unknown")
+        if self.order and self.units_done < self.units:
+            parts.append(self.order)
+        return " · ".join(parts)
+
+    def seconds_left(self) -> float | None:
+        if not self.units_done or not self.units:
+            return None
+        return self.seconds / self.units_done * (self.units - self.units_done)
+
+
+@contextmanager
+def progress_on(stream: TextIO) -> Iterator[Listener]:
+    with _bar(stream) if stream.isatty() else _lines(stream) as listener:
+        yield listener
+
+
+@contextmanager
+def _lines(stream: TextIO) -> Iterator[Listener]:
+    tally = ProgressTally()
+    last = time.monotonic()
+
+    def say(text: str) -> None:
+        print(text, file=stream, flush=True)
+
+    def listen(event: Event) -> None:
+        nonlocal last
+        tally.take(event)
+        match event:
+            case BatchStarted(batch_id=batch_id, name=name, resumed=resumed):
+                say(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
+            case Logged(level=level, message=message) if level != "info":
+                say(f"{level}: {message}")
+            case BatchEnded(status=status, reason=reason):
+                say(f"{tally.units_done:,}/{tally.units:,} units · {tally.figures()}")
+                say(f"{status}" + (f": {reason}" if reason else ""))
+        if time.monotonic() - last >= LINE_SECONDS:
+            last = time.monotonic()
+            left = tally.seconds_left()
+            say(
+                f"{tally.units_done:,}/{tally.units:,} units · {tally.figures()}"
+                + (f" · {left:.0f} s left" if left else "")
+            )
+
+    yield listen
+
+
+@contextmanager
+def _bar(stream: TextIO) -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    tally = ProgressTally()
+    console = Console(file=stream, markup=False, highlight=False)
+    columns = (
+        TextColumn("{task.fields[title]}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[figures]}", markup=False),
+        TimeRemainingColumn(),
+    )
+    last = 0.0
+    with Progress(*columns, console=console, auto_refresh=False, transient=False) as progress:
+        task = progress.add_task("", total=None, title="", figures="")
+
+        def listen(event: Event) -> None:
+            nonlocal last
+            tally.take(event)
+            if isinstance(event, Logged) and event.level != "info":
+                console.print(Text(f"{event.level}: {event.message}"))
+            if time.monotonic() - last >= BAR_SECONDS or isinstance(event, BatchEnded):
+                last = time.monotonic()
+                progress.update(
+                    task,
+                    total=tally.units or None,
+                    completed=tally.units_done,
+                    title=tally.batch_id,
+                    figures=tally.figures(),
+                    refresh=True,
+                )
+
+        yield listen
