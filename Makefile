@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test check format bench prove screenshots clean
+.PHONY: demo test check pythons format bench prove screenshots clean
 
 # What users have …
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -31,6 +31,10 @@ check: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_rooms.py
 
+# The installed package on every other supported Python of this machine; those that are missing are named.
+pythons: $(DEV)
+	$(BIN)/python -m benchmarks.every_python
+
 format: $(DEV)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -46,4 +50,4 @@ screenshots: $(DEV)
 	$(BIN)/python -m benchmarks.screenshots
 
 clean:
-	rm -rf $(VENV) demo build *.egg-info
+	rm -rf $(VENV) .pythons demo build *.egg-info

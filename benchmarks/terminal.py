@@ -55,9 +55,15 @@ class Terminal:
             time.sleep(0.01)
         return time.perf_counter() - self._began
 
-    def ended(self, seconds: float) -> None:
+    def press(self, keys: str) -> None:
+        """Keys as a terminal sends them; what was drawn before is forgotten, so that `until` waits for what they do."""
+        self._drawn.clear()
+        os.write(self._master, keys.encode())
+
+    def ended(self, seconds: float) -> int:
+        """Waits for the program's end and returns its exit code."""
         try:
-            self._process.wait(seconds)
+            return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"it did not end; it drew:\n{self.shown()[-2_000:]}") from None
 

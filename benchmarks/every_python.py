@@ -1,0 +1,117 @@
+"""The installed package on every supported Python that this machine has: `make pythons`.
+
+For each interpreter but the one that runs the tests: a fresh environment with the package installed as users install it, a
+study of each kind by the command, and one journey through the app in a real terminal. An interpreter that is not there is
+named. Environments are kept in `.pythons/`, so that a second run is quick.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.terminal import Terminal
+
+ROOT = Path(__file__).parent.parent
+ENVIRONMENTS = ROOT / ".pythons"
+STUDIES = {
+    "secret_game": ["secret_game.num_interactions=12"],
+    "simulation": ["simulation.num_simulations=4"],
+    "evolution": [
+        "evolution.population_size=6",
+        "evolution.max_generations=2",
+        "evolution.max_problems=8",
+        "evolution.elite_size=2",
+    ],
+    "mutation": ["mutation.num_env_steps=200"],
+}
+"""each kind's example, made small"""
+PATIENCE = 60.0
+
+
+def supported() -> list[str]:
+    """The versions that the package's classifiers promise."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    words = (line.removeprefix("Programming Language :: Python :: ") for line in project["classifiers"])
+    return [version for version in words if version.count(".") == 1]
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of this version: on the path, or in pyenv's folders."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [*sorted(pyenv.glob(f"{version}.*/bin/python")), *filter(None, [shutil.which(f"python{version}")])]
+    return next((str(path) for path in found if _answers(str(path), version)), None)
+
+
+def _answers(path: str, version: str) -> bool:
+    words = "import sys, ensurepip; print(*sys.version_info[:2], sep='.')"
+    done = subprocess.run([path, "-c", words], capture_output=True, text=True, check=False)
+    return done.stdout.strip() == version
+
+
+def installed(version: str, python: str) -> Path:
+    """The command of an environment with the package as it stands now."""
+    folder = ENVIRONMENTS / version
+    here = str(folder / "bin" / "python")
+    if not Path(here).exists():
+        _quietly([python, "-m", "venv", str(folder)])
+    _quietly([here, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt"), str(ROOT)])
+    _quietly([here, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", str(ROOT)])
+    return folder / "bin" / "tidepool"
+
+
+def _quietly(command: Sequence[str], **more: object) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **more)  # type: ignore[call-overload]
+    if done.returncode:
+        raise SystemExit(
+            f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        )
+
+
+def runs_every_kind(command: Path, database: Path) -> None:
+    for kind, settings in STUDIES.items():
+        options = [word for setting in settings for word in ("--set", setting)]
+        config = str(ROOT / "examples" / f"{kind}.toml")
+        _quietly([str(command), "--db", str(database), "--run", config, *options], cwd=database.parent)
+
+
+def opens_the_app(command: Path, database: Path) -> None:
+    """From the list of batches to what came out of one, the library, the providers and the form, and out again."""
+    with Terminal([str(command), "--db", str(database)], os.environ) as terminal:
+        terminal.until("How to put a question", PATIENCE)
+        for key, words in (("4", "completed"), ("5", "No entities yet"), ("6", "openai"), ("2", "Scoring")):
+            terminal.press(key)
+            terminal.until(words, PATIENCE)
+        terminal.press("\x11")  # ctrl+q
+        code = terminal.ended(PATIENCE)
+    if code:
+        raise SystemExit(f"The app ended with {code}:\n{terminal.shown()[-4000:]}")
+
+
+def others() -> Iterator[tuple[str, str | None]]:
+    for version in supported():
+        if version != f"{sys.version_info[0]}.{sys.version_info[1]}":
+            yield version, interpreter(version)
+
+
+def main() -> int:
+    for version, python in others():
+        if python is None:
+            print(f"Python {version}: not on this machine, not tried", flush=True)
+            continue
+        command = installed(version, python)
+        with tempfile.TemporaryDirectory() as place:
+            os.environ["TIDEPOOL_STATE"] = str(Path(place) / "state")
+            database = Path(place) / "study.db"
+            runs_every_kind(command, database)
+            opens_the_app(command, database)
+        print(f"Python {version}: installed, a study of each kind, the app in a terminal: good", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
