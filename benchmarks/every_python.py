@@ -30,7 +30,7 @@ STUDIES = {
     "mutation": ["mutation.num_env_steps=200"],
 }
 """each kind's example, made small"""
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def supported() -> list[str]:
@@ -83,7 +83,7 @@ def opens_the_app(command: Path, database: Path) -> None:
     """From the list of batches to what came out of one, the library, the providers and the form, and out again."""
     with Terminal([str(command), "--db", str(database)], os.environ) as terminal:
         terminal.until("How to put a question", PATIENCE)
-        for key, words in (("4", "completed"), ("5", "No entities yet"), ("6", "openai"), ("2", "Scoring")):
+        for key, words in (("4", "Statistics"), ("5", "No entities yet"), ("6", "openai"), ("2", "Scoring")):
             terminal.press(key)
             terminal.until(words, PATIENCE)
         terminal.press("\x11")  # ctrl+q

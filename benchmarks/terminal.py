@@ -48,9 +48,10 @@ class Terminal:
         return _STEERING.sub("", self._drawn.decode("utf-8", "replace"))
 
     def until(self, words: str, seconds: float) -> float:
-        """Seconds from the start until the words are drawn."""
+        """Waits so many seconds at most; returns the seconds from the start until the words are drawn."""
+        deadline = time.perf_counter() + seconds
         while words not in self.shown():
-            if time.perf_counter() - self._began > seconds or self._process.poll() is not None:
+            if time.perf_counter() > deadline or self._process.poll() is not None:
                 raise TimeoutError(f"{words!r} was never drawn, but:\n{self.shown()[-2_000:]}")
             time.sleep(0.01)
         return time.perf_counter() - self._began

@@ -11,6 +11,7 @@ from textual import on, work
 from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
+from textual.widgets import TextArea
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, settle
@@ -102,6 +103,11 @@ class TidepoolApp(App[None]):
         the selection, before that screen is on the stack. Then there is nothing to clear."""
         with suppress(ScreenStackError):
             super().clear_selection()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where tab indents, it goes nowhere."""
+        indents = isinstance(self.focused, TextArea) and self.focused.tab_behavior == "indent"
+        return not (action == "focus_next" and indents)
 
     def let_go(self) -> None:
         """Once the app has run: its threads and processes end; the batches it started go on."""

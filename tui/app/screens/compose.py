@@ -21,13 +21,13 @@ from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.compose_model.outline import pages_of
 from tidepool.tui.app.compose_model.people import FOLKS
 from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line
-from tidepool.tui.app.compose_model.visible import restored, visible
 from tidepool.tui.app.screens.draft_people import PAUSE_SECONDS, DraftPeople
 from tidepool.tui.app.screens.draft_travel import DraftTravel
 from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.widgets.form.editors import TomlEditor, worked_off
 from tidepool.tui.app.widgets.form.page import FormPage
 from tidepool.tui.app.widgets.form.people import PeoplePage
-from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.form.row import TO_AND_FRO, FieldRow
 from tidepool.tui.app.widgets.name_strip import NameStrip
 from tidepool.tui.drawing.plain import one_line, plain, shortened
 
@@ -55,6 +55,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
         Binding("ctrl+pageup", "page(-1)", "Previous page", show=False, priority=True),
         Binding("ctrl+z", "undo", "Undo", id="compose.undo", show=False),
         Binding("escape", "leave_field", "Leave the field", show=False),
+        *TO_AND_FRO,
     ]
     AUTO_FOCUS = "#pages"
 
@@ -85,7 +86,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
         yield NameStrip({TOML: "TOML"}, TOML, id="pages")
         with Horizontal(id="compose-main"):
             with ContentSwitcher(id="compose-pages", initial=f"page-{TOML}"):
-                yield TextArea.code_editor("", language="toml", theme="css", soft_wrap=True, id=f"page-{TOML}")
+                yield TomlEditor.code_editor("", language="toml", theme="css", soft_wrap=True, id=f"page-{TOML}")
                 with VerticalScroll(id=f"page-{PLAN}"):
                     yield Static("", id="plan-full")
             with VerticalScroll(id="plan-side"):
@@ -101,6 +102,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
     async def _rebuild(self, page: str) -> None:
         """The pages of the draft's kind, and everything shown anew."""
         async with self._building:
+            self.take_in()
             desk, switcher = self.desk, self.query_one("#compose-pages", ContentSwitcher)
             kind = desk.kind if desk.readable else None
             if kind != self._kind_shown:
@@ -133,15 +135,14 @@ class ComposeScreen(DraftPeople, DraftTravel):
     # -- showing -----------------------------------------------------------------------------------------
 
     def _show_values(self) -> None:
+        self.take_in()
         for page in self.form_pages:
             page.show(self.desk.values)
         self.show_source()
 
     def _show_toml(self) -> None:
-        area = self.query_one(f"#page-{TOML}", TextArea)
-        if restored(area.text) != self.desk.draft.text:
-            with area.prevent(TextArea.Changed):
-                area.load_text(visible(self.desk.draft.text))
+        self.take_in()
+        self.query_one(TomlEditor).show(self.desk.draft.text)
 
     def show_source(self) -> None:
         source = self.desk.draft.source
@@ -219,20 +220,38 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     # -- typing ------------------------------------------------------------------------------------------
 
+    # Keys are sacred: an editor says what is written, and the draft follows it. Nothing is written back into an editor
+    # but what a person asked for elsewhere (another text, an undo), and only after everything typed was taken in.
+
     @on(FieldRow.Edited)
     def _edited(self, event: FieldRow.Edited) -> None:
-        self.desk.edit(Put(event.path, event.value))
+        self._take_over(event.row)
         for page in self.form_pages:
-            page.show(self.desk.values)
+            page.follow(self.desk.values)
         self._study(PAUSE_SECONDS)
+
+    def _take_over(self, row: FieldRow) -> None:
+        for path, value in row.hand_over().items():
+            self.desk.edit(Put(path, value))
+
+    def take_in(self) -> None:
+        if (text := self.query_one(TomlEditor).take_in()) is not None:
+            self.desk.type_text(text)
+        for row in self.query(FieldRow):
+            self._take_over(row)
+
+    async def settled(self) -> str:
+        await worked_off(self.focused)
+        self.take_in()
+        return await self.desk.written()
 
     @on(FieldRow.Entered)
     def _entered(self) -> None:
         self._show_help()
 
     @on(TextArea.Changed, f"#page-{TOML}")
-    def _typed(self, event: TextArea.Changed) -> None:
-        self.desk.type_text(restored(event.text_area.text))
+    def _typed(self) -> None:
+        self.take_in()
         self._study(PAUSE_SECONDS)
 
     # -- pages -------------------------------------------------------------------------------------------
@@ -242,7 +261,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
         await self.go_to_page(event.name)
 
     async def go_to_page(self, name: str) -> None:
-        await self.desk.written()
+        await self.settled()
         if name not in (TOML, PLAN) and not self.desk.readable:
             self.notify("The TOML cannot be read yet: mend it first, then the form follows.", markup=False)
             name = TOML
@@ -290,7 +309,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     @on(NameStrip.Chosen, "#kinds")
     async def _kind_chosen(self, event: NameStrip.Chosen) -> None:
-        await self.desk.written()
+        await self.settled()
         if not self.desk.readable:
             self.notify("The TOML cannot be read yet: mend it first.", markup=False)
             return
@@ -302,6 +321,8 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     def load(self, text: str, source: str = "") -> None:
         """Takes a config as TOML, of another batch or a file. What was there before is kept among the earlier drafts."""
+        if self.is_mounted:
+            self.take_in()
         self.desk.load(text, source)
         if self.is_mounted:
             self.call_next(self._loaded)
@@ -311,6 +332,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
         self._study()
 
     async def action_undo(self) -> None:
+        await self.settled()
         if self.desk.undo():
             await self._rebuild(self.query_one("#pages", NameStrip).here)
             self._study()

@@ -21,6 +21,10 @@ PAUSE_SECONDS = 0.2
 class DraftPeople(ModeScreen):
     desk: Desk
 
+    def take_in(self) -> None:
+        """What was typed counts at once, while the news of it may still be on its way."""
+        raise NotImplementedError
+
     def study_soon(self) -> None:
         """The draft has changed: keep it and plan it, once the typing pauses."""
         raise NotImplementedError
@@ -43,6 +47,7 @@ class DraftPeople(ModeScreen):
         self.study_soon()
 
     def action_add_person(self) -> None:
+        self.take_in()
         if (page := self.people) is not None:
             self._add(page, newcomer(self.desk.values, page.folk))
 
@@ -55,6 +60,7 @@ class DraftPeople(ModeScreen):
         page.query_one(".person").query(FieldRow).first().take_focus()
 
     def action_copy_person(self) -> None:
+        self.take_in()
         page = self.people
         if page is None or (person := page.current) is None:
             return
@@ -67,6 +73,7 @@ class DraftPeople(ModeScreen):
         self._add(page, {**record, "name": newcomer(self.desk.values, page.folk)["name"]})
 
     def action_remove_person(self) -> None:
+        self.take_in()
         page = self.people
         if page is None or (person := page.current) is None:
             return
@@ -92,6 +99,7 @@ class DraftPeople(ModeScreen):
         named = [person.id for person in page.roll.people if person.place is None]
         ids = await self.app.push_screen_wait(PickDialog(f"Take {page.folk.name} from the library", choices, named))
         if ids is not None and ids != named:
+            self.take_in()
             self._name_ids(page, ids)
             self._people_changed()
             page.roll.focus()

@@ -31,6 +31,10 @@ class DraftTravel(ModeScreen):
         """Takes a config as TOML, of another batch or a file."""
         raise NotImplementedError
 
+    async def settled(self) -> str:
+        """The text, with every key that was pressed so far."""
+        raise NotImplementedError
+
     async def keep(self) -> None:
         raise NotImplementedError
 
@@ -45,7 +49,7 @@ class DraftTravel(ModeScreen):
 
     @work(group="files")
     async def action_open(self) -> None:
-        await self.desk.written()
+        await self.settled()
         origin = await self.app.push_screen_wait(OpenDialog(self.desk.draft))
         if origin is None:
             return
@@ -58,7 +62,7 @@ class DraftTravel(ModeScreen):
 
     @work(group="files")
     async def action_save(self) -> None:
-        text = await self.desk.written()
+        text = await self.settled()
         path = await self.app.push_screen_wait(SaveDialog(self.desk.draft.source or self._suggested()))
         if path is None:
             return
@@ -79,7 +83,7 @@ class DraftTravel(ModeScreen):
 
     @work(group="run", exclusive=True)
     async def action_run(self) -> None:
-        text = await self.desk.written()
+        text = await self.settled()
         await self.keep()
         examined = await self.tidepool.examiner.examine(text, self.folder, self.tidepool.path)
         self.show_examined(examined)

@@ -13,7 +13,8 @@ from textual.widgets import Button, Input, Static
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
 from tidepool.tui.app.screens.dialog import Confirm, Dialog
-from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.form.editors import worked_off
+from tidepool.tui.app.widgets.form.row import TO_AND_FRO, FieldRow
 from tidepool.tui.drawing.plain import plain
 
 Record = dict[str, Any]
@@ -54,6 +55,7 @@ class KeepingDialog(Dialog[str]):
         box = self.query_one(".dialog")
         box.border_subtitle = "at work …"
         try:
+            await worked_off(self.focused)
             one = await self.kept()
         except TidepoolError as error:
             self.app.tell(error)  # type: ignore[attr-defined]
@@ -79,6 +81,7 @@ class KeepingDialog(Dialog[str]):
 
 
 class FormDialog(KeepingDialog):
+    BINDINGS = TO_AND_FRO
     AUTO_FOCUS = "FieldRow Input"
 
     def __init__(
@@ -120,7 +123,7 @@ class FormDialog(KeepingDialog):
 
     @on(FieldRow.Edited)
     def _edited(self, event: FieldRow.Edited) -> None:
-        self._put(str(event.path[-1]), event.value)
+        self._put(event.row.field.key, event.row.value)
         self._look()
 
     def _put(self, key: str, value: Any) -> None:

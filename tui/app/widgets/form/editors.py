@@ -1,11 +1,14 @@
 """One way of typing for each form of value. All have the same two verbs: show a value, and say the one they hold."""
 
+import asyncio
 from typing import Any
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.suggester import SuggestFromList
+from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, TextArea
 
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, read, shown
@@ -16,6 +19,8 @@ from tidepool.tui.drawing.plain import one_line
 
 SEVERAL_LINES = (Form.LONG, Form.LINES, Form.MODELS, Form.TABLE, Form.RECORDS)
 
+PAUSE_BETWEEN_WORDS = 0.7
+"""seconds"""
 
 HINTS = {
     Form.LINES: "one a line",
@@ -25,7 +30,30 @@ HINTS = {
 }
 
 
-class LineEditor(Input):
+class InTurn:
+    """Obeys its own keys in their turn.
+
+    Textual carries a key that is no letter up to the app, which looks there for what it means. Letters that were typed
+    after it are in the text by then, and a backspace takes the wrong one.
+    """
+
+    async def on_key(self: Any, event: events.Key) -> None:
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            if await self.app.run_action(binding.action, self):
+                event.stop()
+                event.prevent_default()
+                return
+
+
+async def worked_off(widget: Widget | None) -> None:
+    """Waits until the editor has obeyed every key that it was sent so far."""
+    if isinstance(widget, InTurn) and widget.is_attached:
+        done = asyncio.Event()
+        if widget.call_later(done.set):
+            await done.wait()
+
+
+class LineEditor(InTurn, Input):
     def __init__(self, field: Field) -> None:
         suggester = SuggestFromList(offered_names(), case_sensitive=False) if field.form is Form.MODEL else None
         super().__init__(
@@ -37,15 +65,17 @@ class LineEditor(Input):
         self.form = field.form
 
     def show(self, value: Any) -> None:
-        with self.prevent(Input.Changed):
-            self.value = visible(shown(self.form, value))
+        text = visible(shown(self.form, value))
+        if text != self.value:
+            with self.prevent(Input.Changed):
+                self.value = text
 
     @property
     def said(self) -> Any:
         return read(self.form, restored(self.value))
 
 
-class TextEditor(TextArea):
+class TextEditor(InTurn, TextArea):
     """Several lines; it grows with its text."""
 
     def __init__(self, field: Field) -> None:
@@ -69,8 +99,34 @@ class TextEditor(TextArea):
         return read(self.form, restored(self.text))
 
 
-class ChoiceEditor(Select[str]):
-    """The default is what is chosen where nothing is; a value that is none of the options is shown all the same."""
+class TomlEditor(InTurn, TextArea):
+    """The whole study as text."""
+
+    _known = ""
+    """what was shown, or taken from here, last"""
+
+    def show(self, text: str) -> None:
+        if restored(self.text) != text:
+            with self.prevent(TextArea.Changed):
+                self.load_text(visible(text))
+        self._known = self.text
+
+    def take_in(self) -> str | None:
+        """What was typed since the last time; None where nothing was."""
+        if self.text == self._known:
+            return None
+        self._known = self.text
+        return restored(self.text)
+
+
+class ChoiceEditor(InTurn, Select[str]):
+    """The default is what is chosen where nothing is; a value that is none of the options is shown all the same.
+
+    Typing chooses the option that begins so, or has it somewhere; a pause begins a new word.
+    """
+
+    _typed = ""
+    _typed_at = 0.0
 
     def __init__(self, field: Field) -> None:
         self._field = field
@@ -86,17 +142,37 @@ class ChoiceEditor(Select[str]):
 
     def show(self, value: Any) -> None:
         wanted = shown(self._field.form, value)
+        if (wanted or Select.NULL) == self.value:
+            return
         with self.prevent(Select.Changed):
             if wanted and wanted not in self._field.options:
                 self.set_options(self._entries((wanted,)))
             self.value = wanted or Select.NULL
+
+    def on_key(self, event: events.Key) -> None:
+        """No letter goes further: above, digits are the keys of other places."""
+        if event.character is None or not event.is_printable or event.key == "space":
+            return
+        event.stop()
+        event.prevent_default()
+        new_word = event.time - self._typed_at > PAUSE_BETWEEN_WORDS
+        self._typed, self._typed_at = ("" if new_word else self._typed) + event.character, event.time
+        if (option := self._meant(self._typed.casefold())) is not None:
+            self.value = option
+
+    def _meant(self, word: str) -> str | None:
+        places = {option: option.casefold().find(word) for option in self._field.options}
+        return min((option for option in places if places[option] >= 0), key=lambda one: places[one], default=None)
+
+    def on_blur(self) -> None:
+        self._typed = ""
 
     @property
     def said(self) -> Any:
         return UNSET if self.value is Select.NULL else self.value
 
 
-class Tick(Checkbox):
+class Tick(InTurn, Checkbox):
     """A box that is empty when it is off: with no colours the two must differ too."""
 
     @property
@@ -136,8 +212,9 @@ class ChoicesEditor(Horizontal):
         given = value if isinstance(value, list) else [] if self._field.default is UNSET else self._field.default
         self._strange = [one for one in given if one not in self._field.options]
         for box in self.query(Checkbox):
-            with box.prevent(Checkbox.Changed):
-                box.value = box.name in given
+            if box.value != (box.name in given):
+                with box.prevent(Checkbox.Changed):
+                    box.value = box.name in given
 
     @property
     def said(self) -> Any:

@@ -82,9 +82,14 @@ class GroupBox(Vertical):
         self._title()
 
     def show(self, values: Mapping[str, Any]) -> None:
-        self._values = values
+        """Other values, into the fields too."""
         for row in self.rows:
             row.show(value_at(values, row.field.path))
+        self.follow(values)
+
+    def follow(self, values: Mapping[str, Any]) -> None:
+        """What was typed in the fields."""
+        self._values = values
         if self.is_mounted:
             self._title()
             self._note()
@@ -122,9 +127,16 @@ class FormPage(VerticalScroll, can_focus=False):
             self.complain(sentences)
 
     def show(self, values: Mapping[str, Any]) -> None:
+        """Other values, into the fields too."""
         self._values = values
         for box in self._boxes:
             box.show(values)
+
+    def follow(self, values: Mapping[str, Any]) -> None:
+        """What was typed in the fields: everything around them."""
+        self._values = values
+        for box in self._boxes:
+            box.follow(values)
 
     def paths(self) -> list[Path]:
         """Of all fields, seen or folded."""

@@ -112,23 +112,31 @@ class PeoplePage(Vertical):
     # -- for the screen ----------------------------------------------------------------------------------
 
     def show(self, values: Mapping[str, Any]) -> None:
+        """Other values, into the fields too."""
+        self.follow(values)
+        if self.is_mounted:
+            for row in self.query("PeoplePage > FieldRow").results(FieldRow):
+                row.show(value_at(values, row.field.path))
+            self._show_person(anew=True)
+
+    def follow(self, values: Mapping[str, Any]) -> None:
+        """What was typed in the fields: everything around them, and another person's fields where the cursor stands on
+        another person now."""
         self._values = values
         if not self.is_mounted:
             return
         people = people_in(values, self.folk, self._library)
         wrong = {path[1] for path in self._sentences if path[:1] == (self.folk.name,) and len(path) > 1}
         self.roll.show(people, {place for place in wrong if isinstance(place, int)})
-        for row in self.query("PeoplePage > FieldRow").results(FieldRow):
-            row.show(value_at(values, row.field.path))
         self._show_person()
 
     def show_library(self, library: Mapping[str, Stored]) -> None:
         self._library = library
-        self.show(self._values)
+        self.follow(self._values)
 
     def complain(self, sentences: Mapping[Path, str]) -> None:
         self._sentences = sentences
-        self.show(self._values)
+        self.follow(self._values)
         for row in self.query(FieldRow):
             row.complain(sentences.get(row.field.path, ""))
 
@@ -162,7 +170,8 @@ class PeoplePage(Vertical):
         if self.current and self.current.place is not None:
             self._rows()[0].take_focus()
 
-    def _show_person(self) -> None:
+    def _show_person(self, anew: bool = False) -> None:
+        """Into the fields of the one that they show already, only where these are to be read anew."""
         person = self.current
         inline = person is not None and person.place is not None
         told = self.query_one(".person-told", Static)
@@ -171,7 +180,8 @@ class PeoplePage(Vertical):
             row.display = inline
             if inline and person is not None:
                 path = (self.folk.name, person.place or 0, row.field.key)
-                row.bind_to(path, value_at(self._values, path))
+                if anew or path != row.field.path:
+                    row.bind_to(path, value_at(self._values, path))
                 row.complain(self._sentences.get(path, ""))
         if inline and person is not None:
             self._tell_whole((self.folk.name, person.place or 0), told)

@@ -5,6 +5,7 @@ from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -14,14 +15,19 @@ from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, Path
 from tidepool.tui.app.widgets.form.editors import ChoicesEditor, editor_for
 from tidepool.tui.drawing.plain import one_line, shortened
 
+TO_AND_FRO = [
+    Binding("tab", "app.focus_next", "Focus Next", show=False, priority=True),
+    Binding("shift+tab", "app.focus_previous", "Focus Previous", show=False, priority=True),
+]
+"""for screens with fields: obeyed in their turn, so that letters typed after them reach the next field and not this one"""
+
 
 class FieldRow(Vertical):
     @dataclass
     class Edited(Message):
-        """Something was typed or chosen. UNSET: the key is no longer written."""
+        """Something was typed or chosen. It may be an old story when it is read: the row has what holds now."""
 
-        path: Path
-        value: Any
+        row: "FieldRow"
 
     @dataclass
     class Entered(Message):
@@ -35,6 +41,11 @@ class FieldRow(Vertical):
         self._label = label or field.key
         self._value = value
         self._editor = editor_for(field, value)
+        self._heard: Any = None
+        """what the editor said when it was last shown a value, or listened to"""
+        self._shown = False
+        self._typed: dict[Path, Any] = {}
+        """what nobody has taken over yet"""
         self.fault = ""
 
     def compose(self) -> ComposeResult:
@@ -52,16 +63,25 @@ class FieldRow(Vertical):
     # -- for the form ------------------------------------------------------------------------------------
 
     def show(self, value: Any) -> None:
-        """What is written now, from elsewhere."""
-        if self.is_mounted and not (_same(value, self._value) and _same(value, self._editor.said)):
+        """Another value in place of what was typed: only where somebody asked for it, or the draft could be older than
+        the keys. Take over what was typed first."""
+        if self._shown and not (_same(value, self._value) and _same(value, self._editor.said)):
             self._value = value
             self._show_now()
         self._value = value
 
     def bind_to(self, path: Path, value: Any) -> None:
-        """The same field of another record."""
+        """The same field of another record; what was typed so far belongs to the one before."""
+        if self.take_in():
+            self.post_message(self.Edited(self))
         self.field = replace(self.field, path=path)
-        self.show(value)
+        self.show(self._typed.get(path, value))
+
+    def hand_over(self) -> dict[Path, Any]:
+        """What was typed since the last time, by the key it belongs to. UNSET: the key is no longer written."""
+        self.take_in()
+        typed, self._typed = self._typed, {}
+        return typed
 
     def complain(self, sentence: str) -> None:
         if sentence != self.fault:
@@ -80,6 +100,7 @@ class FieldRow(Vertical):
     def _show_now(self) -> None:
         self.set_class(self._value is not UNSET, "-written")
         self._editor.show(self._value)
+        self._heard, self._shown = self._editor.said, True
 
     # -- the person --------------------------------------------------------------------------------------
 
@@ -93,14 +114,17 @@ class FieldRow(Vertical):
     def _changed(self, event: Message) -> None:
         event.stop()
         if self.take_in():
-            self.post_message(self.Edited(self.field.path, self._value))
+            self.post_message(self.Edited(self))
 
     def take_in(self) -> bool:
         """Takes what is typed; answers whether it is anything new."""
         said = self._editor.said
+        if not self._shown or _same(said, self._heard):
+            return False
+        self._heard = said
         if _same(said, self._value) or (self._value is UNSET and self._is_default(said)):
             return False
-        self._value = said
+        self._value = self._typed[self.field.path] = said
         self.set_class(said is not UNSET, "-written")
         return True
 

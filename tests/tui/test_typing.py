@@ -1,0 +1,255 @@
+"""Every key counts, however fast it comes and whatever else is going on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from textual._xterm_parser import XTermParser
+from textual.pilot import Pilot
+from textual.widgets import Input, Select, TextArea
+
+from tests.tui.persons import ExaminesWithin, opened, until
+from tests.tui.test_compose import composing, row_of
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.compose_model.draft import template
+from tidepool.tui.app.compose_model.edits import Put, apply, value_at
+from tidepool.tui.app.compose_model.examining import Examined
+from tidepool.tui.app.compose_model.fields import Field, Form, read
+from tidepool.tui.app.compose_model.fields import Path as KeyPath
+from tidepool.tui.app.compose_model.outline import pages_of
+from tidepool.tui.app.screens.compose import ComposeScreen
+from tidepool.tui.app.widgets.form.editors import TomlEditor
+from tidepool.tui.app.widgets.form.page import FormPage
+from tidepool.tui.app.widgets.form.people import PeopleList
+from tidepool.tui.app.widgets.form.row import FieldRow
+
+CLEAR = "\x15"
+BACKSPACE, TAB, SHIFT_TAB, DOWN, F2, CTRL_S = "\x7f", "\t", "\x1b[Z", "\x1b[B", "\x1bOQ", "\x13"
+
+
+class SlowExaminer(ExaminesWithin):
+    """Has an answer only when it is let: so one of an older draft arrives among newer keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.may_answer = Event()
+        self.may_answer.set()
+
+    def _ask(self, line: str) -> Examined:
+        self.asked += 1
+        self.may_answer.wait()
+        return super()._ask(line)
+
+    def close(self) -> None:
+        self.may_answer.set()
+        super().close()
+
+
+@asynccontextmanager
+async def slowly_examined(path: Path) -> AsyncIterator[tuple[TidepoolApp, Pilot[None], ComposeScreen, SlowExaminer]]:
+    async with opened(path, size=(160, 48)) as (app, pilot):
+        app.examiner = examiner = SlowExaminer()
+        yield app, pilot, await composing(app, pilot), examiner
+
+
+def send(app: TidepoolApp, text: str) -> None:
+    """What a terminal sends, all at once: keys, or a paste without brackets."""
+    for event in XTermParser().feed(text):
+        app.post_message(event)
+
+
+async def quiet(pilot: Pilot[None], screen: ComposeScreen, examiner: SlowExaminer) -> None:
+    """Until all is obeyed, written and examined."""
+    examiner.may_answer.set()
+    await pilot.pause()
+    await screen.settled()
+    await until(pilot, lambda: not any(worker.group == "study" for worker in screen.workers), "the examination's end")
+    await pilot.pause()
+
+
+async def send_among_answers(
+    app: TidepoolApp, pilot: Pilot[None], screen: ComposeScreen, examiner: SlowExaminer, text: str
+) -> None:
+    """Three bursts: an examination of the first is under way during the second, and answers during the third."""
+    third = -(-len(text) // 3)
+    asked = examiner.asked
+    examiner.may_answer.clear()
+    send(app, text[:third])
+    await until(pilot, lambda: examiner.asked > asked, "an examination")
+    older = screen._examined
+    for place, character in enumerate(text[third : 2 * third]):
+        send(app, character)
+        if place % 3 == 0:
+            screen.show_examined(older)
+        if place % 2 == 0:
+            await asyncio.sleep(0)
+    examiner.may_answer.set()
+    send(app, text[2 * third :])
+    await quiet(pilot, screen, examiner)
+
+
+BURSTS = {
+    Form.WORD: "simulated:trusting [b]12 Ångström? 3x",
+    Form.LONG: "the quick brown fox 1\rjumps over 2 lazy dogs\rq?",
+    Form.MODEL: "simulated:trusting",
+    Form.WHOLE: "1234567890",
+    Form.NUMBER: "1234.56789",
+    Form.NUMBERS: "1, 22, 333, 4444",
+    Form.LINES: "one two 3\rfour\rfive 6",
+    Form.MODELS: "simulated:trusting\rsimulated:guarded",
+    Form.TABLE: 'alpha = 1\rbeta = "two 2"',
+    Form.RECORDS: '{ name = "one", n = 1 }\r{ name = "two" }',
+}
+
+
+def fields_by_form() -> dict[Form, tuple[str, str, Field]]:
+    """One field of each form that there is: its kind of study, its page, and itself."""
+    found: dict[Form, tuple[str, str, Field]] = {}
+    for kind in ("secret_game", "simulation", "evolution", "mutation"):
+        for page in pages_of(kind):
+            for group in page.groups:
+                for field in group.fields:
+                    found.setdefault(field.form, (kind, page.name, field))
+    return found
+
+
+FIELDS = fields_by_form()
+
+
+def test_every_form_of_field_is_typed_in_here() -> None:
+    assert set(FIELDS) - {Form.FLAG, Form.CHOICE, Form.CHOICES} <= set(BURSTS)
+
+
+async def on_field(
+    pilot: Pilot[None], screen: ComposeScreen, examiner: SlowExaminer, kind: str, page: str, field: Field
+) -> FieldRow:
+    screen.load(template(kind))
+    await until(pilot, lambda: screen._kind_shown == kind, "the kind's form")
+    await screen.go_to_page(page)
+    form = next(one for one in screen.form_pages if isinstance(one, FormPage) and one.page.name == page)
+    await form.go_to(field.path)
+    row = row_of(screen, field.path)
+    await until(pilot, lambda: row.has_focus_within, f"the cursor in {field.path}")
+    await quiet(pilot, screen, examiner)
+    return row
+
+
+def text_in(row: FieldRow) -> str:
+    editor = row.query_one("LineEditor, TextEditor")
+    assert isinstance(editor, Input | TextArea)
+    return editor.value if isinstance(editor, Input) else editor.text
+
+
+def put(values: dict[str, Any], path: KeyPath, value: Any) -> dict[str, Any]:
+    changed = deepcopy(values)
+    apply(changed, Put(path, value))
+    return changed
+
+
+@pytest.mark.parametrize("form", [form for form in BURSTS if form in FIELDS], ids=lambda form: form.name)
+async def test_every_character_of_a_burst_is_in_its_field_and_nowhere_else(tmp_path: Path, form: Form) -> None:
+    kind, page, field = FIELDS[form]
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        row = await on_field(pilot, screen, examiner, kind, page, field)
+        before, text = deepcopy(screen.desk.values), BURSTS[form]
+        await send_among_answers(app, pilot, screen, examiner, CLEAR + text)
+        assert text_in(row) == text.replace("\r", "\n")
+        assert row.has_focus_within
+        assert app.screen is screen
+        assert screen.desk.values == put(before, field.path, read(form, text_in(row)))
+
+
+async def test_every_character_typed_about_a_person_is_theirs(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        await screen.go_to_page("agents")
+        before = deepcopy(screen.desk.values)
+        for key, text in (("name", "Hypatia 1 of 2"), ("model", "simulated:trusting"), ("instructions", "Be\rbrief 3")):
+            row = row_of(screen, ("agents", 0, key))
+            row.take_focus()
+            await until(pilot, lambda row=row: row.has_focus_within, "the cursor in the field")
+            await send_among_answers(app, pilot, screen, examiner, CLEAR + text)
+            before = put(before, ("agents", 0, key), text.replace("\r", "\n"))
+            assert text_in(row) == text.replace("\r", "\n")
+            assert screen.desk.values == before
+
+
+async def test_what_was_typed_about_one_person_does_not_reach_the_next(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        await screen.go_to_page("agents")
+        before = deepcopy(screen.desk.values)
+        row, roll = row_of(screen, ("agents", 0, "name")), screen.query_one(PeopleList)
+        row.take_focus()
+        await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
+        send(app, CLEAR + "Hypatia" + 5 * SHIFT_TAB + DOWN)
+        await until(pilot, lambda: roll.cursor == 1, "the next person")
+        await quiet(pilot, screen, examiner)
+        assert roll.has_focus
+        assert screen.desk.values == put(before, ("agents", 0, "name"), "Hypatia")
+        assert text_in(row) == before["agents"][1]["name"]
+
+
+async def test_corrections_and_tabs_keep_their_place_in_a_burst(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        row = row_of(screen, ("batch", "name"))
+        row.take_focus()
+        await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
+        name, seed, description = "Tidx" + BACKSPACE + "e", "15" + BACKSPACE + "3", "low\rwateer" + 2 * BACKSPACE + "r"
+        burst = TAB.join(CLEAR + text for text in (name, seed, description))
+        await send_among_answers(app, pilot, screen, examiner, burst)
+        values = screen.desk.values["batch"]
+        assert (values["name"], values["description"], values["seed"]) == ("Tide", "low\nwater", 13)
+
+
+async def test_typing_chooses_an_option_and_goes_no_further(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        row = row_of(screen, ("secret_game", "mode"))
+        row.take_focus()
+        await until(pilot, lambda: row.has_focus_within, "the cursor in the mode")
+        before = deepcopy(screen.desk.values)
+        send(app, "targeted")
+        await quiet(pilot, screen, examiner)
+        assert row.query_one(Select).value == "targeted"
+        assert screen.desk.values == put(before, ("secret_game", "mode"), "targeted")
+        send(app, "1?")
+        await quiet(pilot, screen, examiner)
+        assert app.screen is screen
+        assert value_at(screen.desk.values, ("secret_game", "mode")) == "targeted"
+
+
+async def test_every_character_of_a_burst_is_in_the_toml_and_in_the_form_turned_to(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        await pilot.press("f2")
+        area = screen.query_one(TomlEditor)
+        await until(pilot, lambda: area.has_focus, "the cursor in the TOML")
+        area.move_cursor(area.document.end)
+        before = area.text
+        typed = "\r[providers.simulated]\rlatency = 0.x" + BACKSPACE + "25 # 1 to 6?"
+        await send_among_answers(app, pilot, screen, examiner, typed)
+        assert area.text == before + "\n[providers.simulated]\nlatency = 0.25 # 1 to 6?"
+        send(app, "\rjitter = 0.5" + F2)
+        await until(pilot, lambda: screen._kind_shown and not area.has_focus, "the form")
+        await quiet(pilot, screen, examiner)
+        assert screen.desk.values["providers"]["simulated"] == {"latency": 0.25, "jitter": 0.5}
+        assert area.text == screen.desk.draft.text
+
+
+async def test_a_key_of_the_screen_comes_after_the_letters_before_it(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, _):
+        row = row_of(screen, ("batch", "name"))
+        row.take_focus()
+        await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
+        send(app, CLEAR + "Saved with every letter" + CTRL_S)
+        await until(pilot, lambda: app.screen is not screen, "the dialog")
+        app.screen.query_one("#path", Input).value = str(tmp_path / "mine.toml")
+        await pilot.press("enter")
+        await until(pilot, (tmp_path / "mine.toml").exists, "the file")
+        assert 'name = "Saved with every letter"' in (tmp_path / "mine.toml").read_text()
+        await until(pilot, lambda: app.screen is screen, "the form")
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: text_in(row) == "A secret game", "the name as it was")
