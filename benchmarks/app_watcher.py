@@ -20,7 +20,7 @@ SETTLED = 1.0
 
 
 class Watcher(TidepoolApp):
-    CSS_PATH = Path(tidepool.tui.app.app.__file__).with_name("app.tcss")
+    CSS_PATH = str(Path(tidepool.tui.app.app.__file__).with_name("app.tcss"))
 
     def __init__(self, path: Path, out: Path) -> None:
         super().__init__(path)
@@ -46,7 +46,7 @@ class Watcher(TidepoolApp):
         self.exit()
 
     def _is_over(self) -> bool:
-        batch = self.screen.batch if isinstance(self.screen, WatchScreen) else None
+        batch = self.screen.shown_batch if isinstance(self.screen, WatchScreen) else None
         return batch is not None and not batch.running and batch.status != "pending"
 
 

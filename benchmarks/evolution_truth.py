@@ -202,7 +202,7 @@ def missing(first: int, count: int = 4) -> Iterator[Measurement]:
     yield at_most("genomes lost to failing calls", sum(run["units_failed"] for run in runs), "units", 0)
 
 
-PARTS: dict[str, Callable[[int], Iterator[Measurement]]] = {
+PARTS: dict[str, Callable[..., Iterator[Measurement]]] = {
     "climbing": climbing,
     "racing": racing,
     "coverage": coverage,

@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,11 +174,11 @@ async def _looped(ask: Callable[[int], Awaitable[None]]) -> Cost:
     return Cost(time.perf_counter() - began, time.process_time() - cpu)
 
 
-WAYS: dict[str, Callable[[str], Awaitable[Cost]]] = {"raw": raw, "create": create, "ours": ours}
+WAYS: dict[str, Callable[[str], Coroutine[Any, Any, Cost]]] = {"raw": raw, "create": create, "ours": ours}
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        cost = asyncio.run(WAYS[sys.argv[1]](sys.argv[2]))  # type: ignore[arg-type]
+        cost = asyncio.run(WAYS[sys.argv[1]](sys.argv[2]))
         print(json.dumps({"seconds": cost.seconds, "cpu": cost.cpu}))
     else:
         for figure in prove():

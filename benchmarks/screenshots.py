@@ -18,6 +18,7 @@ from textual.pilot import Pilot  # noqa: E402
 
 from benchmarks.screens import demo_file, first_batch, until  # noqa: E402
 from tidepool.tui.app.app import TidepoolApp  # noqa: E402
+from tidepool.tui.app.screens.results import ResultsScreen  # noqa: E402
 from tidepool.tui.app.theme import DARK, LIGHT  # noqa: E402
 from tidepool.tui.app.widgets.panels import PanelStrip  # noqa: E402
 from tidepool.tui.app.widgets.plot import Plot  # noqa: E402
@@ -47,11 +48,16 @@ async def watch(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await drawn(app, pilot)
 
 
+def shown_kind(app: TidepoolApp) -> str | None:
+    batch = app.screen.shown_batch if isinstance(app.screen, ResultsScreen) else None
+    return batch.kind if batch else None
+
+
 def panel(kind: str, name: str, words: str) -> Step:
     async def step(app: TidepoolApp, pilot: Pilot[None]) -> None:
         app.current = first_batch(app.path, kind)
         await app.switch_mode("results")
-        await until(pilot, lambda: str(app.screen.batch and app.screen.batch.kind) == kind)  # type: ignore[attr-defined]
+        await until(pilot, lambda: shown_kind(app) == kind)
         await until(pilot, lambda: any(one.id == name and one.offered for one in app.screen.query("Panel")))  # type: ignore[attr-defined]
         app.screen.query_one(PanelStrip).choose(name)
         await until(pilot, lambda: words in text(app))

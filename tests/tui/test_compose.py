@@ -22,6 +22,7 @@ from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.launching import environment
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.screens.pick import PickDialog
+from tidepool.tui.app.widgets.form.page import GroupBox, GroupHead
 from tidepool.tui.app.widgets.form.people import PeopleList
 from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.app.widgets.name_strip import NameStrip
@@ -324,3 +325,17 @@ async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, PickDialog))
         assert "[@click=app.quit]" in screen_text(app)
         assert "\x1b" not in screen_text(app)
+
+
+async def test_a_group_s_title_opens_and_closes_it_by_mouse(database: Path) -> None:
+    async with opened(database) as (app, pilot):
+        screen = await composing(app, pilot)
+        screen.query_one("#pages", NameStrip).choose("providers")
+        await until(pilot, lambda: bool(screen.query(GroupHead)), "the groups of the providers")
+        head = screen.query(GroupHead).first()
+        box = head.query_ancestor(GroupBox)
+        folded = box.folded
+        head.scroll_visible(animate=False)
+        await pilot.pause()
+        await pilot.click(head)
+        await until(pilot, lambda: box.folded is not folded, "the group to change")

@@ -40,7 +40,11 @@ async def until_running(app: TidepoolApp, pilot: Pilot[None]) -> None:
     """Until the Watch screen shows a batch that runs."""
     await until(
         pilot,
-        lambda: isinstance(app.screen, WatchScreen) and app.screen.batch is not None and app.screen.batch.running,
+        lambda: (
+            isinstance(app.screen, WatchScreen)
+            and app.screen.shown_batch is not None
+            and app.screen.shown_batch.running
+        ),
         "a running batch",
     )
 

@@ -119,8 +119,8 @@ class TidepoolApp(App[None]):
     # -- going places ------------------------------------------------------------------------------------
 
     async def action_go(self, mode: str) -> None:
-        if mode in ("watch", "results") and isinstance(self.screen, BatchesScreen) and self.screen.batch:
-            self.current = self.screen.batch.number
+        if mode in ("watch", "results") and isinstance(self.screen, BatchesScreen) and self.screen.shown_batch:
+            self.current = self.screen.shown_batch.number
         if mode != self.current_mode:
             await self.switch_mode(mode)
 

@@ -145,13 +145,13 @@ def _set(holder: Any, key: str | int, item: Any) -> None:
         return
     body = holder.value.body
     inner = next((i for i, (_, other) in enumerate(body) if isinstance(other, Table | AoT)), len(body))
-    last = max((i for i, (name, _) in enumerate(body[:inner]) if name is not None), default=None)
+    last = next((name for name, _ in reversed(body[:inner]) if name is not None), None)
     if last is not None:
-        holder.value._insert_after(body[last][0], str(key), item)
+        holder.value._insert_after(last, str(key), item)
     elif body:
         holder.value._insert_at(0, str(key), item)
     else:
-        holder[key] = item
+        holder[str(key)] = item
         return
     dict.__setitem__(holder, str(key), item)
 
@@ -160,9 +160,9 @@ def _set_on_top(document: tomlkit.TOMLDocument, key: str, item: Any) -> None:
     """A key of no section must stand before the first of them."""
     body = document.body
     first = next((i for i, (_, other) in enumerate(body) if isinstance(other, Table | AoT)), len(body))
-    last = max((i for i, (name, _) in enumerate(body[:first]) if name is not None), default=None)
+    last = next((name for name, _ in reversed(body[:first]) if name is not None), None)
     if last is not None:
-        document._insert_after(body[last][0], key, item)
+        document._insert_after(last, key, item)
     elif body:
         item.trivia.trail = "\n\n"
         document._insert_at(0, key, item)

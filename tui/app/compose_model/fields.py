@@ -212,7 +212,7 @@ def _inline(value: Any) -> str:
         return "{ " + ", ".join(f"{_key(name)} = {_inline(item)}" for name, item in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_inline, value)) + "]"
-    return tomlkit.item(value).as_string()
+    return str(tomlkit.item(value).as_string())
 
 
 def _key(name: str) -> str:

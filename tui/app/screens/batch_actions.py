@@ -1,6 +1,7 @@
 """What can be done with a batch, the same keys on every screen that has one in hand."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from textual import work
 from textual.binding import Binding
@@ -16,9 +17,6 @@ from tidepool.tui.app.screens.place import ModeScreen
 from tidepool.tui.app.screens.stop import StopDialog
 from tidepool.tui.drawing.plain import one_line
 
-if TYPE_CHECKING:
-    pass
-
 BATCH_BINDINGS = [
     Binding("p", "pause", "Pause", id="batch.pause", tooltip="or let a paused batch go on"),
     Binding("s", "stop", "Stop", id="batch.stop", tooltip="it can be resumed"),
@@ -30,7 +28,7 @@ BATCH_BINDINGS = [
 ]
 
 RESUMABLE = ("interrupted", "partial", "failed", "pending")
-NEEDS = {
+NEEDS: dict[str, Callable[[Watched], bool]] = {
     "pause": lambda batch: batch.running,
     "stop": lambda batch: batch.running,
     "limits": lambda batch: batch.running,
@@ -46,7 +44,7 @@ class BatchActions(ModeScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action not in NEEDS:
             return True
-        batch = self.batch
+        batch = self.shown_batch
         return batch is not None and NEEDS[action](batch)
 
     async def _told(self, batch: Watched, word: str, arguments: dict[str, Any] | None = None) -> None:
@@ -57,12 +55,12 @@ class BatchActions(ModeScreen):
 
     @work(group="act")
     async def action_pause(self) -> None:
-        if batch := self.batch:
+        if batch := self.shown_batch:
             await self._told(batch, "continue" if batch.paused else "pause")
 
     @work(group="act")
     async def action_stop(self) -> None:
-        if (batch := self.batch) is None:
+        if (batch := self.shown_batch) is None:
             return
         orders = await self.tidepool.file.look(order_lines, batch.number)
         answer = await self.app.push_screen_wait(StopDialog(batch.name, sum(order.open for order in orders)))
@@ -72,19 +70,19 @@ class BatchActions(ModeScreen):
 
     @work(group="act")
     async def action_limits(self) -> None:
-        if (batch := self.batch) is None:
+        if (batch := self.shown_batch) is None:
             return
         changes = await self.app.push_screen_wait(LimitsDialog(batch))
         if changes:
             await self._told(batch, "limits", changes)
 
     def action_resume(self) -> None:
-        if batch := self.batch:
+        if batch := self.shown_batch:
             self.tidepool.follow(launching.resume(self.tidepool.path, batch.id))
 
     @work(group="act")
     async def action_export(self) -> None:
-        if (batch := self.batch) is None:
+        if (batch := self.shown_batch) is None:
             return
         answer = await self.app.push_screen_wait(ExportDialog(batch))
         if answer is None:
@@ -97,12 +95,12 @@ class BatchActions(ModeScreen):
 
     @work(group="act")
     async def action_duplicate(self) -> None:
-        if batch := self.batch:
+        if batch := self.shown_batch:
             await self.tidepool.compose_copy(batch)
 
     @work(group="act")
     async def action_delete(self) -> None:
-        if (batch := self.batch) is None:
+        if (batch := self.shown_batch) is None:
             return
         question = (
             f"Delete {one_line(batch.name)} ({batch.id}) with its {batch.units_total:,} units and {batch.calls:,} "

@@ -54,7 +54,7 @@ class BatchesScreen(BatchActions):
         return self.query_one(BatchTable)
 
     @property
-    def batch(self) -> Watched | None:
+    def shown_batch(self) -> Watched | None:
         return self.table.current if self.is_mounted else None
 
     # -- the file ----------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class BatchesScreen(BatchActions):
         self._detail()
 
     def _detail(self) -> None:
-        batch = self.batch
+        batch = self.shown_batch
         self.query_one("#batch-detail", Static).update(Content("") if batch is None else detail(batch))
         self.refresh_bindings()
 
@@ -94,7 +94,7 @@ class BatchesScreen(BatchActions):
 
     @on(BatchTable.Opened)
     def action_open(self) -> None:
-        if batch := self.batch:
+        if batch := self.shown_batch:
             self.tidepool.open_batch(batch, "watch" if batch.running or batch.status == "pending" else "results")
 
     def action_filter(self) -> None:

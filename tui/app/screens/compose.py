@@ -13,8 +13,7 @@ from textual.widgets import ContentSwitcher, Static, TextArea
 
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.compose_model.complaints import placed
-from tidepool.tui.app.compose_model.desk import Desk
-from tidepool.tui.app.compose_model.draft import fresh, keep_draft, read_draft
+from tidepool.tui.app.compose_model.draft import keep_draft
 from tidepool.tui.app.compose_model.edits import Put
 from tidepool.tui.app.compose_model.examining import Complaint, Examined
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
@@ -61,7 +60,6 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._desk: Desk | None = None
         self._examined = Examined()
         self._sentences: dict[KeyPath, str] = {}
         self._kind_shown: str | None = None
@@ -69,13 +67,6 @@ class ComposeScreen(DraftPeople, DraftTravel):
         self._library_seen = -1
         self._building = asyncio.Lock()
         self.form_pages: list[FormPage | PeoplePage] = []
-
-    @property
-    def desk(self) -> Desk:
-        if self._desk is None:
-            kept = read_draft(self.tidepool.path)
-            self._desk = Desk(kept or fresh())
-        return self._desk
 
     # -- building ----------------------------------------------------------------------------------------
 
@@ -95,7 +86,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
         yield Static("", id="compose-bar")
 
     async def on_mount(self) -> None:
-        super().on_mount()
+        await super().on_mount()
         await self._rebuild("study" if self.desk.readable else TOML)
         self._study()
 

@@ -8,6 +8,7 @@ from tidepool.engine.config.loading import read_text
 from tidepool.engine.errors import UsageError
 from tidepool.tui.app import launching
 from tidepool.tui.app.compose_model.desk import Desk
+from tidepool.tui.app.compose_model.draft import fresh, read_draft
 from tidepool.tui.app.compose_model.edits import value_at
 from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.app.compose_model.plan_words import cost, is_free
@@ -19,7 +20,16 @@ from tidepool.tui.drawing.words import dollars
 
 
 class DraftTravel(ModeScreen):
-    desk: Desk
+    def __init__(self) -> None:
+        super().__init__()
+        self._desk: Desk | None = None
+
+    @property
+    def desk(self) -> Desk:
+        if self._desk is None:
+            kept = read_draft(self.tidepool.path)
+            self._desk = Desk(kept or fresh())
+        return self._desk
 
     @property
     def folder(self) -> Path:
@@ -108,4 +118,5 @@ class DraftTravel(ModeScreen):
         price = f"about {dollars(expected)}" if expected is not None else "a price that is not known"
         cap = f"The budget caps it at {dollars(plan['budget_usd'])}." if plan["budget_usd"] else "No budget caps it."
         question = f"This asks {', '.join(examined.models)}: {plan['calls']:,} calls for {price}. {cap}"
-        return bool(await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models")))
+        agreed = await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models"))
+        return bool(agreed)

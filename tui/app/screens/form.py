@@ -65,8 +65,11 @@ class KeepingDialog(Dialog[str]):
         if one is not None:
             self.dismiss(one)
 
+    def action_leave(self) -> None:
+        self._leave()
+
     @work(exclusive=True, group="leave")
-    async def action_leave(self) -> None:
+    async def _leave(self) -> None:
         if self.changed():
             question = "What you typed here is not saved yet. Throw it away?"
             if not await self.app.push_screen_wait(Confirm(question, "Throw away", no="Keep typing")):

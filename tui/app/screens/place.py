@@ -39,7 +39,7 @@ class ModeScreen(Screen[None]):
         return cast("TidepoolApp", self.app)
 
     @property
-    def batch(self) -> Watched | None:
+    def shown_batch(self) -> Watched | None:
         """The batch that actions of this screen are about."""
         return None
 
@@ -65,7 +65,7 @@ class ModeScreen(Screen[None]):
         """Look at once, without waiting for the next turn."""
         self._nudged.set()
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         self.run_worker(self._keep_looking(), group="look", exclusive=True)
 
     async def _keep_looking(self) -> None:

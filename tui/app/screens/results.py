@@ -55,7 +55,7 @@ class ResultsScreen(BatchActions):
             yield Panel("Compare", BlockList(id="compare"), id="panel-compare", offered=False)
 
     @property
-    def batch(self) -> Watched | None:
+    def shown_batch(self) -> Watched | None:
         return self._batch
 
     # -- the file ----------------------------------------------------------------------------------------

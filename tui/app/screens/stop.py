@@ -18,14 +18,14 @@ class StopDialog(Dialog[str]):
 
     def __init__(self, name: str, orders: int) -> None:
         super().__init__()
-        self._name, self._orders = name, orders
+        self._batch_name, self._orders = name, orders
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as box:
             box.border_title = Content("Stop the batch?")
             yield Static(
                 Content(
-                    f"{one_line(self._name)} stops after the calls in flight. Nothing answered is lost, "
+                    f"{one_line(self._batch_name)} stops after the calls in flight. Nothing answered is lost, "
                     "and it can be resumed at any time."
                 ),
                 classes="dialog-text",

@@ -135,7 +135,7 @@ class WatchScreen(BatchActions):
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
 
     @property
-    def batch(self) -> Watched | None:
+    def shown_batch(self) -> Watched | None:
         return self._batch
 
     # -- the file ----------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class WatchScreen(BatchActions):
         flying = [number for number, _ in json.loads(batch.in_flight)]
         if flying:
             front = self.query_one(Wavefront)
-            first, last = front.visible
+            first, last = front.rows_in_view
             lowest = min(flying) - 1
             if not first <= lowest <= last:
                 front.scroll_to(y=max(0, lowest - 3), animate=False)

@@ -1,6 +1,7 @@
 """The head of a running batch: progress, rate, time left and money so far, in a few lines that line up."""
 
 import json
+from collections.abc import Sequence
 
 from textual.content import Content
 from textual.widgets import Static
@@ -90,7 +91,7 @@ def _pace(batch: Watched, pulse: Throughput | None, width: int) -> Content:
     money = pulse.money() if pulse else []
     speed = pulse.speed if pulse and batch.running else (batch.calls / batch.seconds if batch.seconds else 0.0)
     latency = pulse.latency if pulse else None
-    curves = [
+    curves: list[tuple[str, Sequence[float | None], str]] = [
         ("speed", [beat.speed for beat in beats], rate(speed)),
         ("latency", [beat.latency for beat in beats], span(latency) if latency else "–"),
         ("spent", money, _money(batch)),

@@ -42,7 +42,7 @@ class NameStrip(Horizontal, can_focus=True):
         self._title = title
         self.here = here
 
-    def compose(self) -> Sequence[Static]:  # type: ignore[override]
+    def compose(self) -> Sequence[Static]:
         first = [Static(Content(self._title), classes="strip-title")] if self._title else []
         return [*first, *(Name(name, title) for name, title in self._names.items())]
 

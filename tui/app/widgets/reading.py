@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from textual.events import Resize
+
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line, plain
 from tidepool.tui.drawing.wrapping import wrapped
@@ -51,7 +53,7 @@ class ReadingPane(Rows):
         self._measure()
         self.refresh()
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: Resize) -> None:
         self._lay_out()
 
     def empty_text(self) -> str:

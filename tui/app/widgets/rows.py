@@ -120,7 +120,7 @@ class Rows(ScrollView, can_focus=True):
 
     def touch(self, indices: Iterable[int]) -> None:
         """These rows have changed."""
-        first, last = self.visible
+        first, last = self.rows_in_view
         top = self._header_height - round(self.scroll_offset.y)
         for index in indices:
             self._drawn.pop(index, None)
@@ -132,7 +132,7 @@ class Rows(ScrollView, can_focus=True):
         self.refresh()
 
     @property
-    def visible(self) -> tuple[int, int]:
+    def rows_in_view(self) -> tuple[int, int]:
         """The first and last row in view; the last lies before the first where there is none."""
         first = round(self.scroll_offset.y)
         height = max(0, self.scrollable_content_region.height - self._header_height)
@@ -228,7 +228,7 @@ class Rows(ScrollView, can_focus=True):
         self.post_message(self.Highlighted(self, cursor))
 
     def _show(self, index: int) -> None:
-        first, last = self.visible
+        first, last = self.rows_in_view
         height = last - first + 1
         if index < first:
             self.scroll_to(y=index, animate=False)
@@ -255,7 +255,7 @@ class Rows(ScrollView, can_focus=True):
             self.scroll_relative(y=by, animate=False)
 
     def action_page(self, by: int) -> None:
-        first, last = self.visible
+        first, last = self.rows_in_view
         self.action_step(by * max(1, last - first))
 
     def action_edge(self, last: bool) -> None:

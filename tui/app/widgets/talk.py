@@ -4,7 +4,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tidepool.storage.queries import StoredMessage, Transcript
+from textual.events import Resize
+
+from tidepool.storage.queries import Transcript
+from tidepool.storage.units import StoredMessage
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import one_line, plain
 from tidepool.tui.drawing.wrapping import marked, wrapped
@@ -57,7 +60,7 @@ class TranscriptPane(Rows):
         self.set_count(len(self._lines))
         self.refresh()
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: Resize) -> None:
         self._lay_out()
 
     def empty_text(self) -> str:

@@ -41,7 +41,7 @@ class ConversationList(Rows):
         """The conversations in view whose heads are not known yet."""
         if self._hits is not None:
             return []
-        first, last = self.visible
+        first, last = self.rows_in_view
         near = self._numbers[max(0, first - MARGIN) : last + 1 + MARGIN]
         shown = self._numbers[first : last + 1]
         return list(near) if any(number not in self._heads for number in shown) else []

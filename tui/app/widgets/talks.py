@@ -147,7 +147,7 @@ class ConversationsPane(Vertical):
     @work(exclusive=True, group="more")
     async def _more(self) -> None:
         """The next page, when the end of the list is near."""
-        if self._batch is None or self.list.hit is None or self.list.visible[1] < self.list.count - 10:
+        if self._batch is None or self.list.hit is None or self.list.rows_in_view[1] < self.list.count - 10:
             return
         hits = await self._app.file.dig(search.find, self._batch.number, self.filter, self._ids, self.list.last_hit)
         self.list.add_hits(hits)

@@ -89,7 +89,7 @@ class Wavefront(Rows):
     @property
     def wanted(self) -> tuple[int, int]:
         """The sequence numbers to read."""
-        first, last = self.visible
+        first, last = self.rows_in_view
         return max(1, first + 1 - MARGIN), max(1, min(self.count, last + 1 + MARGIN))
 
     def show(self, count: int, columns: int, front: Front) -> None:

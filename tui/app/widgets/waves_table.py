@@ -30,7 +30,7 @@ class WavesTable(Rows):
     @property
     def wanted(self) -> tuple[int, int]:
         """How many to skip, and how many to read."""
-        first, last = self.visible
+        first, last = self.rows_in_view
         return max(0, first - 5), max(20, last - first + 10)
 
     def show(self, count: int, skip: int, waves: Sequence[WaveLine]) -> None:

@@ -103,7 +103,8 @@ def _print_attributes(out: Console, statistics: dict[str, Any]) -> None:
     out.print(table)
     if len(ranked) > MOST_ATTRIBUTES:
         out.print(Text(f"… and {len(ranked) - MOST_ATTRIBUTES:,} more attributes in `tidepool stats --json`"))
-    _plot_clearest(out, *ranked[0], measure)
+    clearest, entry = ranked[0]
+    _plot_clearest(out, clearest, entry, measure)
 
 
 def _plot_clearest(out: Console, attribute: str, entry: dict[str, Any], measure: str) -> None:

@@ -29,9 +29,9 @@ class GroupHead(Static, can_focus=True):
 
     BINDINGS = [Binding("enter,space", "fold", "Open or close", show=False)]
 
-    def on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.action_fold()
+        await self.action_fold()
 
     async def action_fold(self) -> None:
         if isinstance(self.parent, GroupBox):

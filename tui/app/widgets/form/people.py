@@ -56,7 +56,7 @@ class PeopleList(Rows):
         mark: Piece = (
             ("× ", "failed") if index in self.wrong else ("◇ ", "cached") if person.place is None else ("  ", "")
         )
-        name, *more = (*person.cells, "", "")
+        name, more = person.cells[0] if person.cells else "", person.cells[1:]
         share = max(10, width * 2 // 5)
         return [
             mark,
