@@ -16,6 +16,7 @@ from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.evolution.config import Evolution
+from tidepool.storage.states import StopCode
 
 POPULATION, PROBLEMS, LATENCY = 30, 50, 0.1
 CALLS = POPULATION * PROBLEMS
@@ -35,7 +36,7 @@ async def seconds(*, preset: str = "balanced", sequential: bool = False) -> floa
                 ended = time.monotonic()
                 began = began or ended - LATENCY
             case CallAnswered():
-                control.stop_for("measured")
+                control.stop_for(StopCode.STOPPED)
 
     study = Evolution(
         population_size=POPULATION,

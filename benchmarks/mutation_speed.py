@@ -15,6 +15,7 @@ from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.mutation.config import Mutation
+from tidepool.storage.states import StopCode
 
 ENVIRONMENTS, STEPS, LATENCY = 16, 10, 0.1
 
@@ -32,7 +33,7 @@ async def seconds(*, batching: bool) -> float:
                 ended = time.monotonic()
                 began = began or ended - LATENCY
             case CallAnswered():
-                control.stop_for("measured")
+                control.stop_for(StopCode.STOPPED)
 
     study = Mutation(
         num_processes=ENVIRONMENTS,

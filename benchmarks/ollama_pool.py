@@ -21,6 +21,7 @@ from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.mutation.config import Mutation
+from tidepool.storage.states import StopCode
 
 ENVIRONMENTS, STEPS, WARM_UP = 256, 2, 1
 LATENCY, PARALLEL = 0.5, 4
@@ -46,7 +47,7 @@ async def _rate(hosts: list[str]) -> float:
             case CallAnswered(wave=wave) if 2 * WARM_UP < wave <= 2 * STEPS:
                 moments.append(time.monotonic())
             case CallAnswered(wave=wave) if wave > 2 * STEPS:
-                control.stop_for("measured")
+                control.stop_for(StopCode.STOPPED)
 
     study = Mutation(
         target="ollama:llama3.2",

@@ -3,9 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,24 +11,21 @@ from typing import Any
 from tidepool.engine.config.loading import apply_override, config_from, load_frozen
 from tidepool.engine.config.presets import full_names
 from tidepool.engine.config.sections import Config
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
-from tidepool.engine.core.run_control import RunControl, Stop
-from tidepool.engine.errors import FileError, NotFound, RunError, TidepoolError, UsageError
-from tidepool.engine.events import BatchEnded, BatchStarted, Listener
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.core.session import Outcome, Play, Turn, Verdict, verdict
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.events import BatchEnded, Listener
 from tidepool.engine.library.contents import with_library
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.trust import refuse_strange_servers
 from tidepool.engine.trust_record import trust_record
 from tidepool.storage import batches, locks
-from tidepool.storage.file import connect, prepare, reading, settle
-from tidepool.storage.ledger import Ledger
-from tidepool.storage.writer import Writer
+from tidepool.storage.file import prepare, reading, settle
+from tidepool.storage.states import BatchStatus, StopCode
 
-DRAIN_SECONDS = 10.0
 MODEL_KEYS = {"encoder", "judge", "model", "models", "mutator", "target"}
 """where a study names models"""
 
@@ -49,7 +44,8 @@ async def run_batch(
     async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config)
         accounts.name_batch(batch_id)
-        return await _run(path, batch_id, config, accounts, on_event, control or RunControl(), resumed=False)
+        turn = Turn(path, batch_id, config, accounts, control or RunControl(), on_event, resumed=False)
+        return await _run(turn, kind.play)
 
 
 def enlist(study: Config, database: str | Path) -> str:
@@ -93,22 +89,15 @@ async def resume_batch(
         batch = batches.find_batch(connection, reference)
     changes = tuple(overrides)
     config = _with_overrides(load_frozen(batch["config"]), changes)
-    if batch["status"] == "completed":
+    if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = load_kind(config.batch.kind)
     vouched = refuse_strange_servers(batch["id"], batch["config"], config, kind.models(config), changes, trusted=trust)
     async with OpenAccounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
-        return await _run(
-            path,
-            batch["id"],
-            config,
-            accounts,
-            on_event,
-            control or RunControl(),
-            resumed=True,
-            rewrite=_Rewrite(changes, batch["config"], vouched) if changes else None,
-        )
+        turn = Turn(path, batch["id"], config, accounts, control or RunControl(), on_event, resumed=True)
+        rewrite = _Rewrite(changes, batch["config"], vouched) if changes else None
+        return await _run(turn, kind.play, rewrite)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,204 +152,36 @@ def _with_overrides(config: Config, overrides: Iterable[str]) -> Config:
     return config_from(data, source="--set")
 
 
-async def _run(
-    path: Path,
-    batch_id: str,
-    config: Config,
-    accounts: OpenAccounts,
-    on_event: Listener | None,
-    control: RunControl,
-    *,
-    resumed: bool,
-    rewrite: _Rewrite | None = None,
-) -> dict[str, Any]:
+async def _run(turn: Turn, play: Play, rewrite: _Rewrite | None = None) -> dict[str, Any]:
+    path, batch_id = turn.path, turn.batch_id
     with locks.holding(path, batch_id), CalmGarbageCollector():
-        await asyncio.to_thread(_begin, path, batch_id, simulated=accounts.simulated, resumed=resumed)
+        await asyncio.to_thread(_begin, turn)
         if rewrite:
-            await asyncio.to_thread(rewrite.write, path, batch_id, config)
-        stop, reason = await _stopped_or_done(path, batch_id, config, accounts, on_event, control, resumed=resumed)
-        status, reason = await asyncio.to_thread(_end, path, batch_id, stop, reason)
-        if on_event:
-            on_event(BatchEnded(status, reason))
+            await asyncio.to_thread(rewrite.write, path, batch_id, turn.config)
+        outcome = await turn.taken(play)
+        ended = await asyncio.to_thread(_end, turn, outcome)
+        if turn.listener:
+            turn.listener(BatchEnded(ended.status, ended.reason))
     await asyncio.to_thread(settle, path)
-    if stop is not None and stop.fault is not None:
-        raise stop.fault
-    if stop is not None and stop.reason == "cancelled":
+    if outcome.stop is not None and outcome.stop.fault is not None:
+        raise outcome.stop.fault
+    if ended.stop_code is StopCode.CANCELLED:
         raise asyncio.CancelledError
     return summarise(path, batch_id)
 
 
-async def _stopped_or_done(
-    path: Path,
-    batch_id: str,
-    config: Config,
-    accounts: OpenAccounts,
-    on_event: Listener | None,
-    control: RunControl,
-    *,
-    resumed: bool,
-) -> tuple[Stop | None, str | None]:
-    """Plays the batch; returns what stopped it, if anything did, and the study's own reason for its end."""
-    stop: Stop | None
-    try:
-        writer = Writer(path)
-        await writer.open()
-        reader = connect(path)
-        try:
-            session = _Session(path, batch_id, config, accounts, writer, reader, control, on_event)
-            stop = await session.play(resumed)
-        finally:
-            lost = await _closed(writer)
-            reader.close()
-    except asyncio.CancelledError:
-        return Stop("cancelled"), None
-    except TidepoolError as fault:
-        return Stop("fault", fault=fault), None
-    if lost is not None and stop is None:
-        stop = Stop("fault", fault=lost)
-    return stop, session.run.reason
-
-
-async def _closed(writer: Writer) -> FileError | None:
-    """Writes what is queued and lets go of the file; what could not be written is told."""
-    try:
-        await writer.close()
-    except FileError as error:
-        return error
-    return None
-
-
-class _Session:
-    """One process's turn at a batch."""
-
-    def __init__(
-        self,
-        path: Path,
-        batch_id: str,
-        config: Config,
-        accounts: OpenAccounts,
-        writer: Writer,
-        reader: Any,
-        control: RunControl,
-        on_event: Listener | None,
-    ) -> None:
-        batch = batches.find_batch(reader, batch_id)
-        progress = batches.progress_of(reader, batch["number"])
-        self.config = config
-        self.ledger = Ledger(writer, reader, batch["number"])
-        self.ledger.open_cache(config.batch.seed, config.batch.kind)
-        budget = self._budgets(batches.money_by_provider(reader, batch["number"]), progress["cost_usd"], accounts)
-        self.run = BatchRun(config, batch_id, self.ledger, accounts.by_provider, budget)
-        self.run.listener = on_event
-        self.control = control
-        self._earlier_seconds = progress["seconds"]
-        writer.on_failure = self.run.fail
-
-    def _budgets(self, money: dict[str, batches.Money], spent: float, accounts: OpenAccounts) -> Budget:
-        """The batch's budget; each account gets its own part of it."""
-        whole = Budget(self.config.service.budget_usd, spent, sum(part.reserved for part in money.values()))
-        for name, account in accounts.by_provider.items():
-            part = money.get(name, batches.Money())
-            account.budget = Budget(self.config.budget_of(name), part.spent, part.reserved, whole=whole)
-        for budget in (whole, *(account.budget for account in accounts.by_provider.values())):
-            budget.on_exhausted = lambda: self.control.stop(Stop("budget"))
-        return whole
-
-    async def play(self, resumed: bool) -> Stop | None:
-        """The study to its end (None), or to what stopped it."""
-        run = self.run
-        run.emit(BatchStarted(run.batch_id, self.config.batch.kind, self.config.batch.name, resumed))
-        run.log("info", "Resumed." if resumed else "Started.")
-        for account in run.accounts.values():
-            account.provider.notices.listen(partial(run.log, "warning"))
-        if resumed:
-            run.take_up()
-            run.scheduler.take_up()
-        watch = asyncio.create_task(self.control.watch(run, self._earlier_seconds))
-        watch.add_done_callback(self._watch_ended)
-        main = run.tasks.spawn(load_kind(self.config.batch.kind).play(run), run.tasks.ending(self._ended))
-        stopped = asyncio.ensure_future(self.control.stopped())
-        try:
-            ends: list[asyncio.Future[Any]] = [main, stopped, run.fault]
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            return await self._close(main, stopped)
-        except asyncio.CancelledError:
-            await self._halt(cancel_orders=False)
-            return Stop("cancelled")
-        finally:
-            watch.cancel()
-            stopped.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
-            self.control.beat(run, self._earlier_seconds)
-
-    def _ended(self, main: "asyncio.Task[None]") -> None:
-        self.run.finished = True
-
-    def _watch_ended(self, watch: "asyncio.Task[None]") -> None:
-        """A run that nobody can steer, and that shows no heartbeat, must not go on."""
-        if not watch.cancelled() and (error := watch.exception()):
-            self.run.fail(error)
-
-    async def _close(self, main: "asyncio.Task[None]", stopped: "asyncio.Future[Stop]") -> Stop | None:
-        if self.run.fault.done():
-            fault = self.run.fault.result()
-            if not isinstance(fault, FileError):
-                await self._drain()
-            await self._halt(cancel_orders=False)
-            return Stop("fault", fault=fault)
-        if main.done():
-            if error := main.exception():
-                fault = error if isinstance(error, TidepoolError) else RunError(f"{type(error).__name__}: {error}")
-                fault.__cause__ = error if fault is not error else fault.__cause__
-                await self._drain()
-                await self._halt(cancel_orders=False)
-                return Stop("fault", fault=fault)
-            await self.run.scheduler.finish()
-            return None
-        stop = stopped.result()
-        self.run.log("info", f"Stopping: {stop.reason}.")
-        await self._drain()
-        await self._halt(cancel_orders=stop.cancel_orders)
-        return stop
-
-    async def _drain(self) -> None:
-        """No new calls; those at a provider may finish, for a while."""
-        self.run.closing = True
-        limiters = [account.limiter for account in self.run.accounts.values()]
-        for limiter in limiters:
-            limiter.pause(True)
-        deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
-        while any(limiter.in_flight for limiter in limiters) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        with suppress(TidepoolError):
-            await self.ledger.writer.committed()
-
-    async def _halt(self, *, cancel_orders: bool) -> None:
-        self.run.closing = True
-        await self.run.scheduler.stop(cancel=cancel_orders)
-        await self.run.tasks.cancel()
-
-
-def _begin(path: Path, batch_id: str, *, simulated: bool, resumed: bool) -> None:
+def _begin(turn: Turn) -> None:
     """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
-    if resumed:
-        batches.reopen_failures(path, batch_id)
-    batches.begin(path, batch_id, simulated=simulated)
+    if turn.resumed:
+        batches.reopen_failures(turn.path, turn.batch_id)
+    batches.begin(turn.path, turn.batch_id, simulated=turn.accounts.simulated)
 
 
-def _end(path: Path, batch_id: str, stop: Stop | None, reason: str | None) -> tuple[str, str | None]:
-    status, reason = _verdict(path, batch_id, stop, reason)
-    batches.end(path, batch_id, status=status, reason=reason)
-    return status, reason
-
-
-def _verdict(path: Path, batch_id: str, stop: Stop | None, reason: str | None) -> tuple[str, str | None]:
-    with reading(path) as connection:
-        progress = batches.progress_of(connection, batches.find_batch(connection, batch_id)["number"])
-    if stop is not None:
-        if stop.fault is not None:
-            return ("interrupted" if progress["calls"] else "failed"), str(stop.fault)
-        return "interrupted", stop.reason
-    if not progress["units_failed"]:
-        return "completed", reason
-    return ("partial" if progress["units_completed"] else "failed"), reason
+def _end(turn: Turn, outcome: Outcome) -> Verdict:
+    with reading(turn.path) as connection:
+        progress = batches.progress_of(connection, batches.find_batch(connection, turn.batch_id)["number"])
+    ended = verdict(
+        outcome, calls=progress["calls"], completed=progress["units_completed"], failed=progress["units_failed"]
+    )
+    batches.end(turn.path, turn.batch_id, status=ended.status, reason=ended.reason)
+    return ended

@@ -9,7 +9,7 @@ import secrets
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from tidepool.storage import locks, search
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
+from tidepool.storage.states import OPEN_PHASES_SQL, BatchStatus
 from tidepool.storage.tables import unit_id
 from tidepool.storage.views import STALE_SECONDS
 
@@ -86,7 +87,7 @@ def progress_of(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Ro
 
 def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
     """True while a process runs the batch: by its lock on this host, by its heartbeat elsewhere."""
-    if batch["status"] != "in_progress":
+    if batch["status"] != BatchStatus.IN_PROGRESS:
         return False
     if batch["host"] == locks.host_name():
         return locks.is_held(path, batch["id"])
@@ -122,7 +123,7 @@ def rewrite_config(path: Path, batch_id: str, config: str, changes: Sequence[str
         )
 
 
-def end(path: Path, batch_id: str, *, status: str, reason: str | None) -> None:
+def end(path: Path, batch_id: str, *, status: BatchStatus, reason: str | None) -> None:
     with writing(path) as connection:
         connection.execute(
             "UPDATE batch SET status = ?, reason = ?, paused = 0, finished_at = ? WHERE id = ?",
@@ -198,11 +199,11 @@ def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | 
 
 def shown_status(path: Path, batch: sqlite3.Row) -> str:
     """A batch whose process died shows `interrupted`, never `in_progress` for ever."""
-    if batch["status"] != "in_progress":
+    if batch["status"] != BatchStatus.IN_PROGRESS:
         return str(batch["status"])
     with reading(path) as connection:
         running = is_running(path, batch, progress_of(connection, batch["number"]))
-    return "in_progress" if running else "interrupted"
+    return BatchStatus.IN_PROGRESS if running else BatchStatus.INTERRUPTED
 
 
 def refuse_running(path: Path, reference: str) -> sqlite3.Row:
@@ -263,18 +264,18 @@ def money_by_provider(connection: sqlite3.Connection, batch_number: int) -> dict
     reserved = dict(
         connection.execute(
             "SELECT provider, sum(reservation_usd) FROM provider_batch "
-            "WHERE batch_number = ? AND state IN ('intended', 'creating', 'created') GROUP BY 1",
+            f"WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL} GROUP BY 1",
             (batch_number,),
         ).fetchall()
     )
     return {name: Money(spent[name], reserved.get(name, 0.0)) for name in {*spent, *reserved}}
 
 
-def open_orders(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
+def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
     """Provider batches that a batch still waits for, or will be attached to when it is resumed."""
     rows = connection.execute(
         "SELECT provider, remote_id, coalesce(remote_state, state) AS state, count, created_at FROM provider_batch "
-        "WHERE batch_number = ? AND state IN ('intended', 'creating', 'created') ORDER BY created_at",
+        f"WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL} ORDER BY created_at",
         (batch_number,),
     ).fetchall()
     return [
@@ -287,12 +288,3 @@ def open_orders(connection: sqlite3.Connection, batch_number: int) -> list[dict[
         }
         for row in rows
     ]
-
-
-def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The words left for a batch and not taken yet."""
-    for row in connection.execute(
-        "SELECT id, command, arguments FROM control WHERE batch_number = ? AND taken_at IS NULL ORDER BY id",
-        (batch_number,),
-    ).fetchall():
-        yield row["id"], row["command"], json.loads(row["arguments"])

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from tidepool.storage.states import CallStatus, Source
+
 
 class CallRecord(NamedTuple):
     sequence_number: int
@@ -14,14 +16,14 @@ class CallRecord(NamedTuple):
     system: str
     prompt: bytes
     """hash of the system prompt"""
-    status: str
+    status: CallStatus
     text: str = ""
     truth: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
     seconds: float = 0.0
-    source: str = "live"
+    source: Source = Source.LIVE
     attempts: int = 1
     error: str | None = None
     order_id: str | None = None

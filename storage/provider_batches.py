@@ -1,9 +1,6 @@
 """The rows of provider batches: written before the provider is asked, so that no purchase is ever forgotten.
 
-intended    the calls are on disk, and the provider was not asked to create anything yet
-creating    the provider may have been asked: whether the batch exists must be looked up
-created     it exists, under `remote_id`
-collected, cancelled, refused, lost       closed
+Each row goes through the phases of `ProviderBatchPhase`; the column that keeps them is `state`.
 """
 
 import json
@@ -13,35 +10,42 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidepool.storage.ledger import Ledger
+from tidepool.storage.states import OPEN_PHASES_SQL, ProviderBatchPhase
 from tidepool.storage.tables import ProviderBatchRow, SurplusRow, unit_id
 from tidepool.storage.writer import Statement, insert_into
 
 Address = tuple[int, str]
+"""a unit's sequence number and the step in it"""
 
-OPEN = "('intended', 'creating', 'created')"
 _COLUMNS = (
     *("id", "batch_number", "provider", "lot", "upload_id", "unsure", "state", "calls", "count", "wave"),
     *("content_hash", "reservation_usd", "created_at"),
 )
 _SURPLUS = ("batch_number", "order_id", "unit_id", "step", "text", "input_tokens", "output_tokens", "cost_usd", "at")
-_CREATING = Statement("UPDATE provider_batch SET state = 'creating', upload_id = ? WHERE id = ?", rank=1)
-_CREATED = Statement("UPDATE provider_batch SET state = 'created', remote_id = ?, unsure = ? WHERE id = ?", rank=1)
+_CREATING = Statement(
+    f"UPDATE provider_batch SET state = '{ProviderBatchPhase.CREATING}', upload_id = ? WHERE id = ?", rank=1
+)
+_CREATED = Statement(
+    f"UPDATE provider_batch SET state = '{ProviderBatchPhase.CREATED}', remote_id = ?, unsure = ? WHERE id = ?", rank=1
+)
 _POLLED = Statement("UPDATE provider_batch SET remote_state = ?, polled_at = ? WHERE id = ?", rank=1)
 _CLOSED = Statement("UPDATE provider_batch SET state = ?, finished_at = ?, reservation_usd = 0 WHERE id = ?", rank=2)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredProviderBatch:
+    """A provider batch as its row keeps it."""
+
     order_id: str
     provider: str
-    lot: str
+    group: str
     calls: list[tuple[Address, str]]
     """each call's address and the key of what is asked"""
     wave: int
     content_hash: str
     reservation_usd: float
     created_at: float
-    state: str = "intended"
+    phase: ProviderBatchPhase = ProviderBatchPhase.INTENDED
     upload_id: str = ""
     remote_id: str | None = None
     unsure: bool = False
@@ -60,29 +64,31 @@ class Surplus:
 
 
 class ProviderBatchBook:
+    """The provider batches of one batch in the file."""
+
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
     # -- writing -----------------------------------------------------------------------------------------
 
-    def intend(self, order: StoredProviderBatch) -> None:
-        calls = json.dumps([[number, step, key] for (number, step), key in order.calls], separators=(",", ":"))
+    def intend(self, job: StoredProviderBatch) -> None:
+        calls = json.dumps([[number, step, key] for (number, step), key in job.calls], separators=(",", ":"))
         self._ledger.writer.put(
             insert_into(ProviderBatchRow, *_COLUMNS),
             (
-                order.order_id,
+                job.order_id,
                 self._ledger.batch_number,
-                order.provider,
-                order.lot,
+                job.provider,
+                job.group,
                 "",
                 False,
-                "intended",
+                ProviderBatchPhase.INTENDED,
                 calls,
-                len(order.calls),
-                order.wave,
-                order.content_hash,
-                order.reservation_usd,
-                order.created_at,
+                len(job.calls),
+                job.wave,
+                job.content_hash,
+                job.reservation_usd,
+                job.created_at,
             ),
         )
 
@@ -95,8 +101,8 @@ class ProviderBatchBook:
     def polled(self, order_id: str, state: str) -> None:
         self._ledger.writer.put(_POLLED, (state, time.time(), order_id))
 
-    def closed(self, order_id: str, state: str) -> None:
-        self._ledger.writer.put(_CLOSED, (state, time.time(), order_id))
+    def closed(self, order_id: str, phase: ProviderBatchPhase) -> None:
+        self._ledger.writer.put(_CLOSED, (phase, time.time(), order_id))
 
     def surplus(self, late: Surplus) -> None:
         number, step = late.address
@@ -112,7 +118,8 @@ class ProviderBatchBook:
 
     def open(self) -> list[StoredProviderBatch]:
         rows = self._ledger.reader.execute(
-            f"SELECT * FROM provider_batch WHERE batch_number = ? AND state IN {OPEN}", (self._ledger.batch_number,)
+            f"SELECT * FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}",
+            (self._ledger.batch_number,),
         ).fetchall()
         return [
             StoredProviderBatch(
@@ -124,7 +131,7 @@ class ProviderBatchBook:
                 row["content_hash"],
                 row["reservation_usd"],
                 row["created_at"],
-                row["state"],
+                ProviderBatchPhase(row["state"]),
                 row["upload_id"],
                 row["remote_id"],
                 bool(row["unsure"]),
@@ -132,8 +139,8 @@ class ProviderBatchBook:
             for row in rows
         ]
 
-    def orders_made(self) -> Counter[str]:
-        """How many orders there were of each content."""
+    def made_so_far(self) -> Counter[str]:
+        """How many provider batches there were of each content."""
         rows = self._ledger.reader.execute(
             "SELECT content_hash, count(*) FROM provider_batch WHERE batch_number = ? GROUP BY content_hash",
             (self._ledger.batch_number,),
@@ -146,13 +153,13 @@ class ProviderBatchBook:
         return {row[0] for row in rows}
 
     def surplus_of(self, order_id: str) -> set[Address]:
-        """Late answers of an order that were recorded already."""
+        """Late answers of a provider batch that were recorded already."""
         offset = unit_id(self._ledger.batch_number, 0)
         rows = self._ledger.reader.execute("SELECT unit_id, step FROM surplus WHERE order_id = ?", (order_id,))
         return {(row["unit_id"] - offset, row["step"]) for row in rows}
 
     def answered(self, addresses: Iterable[Address]) -> dict[Address, str | None]:
-        """Those of the calls that the ledger holds already, each with the order it was answered by."""
+        """Those of the calls that the ledger holds already, each with the provider batch it was answered by."""
         offset = unit_id(self._ledger.batch_number, 0)
         wanted = set(addresses)
         found: dict[Address, str | None] = {}

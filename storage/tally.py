@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 
 from tidepool.storage.call_record import CallRecord
+from tidepool.storage.states import CallStatus, Source
 from tidepool.storage.writer import Statement, Writer
 
 
@@ -40,6 +41,7 @@ class _Wave:
     transports: frozenset[str] = frozenset()
 
 
+_FAILED, _CACHE, _LIVE = CallStatus.FAILED, Source.CACHE, Source.LIVE
 _NAMES = tuple(field.name for field in fields(Counters))
 _VALUES = attrgetter(*_NAMES)
 _ADD = Statement(
@@ -92,14 +94,14 @@ class Tally:
     def _count(self, entry: CallRecord) -> None:
         delta = self._delta
         delta.calls += 1
-        if entry.status == "failed":
+        if entry.status is _FAILED:
             delta.failed += 1
             return
-        if entry.source == "cache":
+        if entry.source is _CACHE:
             delta.cached += 1
         else:
             delta.bought += 1
-            delta.call_seconds += entry.seconds if entry.source == "live" else 0.0
+            delta.call_seconds += entry.seconds if entry.source is _LIVE else 0.0
             delta.input_tokens += entry.input_tokens
             delta.output_tokens += entry.output_tokens
         if entry.cost_usd is None:
@@ -116,8 +118,8 @@ class Tally:
         wave.first = min(wave.first, asked_at)
         wave.last = time.monotonic()
         wave.calls += 1
-        wave.failed += entry.status == "failed"
-        wave.cached += entry.source == "cache"
+        wave.failed += entry.status is _FAILED
+        wave.cached += entry.source is _CACHE
         wave.retried += entry.attempts > 1
         if entry.source not in wave.transports:
             wave.transports |= {entry.source}

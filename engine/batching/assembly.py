@@ -1,40 +1,39 @@
-"""Makes orders: of the calls of a wave, and of what the file remembers after a restart."""
+"""Makes provider batches: of the calls of a wave, and of what the file remembers after a restart."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from tidepool.engine.batching.provider_batch import ProviderBatch, address_of, content_hash, custom_id, order_id
+from tidepool.engine.batching.provider_batch import ProviderBatch, content_hash, custom_id, order_id
+from tidepool.engine.core.pending import Gathered
 from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import ProviderBatchTicket
 from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderBatch
 
-if TYPE_CHECKING:
-    from tidepool.engine.core.unit import Pending
-
 
 class BatchAssembly:
+    """Gives each provider batch its ticket: an id that follows from what it holds."""
+
     def __init__(self, batch_id: str, book: ProviderBatchBook) -> None:
         self._batch_id = batch_id
         self._book = book
         self._made: Counter[str] = Counter()
-        """orders made so far, by content"""
+        """how many were made so far, by content"""
 
     def take_up(self) -> None:
-        """After a restart: the same content ordered again is another order."""
-        self._made = self._book.orders_made()
+        """After a restart: the same content once more is another provider batch."""
+        self._made = self._book.made_so_far()
 
-    def new(self, provider: str, lot: str, pendings: "list[Pending]") -> ProviderBatch:
-        addresses = {address_of(pending): pending.key.hex() for pending in pendings}
+    def new(self, provider: str, group: str, pendings: list[Gathered]) -> ProviderBatch:
+        addresses = {pending.address: pending.key.hex() for pending in pendings}
         content = content_hash(addresses.values())
         self._made[content] += 1
         name = order_id(self._batch_id, content, self._made[content])
         return ProviderBatch(
             self._ticket(name, content, list(addresses.values()), max(pending.call.wave for pending in pendings)),
             provider,
-            lot,
+            group,
             addresses,
             tokens=sum(expected_input(pending.call) for pending in pendings),
-            waiting={address_of(pending): pending for pending in pendings},
+            waiting={pending.address: pending for pending in pendings},
         )
 
     def restored(self, stored: StoredProviderBatch) -> ProviderBatch:
@@ -45,7 +44,7 @@ class BatchAssembly:
         return ProviderBatch(
             self._ticket(stored.order_id, stored.content_hash, keys, stored.wave, stored.created_at),
             stored.provider,
-            stored.lot,
+            stored.group,
             {address: key for address, key in stored.calls if address not in answered},
             upload_id=stored.upload_id,
             remote_id=stored.remote_id,

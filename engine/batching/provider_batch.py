@@ -1,4 +1,4 @@
-"""An order for a provider batch, and the decisions about it that need no provider: how to cut, what to do with rests."""
+"""A provider batch, and the decisions about it that need no provider: how to cut a wave, what to do with rests."""
 
 import json
 import time
@@ -6,30 +6,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from tidepool.engine.call import Call
+from tidepool.engine.core.pending import Gathered
 from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
-
-if TYPE_CHECKING:
-    from tidepool.engine.core.unit import Pending
+from tidepool.storage.provider_batches import Address
 
 SMALL_REMAINDER = 10
 SMALL_SHARE = 0.02
 WRAPPING = 400
-"""bytes around the texts of a call in an order"""
+"""bytes around the texts of a call in a provider batch"""
 KEPT_SECONDS = 28 * 86400.0
 """after this the providers no longer keep results"""
-
-Address = tuple[int, str]
 
 
 @dataclass(slots=True, eq=False)
 class ProviderBatch:
+    """A job at a provider, as this process knows it; the file keeps its row."""
+
     ticket: ProviderBatchTicket
     provider: str
-    lot: str
+    group: str
     addresses: dict[Address, str]
     """the calls that are still open, each with the key of what is asked"""
     tokens: int = 0
@@ -45,7 +43,7 @@ class ProviderBatch:
     held: float = 0.0
     """reserved for calls that no story holds: before a restart, or given up waiting for"""
     held_each: float = 0.0
-    waiting: "dict[Address, Pending]" = field(default_factory=dict)
+    waiting: dict[Address, Gathered] = field(default_factory=dict)
     """the parked stories by what they wait for; after a restart they come one by one"""
     results: dict[str, ProviderBatchResult] | None = None
     """set when the provider is done: by key"""
@@ -83,18 +81,14 @@ def fate_of(result: ProviderBatchResult | None) -> Fate:
 
 
 def custom_id(order_id: str, key: str) -> str:
-    """A call's id at the provider: any single one of them tells which order it belongs to."""
+    """A call's id at the provider: any single one of them tells which provider batch it belongs to."""
     return f"{order_id}_{key}"
 
 
 def parts_of(name: str) -> tuple[str, str]:
-    """(order id, key) in the id of a result."""
-    order, _, key = name.rpartition("_")
-    return order, key
-
-
-def address_of(pending: "Pending") -> Address:
-    return pending.unit.number, pending.call.step
+    """(id of its provider batch, key) in the id of a result."""
+    order_id, _, key = name.rpartition("_")
+    return order_id, key
 
 
 def content_hash(keys: Iterable[str]) -> str:
@@ -105,43 +99,43 @@ def content_hash(keys: Iterable[str]) -> str:
 
 
 def order_id(batch_id: str, content: str, repetition: int) -> str:
-    """The same order of the same batch has the same id, whoever makes it."""
+    """The same provider batch of the same study has the same id, whoever makes it."""
     return blake2b(f"{batch_id}/{content}/{repetition}".encode(), digest_size=12).hexdigest()
 
 
-def is_small(remainder: int, ordered: int) -> bool:
-    """A small remainder goes live; a large one is worth an order of its own."""
-    return remainder <= max(SMALL_REMAINDER, int(ordered * SMALL_SHARE))
+def is_small(remainder: int, sent: int) -> bool:
+    """A small remainder goes live; a large one is worth a provider batch of its own."""
+    return remainder <= max(SMALL_REMAINDER, int(sent * SMALL_SHARE))
 
 
 def belongs(ticket: ProviderBatchTicket, results: Iterable[str]) -> bool:
-    """Whether results, by key, are those of the order: a stranger's have no key of ours."""
+    """Whether results, by key, are those of the ticket: a stranger's have no key of ours."""
     return any(custom_id(ticket.order_id, key) in ticket.custom_ids for key in results)
 
 
 def call_bytes(call: Call) -> int:
-    """No fewer bytes than the call has in an order."""
+    """No fewer bytes than the call has in a provider batch."""
     texts = [call.system, *(message.text for message in call.messages)]
     return WRAPPING + sum(len(json.dumps(text)) + 40 for text in texts)
 
 
-def split(pendings: "Sequence[Pending]", most: int, bounds: ProviderBatchBounds) -> "list[list[Pending]]":
-    """Cuts a wave into orders of at most `most` calls, within the provider's bounds, in the order of asking."""
-    orders: list[list[Pending]] = []
+def split(pendings: Sequence[Gathered], most: int, bounds: ProviderBatchBounds) -> list[list[Gathered]]:
+    """Cuts a wave into parts of at most `most` calls, within the provider's bounds, in the order of asking."""
+    parts: list[list[Gathered]] = []
     size = 0
     for pending in pendings:
         weight = call_bytes(pending.call)
-        if not orders or len(orders[-1]) >= min(most, bounds.max_calls) or size + weight > bounds.max_bytes:
-            orders.append([])
+        if not parts or len(parts[-1]) >= min(most, bounds.max_calls) or size + weight > bounds.max_bytes:
+            parts.append([])
             size = 0
-        orders[-1].append(pending)
+        parts[-1].append(pending)
         size += weight
-    return orders
+    return parts
 
 
 @dataclass(slots=True)
 class Queue:
-    """How many tokens may wait at the provider in open orders of one lot: learned from its refusals."""
+    """How many tokens may wait at the provider in open provider batches of one group: learned from its refusals."""
 
     allowed: float = float("inf")
     waiting: int = 0
@@ -158,7 +152,7 @@ class Queue:
         return len(calls)
 
     def refused(self, tokens: int) -> None:
-        """An order of so many tokens did not fit beside the others: what those hold is a safe measure."""
+        """One of so many tokens did not fit beside the others: what those hold is a safe measure."""
         self.allowed = self.waiting if self.waiting else tokens / 2
 
     def served(self) -> None:

@@ -1,8 +1,8 @@
 """The one verb, `ask`, and the units whose stories use it.
 
-    ask ─► ledger: answered already? ─► ordered already? ─► cache ─► live, or gathered into a wave
-                                                                          │
-    story goes on ◄── committed to the ledger ◄───────────────────────────┘
+    ask ─► ledger: answered already? ─► at a provider already? ─► cache ─► live, or gathered into a wave
+                                                                                │
+    story goes on ◄── committed to the ledger ◄─────────────────────────────────┘
 
 A reply is committed under its address before its story sees it, so a resumed run replays the same coroutines: what
 was answered comes back at once, and the rest goes on.
@@ -12,34 +12,26 @@ import asyncio
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
+from tidepool.engine.batching.scheduler import BatchScheduler
 from tidepool.engine.call import Call, Reply
-from tidepool.engine.config.sections import Config
-from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.budget import Budget
-from tidepool.engine.core.call_rows import answered, lost, mismatch, reply_of
+from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.live import LiveCall
+from tidepool.engine.core.pending import Gathered, Pending
+from tidepool.engine.core.recording import Recorder
 from tidepool.engine.core.services import SERVICES, Admission, units_at_once
-from tidepool.engine.core.tasks import Latch, Tasks, for_ever
-from tidepool.engine.core.unit import Pending, Unit, UnitPlan, UnitResult
-from tidepool.engine.errors import CallFailed, RunError, TidepoolError
-from tidepool.engine.events import (
-    CallAnswered,
-    CallLost,
-    CallRetried,
-    Event,
-    Listener,
-    Logged,
-    UnitEnded,
-    UnitsExpected,
-)
+from tidepool.engine.core.tasks import Latch, for_ever
+from tidepool.engine.core.unit import Ask, Unit, UnitPlan, UnitResult
+from tidepool.engine.errors import CallFailed, RunError
+from tidepool.engine.events import UnitEnded, UnitsExpected
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.streams import seed_of
-from tidepool.storage.ledger import Ledger, Remembered
-from tidepool.storage.text import storable
+from tidepool.storage.ledger import Remembered
+from tidepool.storage.states import Source
 
 T = TypeVar("T")
 
@@ -50,35 +42,27 @@ UNITS_PER_LOOK = 1_000
 class BatchRun:
     """A running batch."""
 
-    def __init__(
-        self, config: Config, batch_id: str, ledger: Ledger, accounts: Mapping[str, Account], budget: Budget
-    ) -> None:
-        from tidepool.engine.batching.scheduler import BatchScheduler
-
-        self.config = config
-        self.batch_id = batch_id
-        self.seed = config.batch.seed
-        self.ledger = ledger
-        self.accounts = accounts
-        self.budget = budget
-        self.tasks = Tasks()
-        self.tasks.on_idle = self.consider_leaving
-        self.scheduler = BatchScheduler(self)
-        self.listener: Listener | None = None
-        self.closing = False
-        """no new calls leave"""
-        self.finished = False
-        """the study has come to its end"""
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.config = context.config
+        self.seed = context.seed
+        self.ledger = context.ledger
+        self.tasks = context.tasks
+        self.log = context.log
         self.resumed = False
-        self.paused = False
         self.reason: str | None = None
         """why the study ended, where it has a stop rule of its own"""
-        self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
-        """what stops the whole run"""
-        self._batched = SERVICES[config.service.name].batched
+        self._recorder = Recorder(context)
+        self.scheduler = BatchScheduler(context, self._recorder)
+        self.tasks.on_idle = self.scheduler.consider_leaving
+        # Bound once: these are looked up some ten thousand times a second.
+        self._ask: Ask = self.ask
+        self._enter = self._recorder.enter
+        self._replay = self._recorder.replay
+        self._accounts = context.accounts
+        self._batched = SERVICES[self.config.service.name].batched
         self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.tasks))
-        self._study = Unit(self, 0, None)
-        self._leaving: asyncio.Handle | None = None
+        self._study = Unit(context, self._ask, 0, None)
 
     # -- for studies -------------------------------------------------------------------------------------
 
@@ -88,13 +72,15 @@ class BatchRun:
         return self._study
 
     def take_up(self) -> None:
-        """Reads back what the study itself (unit 0) was answered before."""
-        self._study = Unit(self, 0, self.ledger.recall(0, 0).get(0))
+        """Goes on where another run of the batch stopped: with what the study itself (unit 0) was answered before, and
+        with the provider batches that are still open."""
+        self._study = Unit(self.context, self._ask, 0, self.ledger.recall(0, 0).get(0))
         self.resumed = True
+        self.scheduler.take_up()
 
     def expect_units(self, total: int) -> None:
         self.ledger.set_units_total(total)
-        self.emit(UnitsExpected(total))
+        self.context.emit(UnitsExpected(total))
 
     async def units(self, plans: Iterable[UnitPlan]) -> None:
         """Runs units as the service says: all together, so many at a time, or in groups. Later ones may wait for
@@ -132,7 +118,7 @@ class BatchRun:
         remembered = self.ledger.recall(number, number).get(number) if self.resumed else None
         if remembered is None:
             self.ledger.start_unit(number, **about)
-        return Unit(self, number, remembered)
+        return Unit(self.context, self._ask, number, remembered)
 
     def close_unit(self, unit: Unit, error: str | None = None, details: str | None = None) -> None:
         """The end of such a unit. The study has read it, so a failure is final: a resume will not reopen it."""
@@ -140,20 +126,11 @@ class BatchRun:
             self.ledger.end_unit(unit.number, error, details)
             if error is not None:
                 self.ledger.seal(unit.number)
-        self.emit(UnitEnded(unit.number, error))
+        self.context.emit(UnitEnded(unit.number, error))
 
     def gathers(self, provider: str) -> bool:
         """Whether calls of this provider wait for their wave and leave through its batch API."""
-        return self._batched and self.accounts[provider].provider.batches is not None
-
-    def log(self, level: str, message: str) -> None:
-        message = storable(message)
-        self.ledger.log(level, message)
-        self.emit(Logged(level, message))
-
-    def emit(self, event: Event) -> None:
-        if self.listener is not None:
-            self.listener(event)
+        return self._batched and self._accounts[provider].provider.batches is not None
 
     # -- units -------------------------------------------------------------------------------------------
 
@@ -164,7 +141,7 @@ class BatchRun:
         def one_ended(task: "asyncio.Task[None]") -> None:
             nonlocal left
             if not task.cancelled() and (error := task.exception()):
-                self.fail(error)
+                self.context.fail(error)
             left -= 1
             if not left:
                 ended.set(None)
@@ -184,7 +161,7 @@ class BatchRun:
             try:
                 await self._run_unit(plan, remembered)
             except Exception as error:
-                self.fail(error)
+                self.context.fail(error)
                 raise
 
     def _remembered(self, plans: Iterable[UnitPlan]) -> Iterator[tuple[UnitPlan, Remembered | None]]:
@@ -199,7 +176,7 @@ class BatchRun:
 
     async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None) -> None:
         number = plan.sequence_number
-        unit = Unit(self, number, remembered)
+        unit = Unit(self.context, self._ask, number, remembered)
         if remembered is None:
             self.ledger.start_unit(
                 number,
@@ -217,7 +194,7 @@ class BatchRun:
             result = UnitResult(error=str(error))
         if not unit.settled:
             self.ledger.end_unit(number, result.error)
-        self.emit(UnitEnded(number, result.error))
+        self.context.emit(UnitEnded(number, result.error))
         if awaited:
             self._results[number].set(result)
 
@@ -228,141 +205,52 @@ class BatchRun:
         seed = seed_of(self.seed, unit.number, call.step)
         key = call.key(seed)
         if (row := unit.recall(call.step)) is not None:
-            return self._replay(unit, call, key, row)
-        if self.closing:
+            return self._replay(unit.number, call, key, row)
+        context = self.context
+        if context.closing:
             await for_ever()
         asked_at = time.monotonic()
-        account = self.accounts[call.provider]
-        ordered = self.scheduler.knows(unit.number, call.step)
-        if not ordered and account.settings.cache and (row := self.ledger.cached(key)) is not None:
-            return await self._from_cache(unit, call, key, row, asked_at)
-        pending = Pending(unit, call, key, seed, asked_at, None)  # type: ignore[arg-type]
-        if ordered or (self._batched and self.scheduler.takes(account) and call.operation == "chat"):
-            self.scheduler.check(pending)
-            pending.future = self.tasks.park()
+        account = self._accounts[call.provider]
+        bought = self.scheduler.knows(unit.number, call.step)
+        if not bought and account.settings.cache and (row := self.ledger.cached(key)) is not None:
+            return await self._from_cache(Pending(unit.number, call, key, 0, asked_at), row)
+        pending: Pending
+        if bought or (self._batched and self.scheduler.takes(account) and call.operation == "chat"):
+            self.scheduler.check(unit.number, call.step, key)
+            pending = Gathered(unit.number, call, key, seed, asked_at, future=self.tasks.park())
             self.scheduler.gather(pending)
             if (given := await pending.future) is not None:
                 return given
+        else:
+            pending = Pending(unit.number, call, key, seed, asked_at)
         reply = self._enter(pending, *await self._purchase(pending))
-        if self.listener is not None:
+        if context.listener is not None:
             await self.ledger.writer.committed()
-            return self._told(pending, reply)
+            return self._recorder.told(pending, reply)
         del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
         await self.ledger.writer.committed()
         return reply
 
     async def _purchase(self, pending: Pending) -> tuple[Answer, float, int]:
         """The answer of the provider, its seconds, and how many attempts it took."""
-        account = self.accounts[pending.call.provider]
+        account = self._accounts[pending.call.provider]
         if account.budget.capped:
             pending.reserved = account.worst_cost(pending.call)
             await account.budget.reserve(pending.reserved)
-        address = (pending.unit.number, pending.call.step)
-        live = LiveCall(account, pending.call, pending.seed, address, lambda error: self._on_retry(pending, error))
+        on_retry = partial(self._recorder.retried, pending)
+        live = LiveCall(account, pending.call, pending.seed, pending.address, on_retry)
         try:
             answer = await live.answer()
         except ProviderError as error:
             account.budget.settle(pending.reserved, 0.0)
             if error.fault is ErrorClass.SYSTEMIC:
-                self.fail(RunError(str(error)))
+                self.context.fail(RunError(str(error)))
                 await for_ever()
-            raise await self.record_failure(pending, str(error), live.attempts) from None
+            raise await self._recorder.record_failure(pending, str(error), live.attempts) from None
         if pending.reserved or answer.cost_usd:
             account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
         return answer, live.seconds if answer.seconds is None else answer.seconds, live.attempts
 
-    async def record(
-        self,
-        pending: Pending,
-        answer: Answer,
-        *,
-        seconds: float,
-        attempts: int,
-        source: str,
-        order_id: str | None = None,
-    ) -> Reply:
-        """Commits an answer, whatever way it came."""
-        reply = self._enter(pending, answer, seconds, attempts, source, order_id)
-        await self.ledger.writer.committed()
-        return self._told(pending, reply)
-
-    def _enter(
-        self,
-        pending: Pending,
-        answer: Answer,
-        seconds: float,
-        attempts: int,
-        source: str = "live",
-        order_id: str | None = None,
-    ) -> Reply:
-        text = storable(answer.text)
-        entry = answered(pending, answer, text, seconds, attempts, source, order_id)
-        self.ledger.enter(entry, pending.asked_at)
-        return Reply(text, answer.input_tokens, answer.output_tokens, answer.cost_usd, seconds, source)
-
-    def _told(self, pending: Pending, reply: Reply) -> Reply:
-        if self.listener is not None:
-            call = pending.call
-            self.listener(CallAnswered(pending.unit.number, call.step, call.wave, reply.source, reply.cost_usd))
-        return reply
-
-    async def record_failure(
-        self, pending: Pending, error: str, attempts: int, order_id: str | None = None
-    ) -> CallFailed:
-        """A final failure is a row of the ledger, and replays as one."""
-        error = storable(error)
-        entry = lost(pending, error, attempts, order_id)
-        self.ledger.enter(entry, pending.asked_at)
-        await self.ledger.writer.committed()
-        self.emit(CallLost(pending.unit.number, pending.call.step, pending.call.wave, error))
-        return CallFailed(error)
-
-    def _replay(self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row) -> Reply:
-        if row["key"] != key:
-            raise mismatch(unit.number, call.step)
-        if row["status"] == "failed":
-            self.emit(CallLost(unit.number, call.step, call.wave, row["error"]))
-            raise CallFailed(row["error"])
-        self.ledger.tally.replayed()
-        self.emit(CallAnswered(unit.number, call.step, call.wave, "replay", 0.0))
-        return reply_of(row)
-
-    async def _from_cache(self, unit: Unit, call: Call, key: bytes, row: sqlite3.Row, asked_at: float) -> Reply:
-        pending = Pending(unit, call, key, 0, asked_at, None)  # type: ignore[arg-type]
+    async def _from_cache(self, pending: Pending, row: sqlite3.Row) -> Reply:
         answer = Answer(row["text"], row["input_tokens"], row["output_tokens"], 0.0, row["truth"])
-        return await self.record(pending, answer, seconds=0.0, attempts=1, source="cache")
-
-    def _on_retry(self, pending: Pending, error: ProviderError) -> None:
-        self.ledger.tally.retried()
-        self.emit(CallRetried(pending.unit.number, pending.call.step, str(error)))
-
-    # -- the whole run -----------------------------------------------------------------------------------
-
-    def fail(self, error: BaseException) -> None:
-        """Stops the run for a fault that is not one call's."""
-        if not self.fault.done():
-            self.fault.set_result(error if isinstance(error, TidepoolError) else _unexpected(error))
-
-    def consider_leaving(self) -> None:
-        """Where no strand can go on by itself, what was gathered leaves: soon, when the loop has come to rest."""
-        if not self.tasks.busy and self._leaving is None:
-            self._leaving = asyncio.get_running_loop().call_soon(self._leave)
-
-    def _leave(self) -> None:
-        self._leaving = None
-        if not self.tasks.busy and not self.closing and not self.paused:
-            self.scheduler.leave()
-
-    def pause(self, paused: bool) -> None:
-        self.paused = paused
-        for account in self.accounts.values():
-            account.limiter.pause(paused)
-        self.consider_leaving()
-
-
-def _unexpected(error: BaseException) -> RunError:
-    wrapped = RunError(
-        f"Something unexpected went wrong: {type(error).__name__}: {error}. Run again with --debug for details."
-    )
-    wrapped.__cause__ = error
-    return wrapped
+        return await self._recorder.record(pending, answer, seconds=0.0, attempts=1, source=Source.CACHE)

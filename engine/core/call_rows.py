@@ -3,19 +3,22 @@
 import sqlite3
 
 from tidepool.engine.call import Reply, prompt_hash
-from tidepool.engine.core.unit import Pending
+from tidepool.engine.core.pending import Pending
 from tidepool.engine.errors import ReplayMismatch
 from tidepool.engine.providers.protocol import Answer
 from tidepool.storage.call_record import CallRecord
+from tidepool.storage.states import CallStatus, Source
+
+_ANSWERED = CallStatus.ANSWERED
 
 
 def answered(
-    pending: Pending, answer: Answer, text: str, seconds: float, attempts: int, source: str, order_id: str | None
+    pending: Pending, answer: Answer, text: str, seconds: float, attempts: int, source: Source, order_id: str | None
 ) -> CallRecord:
     call = pending.call
     # By position: this is the hottest line of a run without latency.
     return CallRecord(
-        pending.unit.number,
+        pending.unit_number,
         call.step,
         call.wave,
         call.turn,
@@ -24,7 +27,7 @@ def answered(
         pending.key,
         call.system,
         prompt_hash(call.system),
-        "answered",
+        _ANSWERED,
         text,
         answer.truth,
         answer.input_tokens,
@@ -42,7 +45,7 @@ def lost(pending: Pending, error: str, attempts: int, order_id: str | None) -> C
     """A final failure."""
     call = pending.call
     return CallRecord(
-        sequence_number=pending.unit.number,
+        sequence_number=pending.unit_number,
         step=call.step,
         wave=call.wave,
         turn=call.turn,
@@ -51,8 +54,8 @@ def lost(pending: Pending, error: str, attempts: int, order_id: str | None) -> C
         key=pending.key,
         system=call.system,
         prompt=prompt_hash(call.system),
-        status="failed",
-        source="batch" if order_id else "live",
+        status=CallStatus.FAILED,
+        source=Source.BATCH if order_id else Source.LIVE,
         attempts=attempts,
         error=error,
         order_id=order_id,

@@ -4,41 +4,39 @@ The same task writes the heartbeat, which is all that a watcher in another proce
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.config.sections import Limits
+from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import TidepoolError, UsageError
-from tidepool.storage.batches import commands_for
+from tidepool.storage import control
 from tidepool.storage.locks import HEARTBEAT_SECONDS
-from tidepool.storage.writer import Statement
-
-if TYPE_CHECKING:
-    from tidepool.engine.core.accounts import Account
-    from tidepool.engine.core.batch_run import BatchRun
+from tidepool.storage.states import StopCode
 
 LOOK_SECONDS = 0.25
 MOST_SHOWN = 2_000
 """calls in flight that a heartbeat names"""
 
-_BEAT = Statement(
-    "UPDATE progress SET heartbeat = heartbeat + 1, heartbeat_at = ?, seconds = ?, "
-    "peak_concurrency = max(peak_concurrency, ?), in_flight = ?, limits = ? WHERE batch_number = ?",
-    rank=1,
-)
-_TAKEN = Statement("UPDATE control SET taken_at = ? WHERE id = ?", rank=1)
-_PAUSED = Statement("UPDATE batch SET paused = ? WHERE number = ?", rank=1)
-
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    reason: str
-    """budget, signal SIGINT, stopped, …"""
-    cancel_orders: bool = False
+    """Why a run ends before its study does."""
+
+    code: StopCode
+    words: str = ""
+    """the code in words, where it says more: which signal"""
+    cancel_batches: bool = False
+    """provider batches are cancelled, not left"""
     fault: TidepoolError | None = None
+
+    @property
+    def reason(self) -> str:
+        """As people read it."""
+        return str(self.fault) if self.fault is not None else self.words or self.code.value
 
 
 class RunControl:
@@ -46,100 +44,105 @@ class RunControl:
 
     def __init__(self, on_stop: str = "leave") -> None:
         self.on_stop = on_stop
-        self._asked: Stop | None = None
+        self.asked: Stop | None = None
+        """the first stop that was asked for"""
         self._event = asyncio.Event()
         self._started = time.monotonic()
 
     def stop(self, stop: Stop) -> None:
-        if self._asked is None:
-            self._asked = stop
+        if self.asked is None:
+            self.asked = stop
             self._event.set()
 
-    def stop_for(self, reason: str) -> None:
-        self.stop(Stop(reason, cancel_orders=self.on_stop == "cancel"))
+    def stop_for(self, code: StopCode, words: str = "") -> None:
+        self.stop(Stop(code, words, cancel_batches=self.on_stop == "cancel"))
 
     async def stopped(self) -> Stop:
         await self._event.wait()
-        assert self._asked is not None
-        return self._asked
+        assert self.asked is not None
+        return self.asked
 
-    async def watch(self, run: "BatchRun", earlier_seconds: float) -> None:
+    async def watch(self, context: RunContext, earlier_seconds: float) -> None:
         """Beats, and takes the words left in the file, until cancelled."""
-        last_beat = 0.0
+        ledger, last_beat = context.ledger, 0.0
         while True:
             if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:
                 last_beat = time.monotonic()
-                self.beat(run, earlier_seconds)
-            for number, command, arguments in commands_for(run.ledger.reader, run.ledger.batch_number):
-                run.ledger.writer.put(_TAKEN, (time.time(), number))
-                if not run.closing:
-                    self._obey(run, command, arguments)
+                self.beat(context, earlier_seconds)
+            for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
+                control.take(ledger.writer, number)
+                if not context.closing:
+                    self._obey(context, command, arguments)
             await asyncio.sleep(LOOK_SECONDS)
 
-    def beat(self, run: "BatchRun", earlier_seconds: float) -> None:
-        shown = [
-            [number, wave]
-            for account in run.accounts.values()
-            for (number, _), wave in list(account.in_flight.items())[:MOST_SHOWN]
-        ]
-        limits = {
-            name: {
-                "allowed": int(account.limiter.allowed),
-                "in_flight": account.limiter.in_flight,
-                "max_concurrent": account.limiter.ceiling,
-                "requests_per_minute": account.limiter.requests.per_minute,
-                "tokens_per_minute": account.limiter.tokens.per_minute,
-            }
-            for name, account in run.accounts.items()
-        }
-        run.ledger.writer.put(
-            _BEAT,
-            (
-                time.time(),
-                earlier_seconds + time.monotonic() - self._started,
-                sum(account.limiter.peak for account in run.accounts.values()),
-                json.dumps(shown, separators=(",", ":")),
-                json.dumps({"providers": limits, "budget_usd": run.budget.cap, "reserved_usd": run.budget.reserved}),
-                run.ledger.batch_number,
-            ),
+    def beat(self, context: RunContext, earlier_seconds: float) -> None:
+        accounts = context.accounts
+        control.beat(
+            context.ledger.writer,
+            context.ledger.batch_number,
+            seconds=earlier_seconds + time.monotonic() - self._started,
+            peak_concurrency=sum(account.limiter.peak for account in accounts.values()),
+            in_flight=[
+                [unit_number, wave]
+                for account in accounts.values()
+                for (unit_number, _), wave in list(account.in_flight.items())[:MOST_SHOWN]
+            ],
+            limits={
+                "providers": {name: _limits_of(account) for name, account in accounts.items()},
+                "budget_usd": context.budget.cap,
+                "reserved_usd": context.budget.reserved,
+            },
         )
 
-    def _obey(self, run: "BatchRun", command: str, arguments: dict[str, Any]) -> None:
+    def _obey(self, context: RunContext, command: str, arguments: dict[str, Any]) -> None:
         match command:
             case "stop":
                 on_stop = arguments.get("on_stop", self.on_stop)
-                self.stop(Stop("stopped", cancel_orders=on_stop == "cancel"))
+                self.stop(Stop(StopCode.STOPPED, cancel_batches=on_stop == "cancel"))
             case "pause" | "continue":
-                run.pause(command == "pause")
-                run.ledger.writer.put(_PAUSED, (command == "pause", run.ledger.batch_number))
-                run.log("info", "Paused." if command == "pause" else "Continued.")
+                paused = command == "pause"
+                context.pause(paused)
+                control.set_paused(context.ledger.writer, context.ledger.batch_number, paused)
+                context.log("info", "Paused." if paused else "Continued.")
             case "limits":
-                change_limits(run, arguments)
+                change_limits(context, arguments)
             case _:
-                run.log("warning", f"The word {command!r} was not understood.")
+                context.log("warning", f"The word {command!r} was not understood.")
 
 
-def change_limits(run: "BatchRun", changes: dict[str, Any]) -> None:
+def _limits_of(account: Account) -> dict[str, Any]:
+    """What a watcher is shown of an account."""
+    limiter = account.limiter
+    return {
+        "allowed": int(limiter.allowed),
+        "in_flight": limiter.in_flight,
+        "max_concurrent": limiter.ceiling,
+        "requests_per_minute": limiter.requests.per_minute,
+        "tokens_per_minute": limiter.tokens.per_minute,
+    }
+
+
+def change_limits(context: RunContext, changes: dict[str, Any]) -> None:
     """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's."""
     for key, value in changes.items():
         *where, name = key.removeprefix("service.").split(".")
-        accounts = run.accounts
+        accounts = context.accounts
         if where[:1] == ["providers"]:
             accounts = {provider: accounts[provider] for provider in where[1:2] if provider in accounts}
         try:
-            _change_limit(run, name, value, accounts, whole=not where)
+            _change_limit(context, name, value, accounts, whole=not where)
         except (TidepoolError, ValueError, TypeError) as error:
-            run.log("warning", f"The limit {key} = {value} was not taken: {error}")
+            context.log("warning", f"The limit {key} = {value} was not taken: {error}")
         else:
-            run.log("info", f"Limit changed: {key} = {value}.")
+            context.log("info", f"Limit changed: {key} = {value}.")
 
 
-def _change_limit(run: "BatchRun", name: str, value: Any, accounts: "Mapping[str, Account]", *, whole: bool) -> None:
+def _change_limit(context: RunContext, name: str, value: Any, accounts: Mapping[str, Account], *, whole: bool) -> None:
     Limits.model_validate({name: value})
     if name == "budget_usd" and value and any(not account.knows_prices for account in accounts.values()):
         raise UsageError("a price is not known, so the budget could not be kept.")
     if name == "budget_usd" and whole:
-        run.budget.change(value)
+        context.budget.change(value)
         return
     for account in accounts.values():
         account.change(name, value)

@@ -1,8 +1,8 @@
 """Exact accounting of who can still go on by itself, so that a gathered wave leaves at the right moment.
 
-A strand is one line of execution of a study: its main coroutine, a unit, a branch of a fan-out. It is busy while it
-computes, talks to a provider or waits for a commit; it is parked while it waits for other strands or for a wave
-to leave. A parked strand is counted busy again at the moment it is released, not when it wakes up, so the count
+A task is one line of execution of a study: its main coroutine, a unit, a branch of a fan-out. It is busy while it
+computes, talks to a provider or waits for a commit; it is parked while it waits for other tasks or for a wave
+to leave. A parked task is counted busy again at the moment it is released, not when it wakes up, so the count
 never passes through a false zero and no timer is needed.
 """
 
@@ -12,23 +12,31 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 Ending = Callable[["asyncio.Task[Any]"], None]
-"""called when a strand has ended"""
+"""called when a task has ended"""
 
 
 class Tasks:
+    """The tasks of a run, counted."""
+
     def __init__(self) -> None:
         self.busy = 0
         self.on_idle: Callable[[], None] = lambda: None
+        """called whenever no task can go on by itself"""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._plainly = self.ending(lambda task: None)
 
     def park(self) -> "asyncio.Future[Any]":
-        """Takes the running strand out of the count; await the future, which `release` completes."""
+        """Takes the running task out of the count; await the future, which `release` completes."""
         future = asyncio.get_running_loop().create_future()
         self.busy -= 1
         if not self.busy:
             self.on_idle()
         return future
+
+    def tell_if_idle(self) -> None:
+        """For what changes without a task: a wave that had to wait may leave now."""
+        if not self.busy:
+            self.on_idle()
 
     def release(self, future: "asyncio.Future[T]", result: T) -> None:
         if not future.done():
@@ -41,7 +49,7 @@ class Tasks:
             future.set_exception(error)
 
     def spawn(self, story: Awaitable[T], ending: "Ending | None" = None) -> "asyncio.Task[T]":
-        """A new busy strand; those of a group share one `ending`."""
+        """A new busy task; those of a group share one `ending`."""
         self.busy += 1
         task: asyncio.Task[T] = asyncio.ensure_future(story)
         self._tasks.add(task)
@@ -49,7 +57,7 @@ class Tasks:
         return task
 
     def ending(self, then: "Ending") -> "Ending":
-        """What happens at the end of each strand that is spawned with it: `then`, while the strand still counts."""
+        """What happens at the end of each task that is spawned with it: `then`, while the task still counts."""
 
         def ended(task: "asyncio.Task[Any]") -> None:
             self._tasks.discard(task)
@@ -61,7 +69,7 @@ class Tasks:
         return ended
 
     async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]:
-        """Like gather: all stories as strands of their own; the first error is raised after all have ended."""
+        """Like gather: all stories as tasks of their own; the first error is raised after all have ended."""
         tasks: list[asyncio.Task[T]] = []
         latch: Latch[None] = Latch(self)
         left = 1
@@ -98,7 +106,7 @@ class Tasks:
         return [found[place] for place in sorted(found)]
 
     async def cancel(self) -> None:
-        """Ends every strand; used when a run stops."""
+        """Ends every task; used when a run stops."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -106,7 +114,7 @@ class Tasks:
 
 
 class Latch(Generic[T]):
-    """A value that comes once; strands that wait for it are parked."""
+    """A value that comes once; tasks that wait for it are parked."""
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
@@ -128,5 +136,5 @@ class Latch(Generic[T]):
 
 
 async def for_ever() -> None:
-    """Where a strand waits when the run is about to end: until it is cancelled."""
+    """Where a task waits when the run is about to end: until it is cancelled."""
     await asyncio.get_running_loop().create_future()

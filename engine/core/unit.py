@@ -1,20 +1,18 @@
-"""A unit of a batch: its plan, its own view of the engine, what it came to, and a call of it that waits to be bought."""
+"""A unit of a batch: its plan, its own view of the engine, and what it came to."""
 
-import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from random import Random
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.call import Call, Reply
+from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import RunError
 from tidepool.engine.streams import stream
 from tidepool.storage.ledger import Ledger, Remembered
-
-if TYPE_CHECKING:
-    from tidepool.engine.core.batch_run import BatchRun
+from tidepool.storage.states import UnitStatus
 
 FEW_STEPS = 16
 """most units ask no more than this, and a short list takes a fifth of the memory of a set"""
@@ -43,20 +41,6 @@ class UnitResult:
     error: str | None = None
 
 
-@dataclass(slots=True)
-class Pending:
-    """A call that waits to be bought, and the parked story that waits for it."""
-
-    unit: "Unit"
-    call: Call
-    key: bytes
-    seed: int
-    asked_at: float
-    future: "asyncio.Future[Reply | None]"
-    """its reply; None: its story is to buy it live"""
-    reserved: float = 0.0
-
-
 _NOTHING: dict[str, sqlite3.Row] = {}
 """shared by the units that remember nothing: a hundred thousand empty dictionaries are not nothing"""
 
@@ -64,25 +48,26 @@ _NOTHING: dict[str, sqlite3.Row] = {}
 class Unit:
     """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
 
-    __slots__ = ("_asked", "_remembered", "_run", "number", "settled")
+    __slots__ = ("_ask", "_asked", "_context", "_remembered", "number", "settled")
 
-    def __init__(self, run: "BatchRun", number: int, remembered: Remembered | None) -> None:
+    def __init__(self, context: RunContext, ask: "Ask", number: int, remembered: Remembered | None) -> None:
         self.number = number
-        self.settled = remembered is not None and remembered.status in ("completed", "failed")
+        self.settled = remembered is not None and remembered.status != UnitStatus.IN_PROGRESS
         """its end is in the file already: this run only replays it"""
-        self._run = run
+        self._context = context
+        self._ask = ask
         self._remembered: dict[str, sqlite3.Row] = remembered.entries if remembered else _NOTHING
         self._asked: list[str] | set[str] = []
 
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
-        return self._run.ask(self, call)
+        return self._ask(self, call)
 
     def stream(self, *address: object) -> Random:
-        return stream(self._run.seed, self.number, *address)
+        return stream(self._context.seed, self.number, *address)
 
     @property
     def ledger(self) -> Ledger:
-        return self._run.ledger
+        return self._context.ledger
 
     def take_address(self, step: str) -> None:
         asked = self._asked
@@ -101,3 +86,7 @@ class Unit:
 
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)
+
+
+Ask = Callable[[Unit, Call], Coroutine[Any, Any, Reply]]
+"""how a unit's questions are answered"""

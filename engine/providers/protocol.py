@@ -144,8 +144,8 @@ class BatchApi(Protocol):
     uploads: bool
     """what is ordered is brought to the provider in a step of its own, which buys nothing"""
 
-    def lot(self, call: Call) -> str:
-        """Calls of one lot may share an order."""
+    def group(self, call: Call) -> str:
+        """Calls of one group may share a provider batch."""
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
         """Brings the calls to the provider and returns the id of what is there now. Harmless to repeat."""

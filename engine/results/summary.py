@@ -7,7 +7,7 @@ from typing import Any
 
 from tidepool.engine.config.loading import load_frozen
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.storage.batches import find_batch, open_orders, progress_of, shown_status
+from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, shown_status
 from tidepool.storage.file import reading
 from tidepool.storage.tables import unit_id
 
@@ -61,7 +61,7 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
             )
         ],
         "failures": _failures(connection, batch["number"]),
-        "provider_batches": open_orders(connection, batch["number"]),
+        "provider_batches": open_provider_batches(connection, batch["number"]),
         "tokens": {"input": progress["input_tokens"], "output": progress["output_tokens"]},
         "cost_usd": None if progress["unpriced"] else progress["cost_usd"],
         "seconds": progress["seconds"],

@@ -113,7 +113,7 @@ class SimulatedBatches:
         self._provider = provider
         self._settings = provider.settings
 
-    def lot(self, call: Call) -> str:
+    def group(self, call: Call) -> str:
         return ""
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:

@@ -109,7 +109,7 @@ class ScriptedBatches:
     cancels_refused: int = 0
     """how many of the first cancellations do not work"""
     uploads: bool = False
-    lot: Callable[[Call], str] = lambda call: ""
+    group: Callable[[Call], str] = lambda call: ""
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
         return ""

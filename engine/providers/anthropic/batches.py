@@ -46,10 +46,10 @@ class AnthropicBatches:
         self._wire = wire
         self._price = price
         self._cards: dict[str, dict[str, Any]] = {}
-        self._lots: dict[str, str] = {}
+        self._groups: dict[str, str] = {}
         self._short: Counter[str] = Counter()
 
-    def lot(self, call: Call) -> str:
+    def group(self, call: Call) -> str:
         """An API version belongs to a whole batch. Models may mix, but not those that still sample: what such a
         batch is refused for is learned for its model."""
         return call.model_name if self._wire.sends_temperature(call) else ""
@@ -64,7 +64,7 @@ class AnthropicBatches:
         try:
             response = await self._line.post(PATH, packed({"requests": requests}), CREATE_SECONDS, headers)
             remote_id = str(self._line.parsed(response.content)["id"])
-            self._lots[remote_id] = self.lot(calls[0].call)
+            self._groups[remote_id] = self.group(calls[0].call)
             return remote_id
         except Complained as complained:
             if fault_of(complained.complaint) is ErrorClass.HEALS:
@@ -100,7 +100,7 @@ class AnthropicBatches:
         rows = 0
         async for row in self._rows(remote_id):
             rows += 1
-            yield self._result(row, self._lots.get(remote_id, ""))
+            yield self._result(row, self._groups.get(remote_id, ""))
         expected = sum(self._cards.get(remote_id, {}).get("request_counts", {}).values())
         if rows < expected and self._short[remote_id] < SHORT_READS:
             self._short[remote_id] += 1

@@ -49,7 +49,7 @@ class OpenAIBatches:
         self._cards: dict[str, dict[str, Any]] = {}
         self._short: Counter[str] = Counter()
 
-    def lot(self, call: Call) -> str:
+    def group(self, call: Call) -> str:
         """One file holds calls to one model."""
         return call.model_name
 

@@ -25,6 +25,7 @@ from tidepool.engine.providers.protocol import (
     ProviderError,
 )
 from tidepool.storage.provider_batches import ProviderBatchBook
+from tidepool.storage.states import StopCode
 
 TALKS = units(20, talk(2))
 
@@ -39,7 +40,7 @@ async def play_then_stop(stage: Stage, play: Play, batches: ScriptedBatches, *, 
 
     def listen(event: object) -> None:
         if getattr(event, "state", "") == "in_progress":
-            control.stop_for("test")
+            control.stop_for(StopCode.STOPPED)
 
     provider = ScriptedProvider(batches=batches)
     return await stage.run(play, provider, name="auto", on_event=listen, control=control)
@@ -155,7 +156,7 @@ async def test_an_order_unknown_at_the_provider_is_paid_for_so_the_batch_stops_r
     stage: Stage,
 ) -> None:
     batches = ScriptedBatches(state=gone)
-    with pytest.raises(RunError, match="Set the key of the account that ordered them, then resume"):
+    with pytest.raises(RunError, match="Set the key of the account that bought them, then resume"):
         await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
     assert len(batches.taken) == 1
     batches.state = lambda order: ProviderBatchState(True, "ended")
@@ -294,7 +295,7 @@ async def test_a_stop_does_not_create_the_orders_that_were_still_queued(stage: S
     batches = ScriptedBatches(state=never_ends)
 
     def stop_at_the_first(order: TakenOrder) -> None:
-        control.stop(Stop("test"))
+        control.stop(Stop(StopCode.STOPPED))
 
     batches.after_taking = stop_at_the_first
     play = units(30, talk(1))
@@ -310,7 +311,7 @@ async def test_a_creation_in_flight_is_finished_and_written_down_before_a_stop(s
 
     class Slow(ScriptedBatches):
         async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
-            control.stop(Stop("test"))
+            control.stop(Stop(StopCode.STOPPED))
             for _ in range(200):
                 await asyncio.sleep(0.0005)
             return await super().create(ticket, calls, upload_id)
@@ -325,7 +326,7 @@ async def test_a_provider_that_cannot_be_reached_does_not_hold_up_a_stop(stage: 
 
     class Down(ScriptedBatches):
         async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
-            control.stop(Stop("test"))
+            control.stop(Stop(StopCode.STOPPED))
             raise ProviderError(ErrorClass.HEALS, "connection refused")
 
     batches = Down(before_taking=cut_off_before)
@@ -489,7 +490,7 @@ async def test_late_answers_of_a_rescued_order_are_counted_after_a_restart_too(s
 
     async def stop_at_the_last(asked: object) -> Answer:
         if len(provider.asked) == 20:
-            control.stop(Stop("test"))
+            control.stop(Stop(StopCode.STOPPED))
         return Answer("live", 10, 5, 0.0)
 
     provider.script = stop_at_the_last

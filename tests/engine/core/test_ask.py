@@ -18,6 +18,7 @@ from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
 from tidepool.engine.events import CallAnswered, CallLost
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.streams import seed_of, stream
+from tidepool.storage.states import StopCode
 
 
 async def shuffled(asked: Asked) -> Answer:
@@ -42,7 +43,7 @@ def stopping_after(calls: int, control: RunControl) -> Any:
     async def script(asked: Asked) -> Answer:
         script.count += 1
         if script.count == calls:
-            control.stop(Stop("test"))
+            control.stop(Stop(StopCode.STOPPED))
         return await plain(asked)
 
     script.count = 0
@@ -144,7 +145,7 @@ def test_the_key_names_everything_that_was_asked_and_the_sample() -> None:
 async def test_a_doubled_address_raises_and_stops_the_run(
     stage: Stage, service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidepool.engine.run.DRAIN_SECONDS", 0.05)
+    monkeypatch.setattr("tidepool.engine.core.session.DRAIN_SECONDS", 0.05)
 
     async def twice(unit: Unit) -> None:
         await unit.ask(question("t1"))
@@ -356,7 +357,7 @@ async def test_whatever_a_model_says_is_kept_and_replayed_as_its_story_heard_it(
 
     async def strange(asked: Asked) -> Answer:
         if asked.call.step == "last":
-            control.stop(Stop("test"))
+            control.stop(Stop(StopCode.STOPPED))
             return Answer("")
         return Answer(STRANGE[int(asked.call.step)], 1, 1, 0.0)
 

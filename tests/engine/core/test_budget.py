@@ -26,6 +26,7 @@ from tidepool.engine.providers.protocol import (
     ProviderError,
 )
 from tidepool.engine.run import run_batch
+from tidepool.storage.states import StopCode
 
 # -- the budget alone ------------------------------------------------------------------------------------
 
@@ -176,7 +177,7 @@ async def test_an_open_order_keeps_its_reservation_across_restarts(stage: Stage,
 
     def listen(event: object) -> None:
         if getattr(event, "state", "") == "in_progress":
-            control.stop_for("test")
+            control.stop_for(StopCode.STOPPED)
 
     play = units(20, talk(1))
     budget = worst * 10.5

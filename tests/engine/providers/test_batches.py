@@ -9,6 +9,7 @@ from tests.emulator import Emulator
 from tests.support.state import log_of, query
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import RunError
+from tidepool.storage.states import StopCode
 
 from .conftest import MODELS, Talks
 
@@ -179,7 +180,7 @@ async def test_a_stopped_study_leaves_or_cancels_its_batch_and_resume_takes_it_u
 ) -> None:
     emulator.set_faults(provider, batch_seconds=1e9)
     control = RunControl(on_stop)
-    talks.events = _When("state", "in_progress", lambda: control.stop_for("test"))
+    talks.events = _When("state", "in_progress", lambda: control.stop_for(StopCode.STOPPED))
     summary = await ordered(talks, provider, messages=1, control=control)
     assert summary["status"] == "interrupted" and emulator.traffic(provider)["cancel"] == (on_stop == "cancel")
     emulator.set_faults(provider, batch_seconds=0)
@@ -280,7 +281,7 @@ async def test_an_order_found_running_is_checked_when_it_has_ended(emulator: Emu
     """The stranger's batch still runs when it is found; its results tell, and ours is then ordered after all."""
     other = Talks(talks.database.with_name("other.db"))
     control = RunControl()
-    other.events = _When("state", "in_progress", lambda: control.stop_for("test"))
+    other.events = _When("state", "in_progress", lambda: control.stop_for(StopCode.STOPPED))
     emulator.set_faults("anthropic", batch_seconds=1e9)
     await ordered(other, "anthropic", messages=1, seed=99, control=control)
     emulator.set_faults("anthropic", script={"create": ["drop"]})

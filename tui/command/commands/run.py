@@ -10,20 +10,21 @@ from typing import Any
 
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import Config
-from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
+from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
 
-EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
+EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, BatchStatus.PARTIAL: 3}
 
 
 def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _dry_run(options)
-    summary, signalled = asyncio.run(_play(options))
+    summary, stop, signalled = asyncio.run(_play(options))
     try:
         if options.json:
             print(json.dumps(summary, ensure_ascii=False))
@@ -32,13 +33,13 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exit_code(summary, signalled)
+    return exit_code(summary["status"], stop, signalled)
 
 
-def exit_code(summary: dict[str, Any], signalled: int | None) -> int:
-    if summary["status"] != "interrupted":
-        return EXIT_CODES[summary["status"]]
-    if summary["reason"] == "budget":
+def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
+    if status != BatchStatus.INTERRUPTED:
+        return EXIT_CODES[status]
+    if stop is not None and stop.code is StopCode.BUDGET:
         return 4
     return 128 + (signalled or signal.SIGINT)
 
@@ -61,7 +62,7 @@ def _config(options: argparse.Namespace) -> Config:
     return config_to_resume(options.resume, options.db, options.set)
 
 
-async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], int | None]:
+async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | None, int | None]:
     control = RunControl(options.on_stop)
     signals = _Signals(control)
     with progress_on(sys.stderr) as listener:
@@ -76,7 +77,7 @@ async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], int | None
                 control=control,
                 trust=options.trust,
             )
-    return summary, signals.first
+    return summary, control.asked, signals.first
 
 
 class _Signals:
@@ -84,7 +85,7 @@ class _Signals:
 
     def __init__(self, control: RunControl) -> None:
         self.first: int | None = None
-        self._steering = control
+        self._control = control
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._received, number)
@@ -94,4 +95,4 @@ class _Signals:
             os._exit(128 + number)
         self.first = number
         print("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.", file=sys.stderr)
-        self._steering.stop_for(f"signal {signal.Signals(number).name}")
+        self._control.stop_for(StopCode.SIGNAL, f"signal {signal.Signals(number).name}")

@@ -11,6 +11,7 @@ from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.studies.evolution.config import Evolution
 from tidepool.engine.studies.evolution.seeds import seed_genomes
+from tidepool.storage.states import StopCode
 
 
 def study(
@@ -63,7 +64,7 @@ def _stopping_after(count: int) -> tuple[RunControl, Any]:
         if isinstance(event, CallAnswered) and event.source != "replay":
             answered += 1
             if answered == count:
-                control.stop_for("the test")
+                control.stop_for(StopCode.STOPPED)
 
     return control, listen
 

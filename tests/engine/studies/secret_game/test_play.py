@@ -19,6 +19,7 @@ from tidepool.engine.studies.secret_game.casting import schedule_of
 from tidepool.engine.studies.secret_game.config import Scenario, SecretGame
 from tidepool.engine.studies.secret_game.detectors.judge import JUDGE_SYSTEM
 from tidepool.engine.studies.secret_game.prompts import read_prompt
+from tidepool.storage.states import StopCode
 
 OPEN = {"Ada", "Cleo"}
 """those who tell their secret at once"""
@@ -35,7 +36,7 @@ def stopping_at(moment: int, control: RunControl) -> Callable[[Call, int], str]:
 
     def speech(call: Call, seed: int) -> str:
         if next(answered) == moment:
-            control.stop_for("test")
+            control.stop_for(StopCode.STOPPED)
         return candid(call, seed)
 
     return speech

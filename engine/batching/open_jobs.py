@@ -1,0 +1,83 @@
+"""The provider batches under way: which calls each holds, what waits in the provider's queue, what is held for them.
+
+A job is a provider batch from the moment its calls are chosen until it is closed, whatever way it ended.
+"""
+
+from collections import defaultdict
+
+from tidepool.engine.batching.provider_batch import ProviderBatch, Queue
+from tidepool.engine.core.budget import Budget
+from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.pending import Gathered
+from tidepool.engine.events import ProviderBatchChanged
+from tidepool.storage.provider_batches import Address, ProviderBatchBook, Surplus
+from tidepool.storage.states import ProviderBatchPhase
+
+
+class OpenJobs:
+    """Keeps count of them, and writes their end."""
+
+    def __init__(self, context: RunContext, book: ProviderBatchBook) -> None:
+        self._context = context
+        self._book = book
+        self._queues: dict[tuple[str, str], Queue] = defaultdict(Queue)
+        self.all: set[ProviderBatch] = set()
+        self.by_address: dict[Address, ProviderBatch] = {}
+
+    def keep(self, job: ProviderBatch) -> None:
+        self.all.add(job)
+        job.queued = job.tokens
+        self.queue_of(job).waiting += job.queued
+        for address in job.addresses:
+            self.by_address[address] = job
+
+    def queue(self, provider: str, group: str) -> Queue:
+        return self._queues[provider, group]
+
+    def queue_of(self, job: ProviderBatch) -> Queue:
+        return self._queues[job.provider, job.group]
+
+    def leave_queue(self, job: ProviderBatch) -> None:
+        """It holds no place at the provider any more."""
+        self.queue_of(job).waiting -= job.queued
+        job.queued = 0
+
+    def take_waiting(self, job: ProviderBatch) -> list[Gathered]:
+        """Those that wait for the job, which holds their calls no longer."""
+        waiting, job.waiting = job.waiting, {}
+        for address in waiting:
+            del job.addresses[address]
+            del self.by_address[address]
+        return list(waiting.values())
+
+    def abandon_waiting(self, job: ProviderBatch) -> list[Gathered]:
+        """Those that wait for the job no longer: what it still brings for them is surplus, and stays paid for."""
+        waiting, job.waiting = job.waiting, {}
+        for address, pending in waiting.items():
+            job.abandoned[address] = job.addresses.pop(address)
+            del self.by_address[address]
+            job.held, pending.reserved = job.held + pending.reserved, 0.0
+        return list(waiting.values())
+
+    def close(self, job: ProviderBatch, phase: ProviderBatchPhase) -> None:
+        self.all.discard(job)
+        self.leave_queue(job)
+        for address in job.addresses:
+            self.by_address.pop(address, None)
+        self.budget_of(job).settle(job.held, 0.0)
+        job.held = 0.0
+        self._book.closed(job.id, phase)
+        self._context.emit(ProviderBatchChanged(job.id, job.provider, phase, job.ticket.count, job.age))
+
+    def record_surplus(self, job: ProviderBatch) -> None:
+        """Answers that nobody waits for any more: paid for, recorded, not used."""
+        for address, key in job.abandoned.items():
+            result = (job.results or {}).get(key)
+            if result is not None and (answer := result.answer) is not None:
+                figures = (answer.input_tokens, answer.output_tokens, answer.cost_usd)
+                self._book.surplus(Surplus(job.id, address, answer.text, *figures))
+                self.budget_of(job).settle(0.0, answer.cost_usd or 0.0)
+        job.abandoned = {}
+
+    def budget_of(self, job: ProviderBatch) -> Budget:
+        return self._context.accounts[job.provider].budget

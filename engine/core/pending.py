@@ -1,0 +1,32 @@
+"""A call that waits for its answer: to be bought live, or gathered with others until its wave leaves."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from tidepool.engine.call import Call, Reply
+from tidepool.storage.provider_batches import Address
+
+
+@dataclass(slots=True)
+class Pending:
+    """A call that was asked and is not answered yet."""
+
+    unit_number: int
+    call: Call
+    key: bytes
+    seed: int
+    asked_at: float
+    reserved: float = 0.0
+    """what the budget holds for it"""
+
+    @property
+    def address(self) -> Address:
+        return self.unit_number, self.call.step
+
+
+@dataclass(slots=True)
+class Gathered(Pending):
+    """A pending call whose story is parked until a provider batch answers it."""
+
+    future: "asyncio.Future[Reply | None]" = field(kw_only=True)
+    """its reply; None: its story is to buy it live"""

@@ -1,0 +1,84 @@
+"""The words that the file keeps for states and ways: each is a text of its own in a column, and an enum here.
+
+Members are strings, so rows read from the file compare with them as they are, and a text that a newer version wrote
+is not an error. The texts are part of the file's format: scripts and older versions read them.
+"""
+
+from enum import StrEnum
+
+
+class BatchStatus(StrEnum):
+    """The state of a user's batch."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+class UnitStatus(StrEnum):
+    """The state of a unit: a conversation, a simulation, a genome's evaluation, an episode."""
+
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class CallStatus(StrEnum):
+    """What a call came to for good."""
+
+    ANSWERED = "answered"
+    FAILED = "failed"
+
+
+class Source(StrEnum):
+    """Where an answer came from. Only the first three are stored; a replay is told to listeners."""
+
+    LIVE = "live"
+    BATCH = "batch"
+    CACHE = "cache"
+    REPLAY = "replay"
+
+
+class Transport(StrEnum):
+    """By which way a wave's calls travel to a provider."""
+
+    LIVE = "live"
+    BATCH = "batch"
+
+
+class ProviderBatchPhase(StrEnum):
+    """How far a provider batch has come on our side; what the provider says of it is another column."""
+
+    INTENDED = "intended"
+    """its calls are on disk, and the provider was not asked to create anything yet"""
+    CREATING = "creating"
+    """the provider may have been asked: whether it exists must be looked up"""
+    CREATED = "created"
+    """it exists, under its remote id"""
+    COLLECTED = "collected"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+    LOST = "lost"
+
+
+OPEN_PHASES = (ProviderBatchPhase.INTENDED, ProviderBatchPhase.CREATING, ProviderBatchPhase.CREATED)
+"""a resume is attached to provider batches in these"""
+OPEN_PHASES_SQL = "('" + "', '".join(OPEN_PHASES) + "')"
+
+
+class StopCode(StrEnum):
+    """Why a batch ended before its plan did, or by a rule of its own; the reason beside it is for people."""
+
+    BUDGET = "budget"
+    SIGNAL = "signal"
+    STOPPED = "stopped"
+    """somebody asked for it"""
+    CANCELLED = "cancelled"
+    """the task that ran it was cancelled"""
+    FAULT = "fault"
+    """something went wrong that is not one call's"""
+    RULE = "rule"
+    """the study's own stop rule: it is complete"""
