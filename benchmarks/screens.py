@@ -10,7 +10,8 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from tidepool.engine.config.loading import config_from, parse_toml
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.toml_files import parse_toml
 from tidepool.engine.run import run_batch
 from tidepool.tui.command.main import main as command
 

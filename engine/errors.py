@@ -16,6 +16,7 @@ __all__ = [
     "BatchLocked",
     "CallFailed",
     "FileError",
+    "Location",
     "NotFound",
     "ReplayMismatch",
     "RunError",
@@ -24,8 +25,22 @@ __all__ = [
 ]
 
 
+Location = tuple[int | str, ...]
+"""A path of keys and list places, from the top of a config."""
+
+
 class UsageError(TidepoolError):
+    """Something the user wrote cannot be meant. `where` is its place in the config, empty where it has none."""
+
     exit_code = 2
+
+    def __init__(self, message: str, where: Location = ()) -> None:
+        super().__init__(message)
+        self.where = where
+
+    def under(self, *prefix: int | str) -> "UsageError":
+        """The same complaint, told from further up: `where` was a place inside of what stands at the prefix."""
+        return UsageError(str(self), (*prefix, *self.where))
 
 
 class RunError(TidepoolError):

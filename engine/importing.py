@@ -8,7 +8,7 @@ import json
 from contextlib import closing
 from pathlib import Path
 
-from tidepool.engine.config.loading import load_frozen
+from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.library.contents import agent_of, entity_of
 from tidepool.engine.library.type_files import entity_type_from

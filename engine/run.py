@@ -1,23 +1,21 @@
 """A batch's life: made, begun, played, ended; or stopped, and taken up again."""
 
 import asyncio
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.loading import apply_override, config_from, load_frozen
-from tidepool.engine.config.presets import full_names
+from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.core.session import Outcome, Play, Turn, Verdict, verdict
-from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener
-from tidepool.engine.library.contents import with_library
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.trust import refuse_strange_servers
@@ -25,9 +23,6 @@ from tidepool.engine.trust_record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle
 from tidepool.storage.states import BatchStatus, StopCode
-
-MODEL_KEYS = {"encoder", "judge", "model", "models", "mutator", "target"}
-"""where a study names models"""
 
 
 async def run_batch(
@@ -39,8 +34,8 @@ async def run_batch(
 ) -> dict[str, Any]:
     """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
     path = Path(database)
-    kind = load_kind(study.batch.kind)
-    config = kind.freeze(with_library(study, path), Path.cwd())
+    config = freeze(study, path)
+    kind = load_kind(config.batch.kind)
     async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config)
         accounts.name_batch(batch_id)
@@ -51,13 +46,13 @@ async def run_batch(
 def enlist(study: Config, database: str | Path) -> str:
     """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
     path = Path(database)
-    return _written_down(path, load_kind(study.batch.kind).freeze(with_library(study, path), Path.cwd()))
+    return _written_down(path, freeze(study, path))
 
 
-def _written_down(path: Path, config: Config) -> str:
+def _written_down(path: Path, config: FrozenConfig) -> str:
     """What the user's own config asks for is trusted from then on, by its id and this very config."""
     prepare(path)
-    text = frozen(config)
+    text = config.to_json()
     batch_id = batches.create_batch(
         path,
         kind=config.batch.kind,
@@ -88,7 +83,7 @@ async def resume_batch(
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
     changes = tuple(overrides)
-    config = _with_overrides(load_frozen(batch["config"]), changes)
+    config = with_overrides(load_frozen(batch["config"]), changes)
     if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = load_kind(config.batch.kind)
@@ -109,17 +104,18 @@ class _Rewrite:
     vouched: bool
     """the batch is the user's own, and stays it"""
 
-    def write(self, path: Path, batch_id: str, config: Config) -> None:
-        after = frozen(config)
+    def write(self, path: Path, batch_id: str, config: FrozenConfig) -> None:
+        after = config.to_json()
         batches.rewrite_config(path, batch_id, after, self.changes)
         if self.vouched:
             trust_record().renew(batch_id, self.before, after)
 
 
-def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> Config:
+def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> FrozenConfig:
+    """The config that the batch would go on with."""
     with reading(Path(database)) as connection:
         batch = batches.find_batch(connection, reference)
-    return _with_overrides(load_frozen(batch["config"]), overrides)
+    return with_overrides(load_frozen(batch["config"]), overrides)
 
 
 def program_version() -> str:
@@ -127,29 +123,6 @@ def program_version() -> str:
         return version("tidepool-lab")
     except PackageNotFoundError:
         return "unknown"
-
-
-def frozen(config: Config) -> str:
-    """As the file keeps it: a preset may stand for another model one day, a batch goes on with its own."""
-    data = config.as_written()
-    section = data.get(config.batch.kind, {})
-    judge = section.get("judge")
-    for place in (section, *data.get("agents", ()), *([judge] if isinstance(judge, dict) else ())):
-        for key in MODEL_KEYS & place.keys():
-            place[key] = full_names(place[key])
-    return json.dumps(data, ensure_ascii=False)
-
-
-def _with_overrides(config: Config, overrides: Iterable[str]) -> Config:
-    """`--set` on resume: what is asked is frozen, only how it is asked may change."""
-    data = config.as_written()
-    for override in overrides:
-        if not override.startswith(("service.", "providers.")):
-            raise UsageError(
-                f"--set {override}: with --resume only service.* and providers.* may change, the study may not."
-            )
-        apply_override(data, override)
-    return config_from(data, source="--set")
 
 
 async def _run(turn: Turn, play: Play, rewrite: _Rewrite | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import refuse_retired, resolve_model
-from tidepool.engine.config.sections import Agent, Config, Providers
+from tidepool.engine.config.sections import Agent, Providers, Service
 from tidepool.engine.errors import RunError
 from tidepool.engine.prices import worst_cost
 from tidepool.engine.providers.catalogue import open_provider
@@ -21,7 +21,6 @@ from tidepool.engine.providers.protocol import Provider, ProviderError
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
 from tidepool.engine.studies.secret_game.scoring import SCORING
-from tidepool.engine.studies.simulation.config import Simulation
 
 PATIENCE = 60.0
 """seconds, unless told otherwise"""
@@ -29,6 +28,8 @@ VISITOR = "Visitor"
 MESSAGES_LEFT = 4
 """in a talk of five whose first message was the visitor's"""
 PROBE_TOKENS = 16
+OUTSIDE = "library"
+"""what the calls belong to instead of a batch"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,9 @@ class Price:
 @asynccontextmanager
 async def provider_for(model: str, providers: Providers | None = None) -> AsyncIterator[Provider]:
     """The provider of PROVIDER:MODEL, for calls that belong to no batch."""
-    config: Config = Simulation(model=model)
-    if providers is not None:
-        config = config.model_copy(update={"providers": providers})
-    provider = open_provider(model.partition(":")[0], config, "library")
+    name = resolve_model(model).partition(":")[0]
+    provider = open_provider(name, (providers or Providers()).limits_for(name, Service()))
+    provider.serve(OUTSIDE)
     try:
         yield provider
     finally:

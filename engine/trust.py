@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
-from tidepool.engine.config.loading import apply_override
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, OWN_ADDRESSES, keys_looked_for
 from tidepool.engine.trust_record import TrustedServer, TrustRecord, origin_of, trust_record
@@ -39,7 +39,7 @@ class NamedServer:
         return f"{', '.join(self.models)} at {self.address[:SHOWN]} ({f'with {keys}' if keys else 'without a key'})"
 
 
-def servers_named(config: Config, models: Iterable[str]) -> list[NamedServer]:
+def servers_named(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
     """Those that calls of these models would go to, as far as the config says so. Simulated models have none."""
     by_provider: dict[str, list[str]] = {}
     for model in sorted(models):
@@ -54,7 +54,13 @@ def servers_named(config: Config, models: Iterable[str]) -> list[NamedServer]:
 
 
 def refuse_strange_servers(
-    batch_id: str, frozen: str, config: Config, models: Iterable[str], changes: Sequence[str], *, trusted: bool = False
+    batch_id: str,
+    frozen: str,
+    config: FrozenConfig,
+    models: Iterable[str],
+    changes: Sequence[str],
+    *,
+    trusted: bool = False,
 ) -> bool:
     """Raises before a key or a word goes to a server that only the file names.
 

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.simulated.provider import latency_factor
@@ -82,7 +83,7 @@ def makespan(conversations: int, folder: Path) -> dict[str, float]:
             latency * latency_factor(seed_of(config.batch.seed, number, f"t{turn}"), 1, jitter)
             for turn in range(1, MESSAGES + 1)
         ]
-        for number in range(1, schedule_of(config).total + 1)
+        for number in range(1, schedule_of(freeze(config, folder)).total + 1)
     ]
     ideal = ideal_makespan(chains, at_once)
     waves_end = sum(wave["seconds"] for wave in summary["waves"][:1])

@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import Location, UsageError
 
-Location = tuple[int | str, ...]
+MOST_TOLD = 5
+"""problems that one error message names"""
+
+Section = TypeVar("Section", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +22,34 @@ class ConfigProblem:
     sentence: str
 
 
+class WrongValue(ValueError):
+    """A rule of a section is broken. `where` is the key to change, within the section that raises it."""
+
+    def __init__(self, message: str, *where: int | str) -> None:
+        super().__init__(message)
+        self.where: Location = where
+
+
+def validated(model: type[Section], data: object, source: str = "", prefix: Location = ()) -> Section:
+    """The data as a section; what does not fit is told by key, and `source` says in which file."""
+    if not isinstance(data, Mapping):
+        raise UsageError(told(source, not_a_section(prefix, data)), prefix)
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        problems = problems_of(error, model, prefix)
+        sentences = " ".join(problem.sentence for problem in problems[:MOST_TOLD])
+        raise UsageError(told(source, sentences), problems[0].where) from None
+
+
+def told(source: str, sentence: str) -> str:
+    """The sentence with the name of what it is about before it."""
+    return f"{source}: {sentence}" if source else sentence
+
+
 def problems_of(error: ValidationError, model: type[BaseModel], prefix: Location = ()) -> list[ConfigProblem]:
-    """Every fault pydantic found, in words; an unknown key names the nearest known one."""
-    return [_fault(one, model, prefix) for one in error.errors(include_url=False)]
+    """Everything that pydantic found, in words; an unknown key names the nearest known one."""
+    return [_problem(one, model, prefix) for one in error.errors(include_url=False)]
 
 
 def problems_in(model: type[BaseModel], data: Any, prefix: Location = ()) -> list[ConfigProblem]:
@@ -33,7 +61,7 @@ def problems_in(model: type[BaseModel], data: Any, prefix: Location = ()) -> lis
     except ValidationError as error:
         return problems_of(error, model, prefix)
     except UsageError as error:  # a rule in the engine's own words, which pydantic lets through
-        return [ConfigProblem(prefix, str(error))]
+        return [ConfigProblem(error.where or prefix, str(error))]
     return []
 
 
@@ -48,19 +76,21 @@ def path_in_words(location: Location) -> str:
     return text or "the section"
 
 
-def _fault(fault: Any, model: type[BaseModel], prefix: Location) -> ConfigProblem:
-    location: Location = fault["loc"]
+def _problem(found: Any, model: type[BaseModel], prefix: Location) -> ConfigProblem:
+    location: Location = found["loc"]
     path = (*prefix, *location)
     where = path_in_words(path)
-    if fault["type"] == "extra_forbidden":
+    if found["type"] == "extra_forbidden":
         return ConfigProblem(path, f"unknown key {where}.{_nearest(model, location)}")
-    if fault["type"] == "missing":
+    if found["type"] == "missing":
         return ConfigProblem(path, f"{where} is missing.")
-    message = fault["msg"].removeprefix("Value error, ")
+    raised = found.get("ctx", {}).get("error")
+    key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
+    message = found["msg"].removeprefix("Value error, ")
     said = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
-    if isinstance(fault["input"], Mapping):
-        return ConfigProblem(path, f"[{where}]: {said}" if path else said)
-    return ConfigProblem(path, f"{where} = {_short(fault['input'])}: {said}")
+    if isinstance(found["input"], Mapping):
+        return ConfigProblem(key, f"[{where}]: {said}" if path else said)
+    return ConfigProblem(key, f"{where} = {_short(found['input'])}: {said}")
 
 
 def _short(value: object) -> str:

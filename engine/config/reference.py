@@ -58,7 +58,7 @@ def _type(annotation: Any) -> str:
     text = (
         annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
     )
-    text = re.sub(r"typing\.|engine\.[a-z_.]+\.|NoneType", "", text)
+    text = re.sub(r"typing\.|tidepool\.engine\.[a-z_.]+\.|NoneType", "", text)
     text = re.sub(r"Annotated\[(\w+), .*?\)\]", r"\1", text)
     if text.startswith("Literal["):
         return "one of " + ", ".join(f"`{value}`" for value in annotation.__args__)

@@ -3,16 +3,25 @@
 Values arrive strictly typed: a config that means something else than it says is an error before anything runs.
 """
 
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
 from tidepool.engine.config.presets import known_model
 
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
 KindName = Literal["secret_game", "simulation", "evolution", "mutation"]
-ModelName = Annotated[str, AfterValidator(known_model)]
-"""PROVIDER:MODEL or a preset"""
+
+
+@dataclass(frozen=True, slots=True)
+class NamesModel:
+    """Marks a type whose values name models, so that they are found wherever a section holds one."""
+
+
+ModelName = Annotated[str, AfterValidator(known_model), NamesModel()]
+"""PROVIDER:MODEL or a preset. A frozen config has the full name."""
 
 
 class Section(BaseModel):
@@ -109,6 +118,12 @@ class Providers(Section):
     ollama: OllamaSettings = Field(default_factory=OllamaSettings)
     simulated: SimulatedSettings = Field(default_factory=SimulatedSettings)
 
+    def limits_for(self, name: str, service: Service) -> ProviderSettings:
+        """What rules the calls of one provider: its own keys where written, else those of [service]."""
+        own: ProviderSettings = getattr(self, name)
+        common = {key: getattr(service, key) for key in Limits.model_fields if key not in own.model_fields_set}
+        return own.model_copy(update=common)
+
 
 class Agent(Section):
     name: str = Field(min_length=1, max_length=200)
@@ -127,8 +142,18 @@ class Agent(Section):
     """added to the system prompt"""
 
 
-class Config(Section):
-    """One batch: everything that decides what is asked, and how."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a config was written."""
+
+    source: str
+    """what errors call it: the path of its file, say"""
+    folder: Path | None
+    """where relative paths start; None: in the working folder"""
+
+
+class ConfigSections(Section):
+    """One batch: everything that decides what is asked, and how. It is either written or frozen."""
 
     batch: Batch
     service: Service = Field(default_factory=Service)
@@ -141,10 +166,8 @@ class Config(Section):
     """the section that carries the kind's own name"""
 
     def limits_for(self, provider: str) -> ProviderSettings:
-        """What rules the calls of one provider: its own keys where written, else those of [service]."""
-        own: ProviderSettings = getattr(self.providers, provider)
-        common = {name: getattr(self.service, name) for name in Limits.model_fields if name not in own.model_fields_set}
-        return own.model_copy(update=common)
+        """What rules the calls of one provider in this batch."""
+        return self.providers.limits_for(provider, self.service)
 
     def budget_of(self, provider: str) -> float:
         """What may be spent at one provider, where that is stated; 0 = no cap of its own."""
@@ -159,3 +182,23 @@ class Config(Section):
             whole["providers"][name] = written.model_dump(mode="json", exclude_unset=True)
         whole[self.batch.kind] = self.settings.model_dump(mode="json")
         return whole
+
+
+class Config(ConfigSections):
+    """A batch as somebody writes it: models by preset, agents and entities by id, problems and contexts by file.
+
+    `engine.config.freezing` makes of it what a batch keeps.
+    """
+
+    _origin: Origin = PrivateAttr(default=Origin("", None))
+
+    @property
+    def origin(self) -> Origin:
+        """Where it was written; a config that was built in code has no name and starts in the working folder."""
+        return self._origin
+
+    def written_in(self, origin: Origin) -> Self:
+        """The same config, which from now on knows where it was written."""
+        known = self.model_copy()
+        known._origin = origin
+        return known

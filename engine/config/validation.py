@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.loading import complete, config_from, outline_problems
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.loading import config_from, outline_problems
 from tidepool.engine.config.problems import ConfigProblem, problems_in
 from tidepool.engine.config.sections import Config, Section
 from tidepool.engine.errors import TidepoolError, UsageError
@@ -12,14 +14,21 @@ from tidepool.engine.library.entities import entity_from
 from tidepool.engine.studies.kinds import load_kind
 
 
-def validate_all(data: Mapping[str, Any], folder: Path, database: Path) -> tuple[Config | None, list[ConfigProblem]]:
-    """The complete config, or what keeps it from being one. A fault of no key in particular has an empty place."""
+def validate_all(
+    data: Mapping[str, Any], folder: Path, database: Path
+) -> tuple[FrozenConfig | None, list[ConfigProblem]]:
+    """The config as a batch would keep it, or what keeps it from being one.
+
+    A problem of no key in particular has an empty place.
+    """
     if faults := outline_problems(data) or key_problems(data):
         return None, faults
     try:
-        return complete(config_from(data, folder=folder), database), []
+        return freeze(config_from(data, source="", folder=folder), database), []
+    except UsageError as error:
+        return None, [ConfigProblem(error.where, str(error))]
     except TidepoolError as error:
-        return None, [ConfigProblem((), str(error).removeprefix("the config: "))]
+        return None, [ConfigProblem((), str(error))]
 
 
 def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:

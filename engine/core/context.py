@@ -7,7 +7,7 @@ recorder of answers, the control from outside, and `BatchRun`, which puts them t
 import asyncio
 from collections.abc import Mapping
 
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.tasks import Tasks
@@ -22,7 +22,7 @@ class RunContext:
 
     def __init__(
         self,
-        config: Config,
+        config: FrozenConfig,
         batch_id: str,
         ledger: Ledger,
         accounts: Mapping[str, Account],

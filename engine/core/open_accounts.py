@@ -1,7 +1,7 @@
 """The provider accounts of a run: opened and checked before anything is spent, closed at its end."""
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired
-from tidepool.engine.config.sections import Config
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
@@ -10,7 +10,7 @@ from tidepool.engine.studies.kinds import Kind
 
 
 class OpenAccounts:
-    def __init__(self, kind: Kind, config: Config) -> None:
+    def __init__(self, kind: Kind, config: FrozenConfig) -> None:
         self._config = config
         self._models = sorted(kind.models(config))
         self.by_provider: dict[str, Account] = {}
@@ -20,8 +20,9 @@ class OpenAccounts:
             for model in self._models:
                 refuse_retired(model)
             for name in sorted({model.partition(":")[0] for model in self._models}):
-                provider = open_provider(name, self._config, "check")
-                self.by_provider[name] = Account(provider, self._config.limits_for(name))
+                limits = self._config.limits_for(name)
+                provider = open_provider(name, limits)
+                self.by_provider[name] = Account(provider, limits)
                 await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
             self._refuse_blind_budget()
         except ProviderError as error:

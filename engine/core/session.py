@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.budget import Budget
@@ -53,7 +53,7 @@ class Turn:
 
     path: Path
     batch_id: str
-    config: Config
+    config: FrozenConfig
     accounts: OpenAccounts
     control: RunControl
     listener: Listener | None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.loading import validated
+from tidepool.engine.config.problems import validated
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entity_files import read_table, read_tree
@@ -27,7 +27,7 @@ def read_agents(path: Path) -> list[Agent]:
         raise UsageError(f"{path}: agents are read from .json, .toml and .csv files. Rename or convert it.")
     if not records:
         raise UsageError(f"{path}: the file holds no agents.")
-    return [validated(Agent, _without_id(record), where, "") for where, record in records]
+    return [validated(Agent, _without_id(record), where) for where, record in records]
 
 
 def _without_id(record: object) -> object:

@@ -1,20 +1,20 @@
-"""Opens the providers a batch needs. Each SDK is loaded only when one of its models is called."""
+"""Opens providers. Each SDK is loaded only when one of its models is called."""
 
-from tidepool.engine.config.sections import Config, OllamaSettings, SimulatedSettings
+from tidepool.engine.config.sections import OllamaSettings, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.keys import carries_secret
 from tidepool.engine.providers.protocol import Provider
 
 
-def open_provider(name: str, config: Config, batch_id: str) -> Provider:
-    settings = config.limits_for(name)
+def open_provider(name: str, settings: ProviderSettings) -> Provider:
+    """A provider by its own settings, for whoever asks. A batch says that the calls are its own with `serve`."""
     _refuse_secrets(name, [settings.base_url or "", *getattr(settings, "hosts", ())])
     match name:
         case "simulated":
             from tidepool.engine.simulated.provider import SimulatedProvider
 
             assert isinstance(settings, SimulatedSettings)
-            return SimulatedProvider(settings, batch_id)
+            return SimulatedProvider(settings)
         case "openai":
             from tidepool.engine.providers.openai.provider import OpenAIProvider
 
@@ -37,5 +37,6 @@ def _refuse_secrets(name: str, addresses: list[str]) -> None:
     if any(map(carries_secret, addresses)):
         raise UsageError(
             f"[providers.{name}]: an address holds a user name or password, which would be stored with the study. "
-            "Give it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead."
+            "Give it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
+            ("providers", name),
         )

@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.loading import load_frozen
+from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, shown_status
 from tidepool.storage.file import reading

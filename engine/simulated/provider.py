@@ -39,7 +39,7 @@ class SimulatedProvider:
     name = "simulated"
     simulated = True
 
-    def __init__(self, settings: SimulatedSettings, batch_id: str, seed: int = 0) -> None:
+    def __init__(self, settings: SimulatedSettings, batch_id: str = "no-batch") -> None:
         self.settings = settings
         self.seller = PurchaseLog(batch_id)
         self.backoff = max(0.01, settings.latency)

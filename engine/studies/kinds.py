@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config, Section
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.errors import UsageError
@@ -22,19 +23,24 @@ KINDS = ("secret_game", "simulation", "evolution", "mutation")
 class Kind(Protocol):
     SETTINGS: type[Section]
 
-    def freeze(self, config: Config, folder: Path) -> Config:
-        """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else."""
+    def freeze(self, config: Config, folder: Path | None) -> Config:
+        """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else.
 
-    def models(self, config: Config) -> set[str]:
+        Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
+        """
+
+    def models(self, config: FrozenConfig) -> set[str]:
         """Every PROVIDER:MODEL the study may call."""
 
-    def plan(self, config: Config) -> Plan:
+    def plan(self, config: FrozenConfig) -> Plan:
         """Units, waves, calls and tokens, before anything is called."""
 
     async def play(self, run: BatchRun) -> None:
         """The study itself."""
 
-    def statistics(self, connection: sqlite3.Connection, batch: Mapping[str, Any], config: Config) -> dict[str, Any]:
+    def statistics(
+        self, connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig
+    ) -> dict[str, Any]:
         """The contract's `statistics`, from the file alone."""
 
 

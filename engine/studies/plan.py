@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired, resolve_model
-from tidepool.engine.config.sections import Config, Limits
+from tidepool.engine.config.sections import Limits
 from tidepool.engine.core.services import SERVICES, units_at_once
 from tidepool.engine.providers.catalogue import open_provider
 
@@ -50,11 +51,10 @@ def merged(calls: Iterable[PlannedCalls]) -> tuple[PlannedCalls, ...]:
     )
 
 
-def priced(plan: Plan, config: Config) -> dict[str, Any]:
+def priced(plan: Plan, config: FrozenConfig) -> dict[str, Any]:
     """The plan with money and time, as `--dry-run --json` prints it. Unknown prices give null, never 0."""
-    providers = {
-        name: open_provider(name, config, "dry-run") for name in {c.model.partition(":")[0] for c in plan.calls}
-    }
+    named = {planned.model.partition(":")[0] for planned in plan.calls}
+    providers = {name: open_provider(name, config.limits_for(name)) for name in named}
     for planned in plan.calls:
         refuse_retired(resolve_model(planned.model))
     live: float | None = 0.0
@@ -95,7 +95,7 @@ def priced(plan: Plan, config: Config) -> dict[str, Any]:
     }
 
 
-def _live_seconds(plan: Plan, config: Config) -> float:
+def _live_seconds(plan: Plan, config: FrozenConfig) -> float:
     """Wave after wave, each as long as its slowest provider takes; or as long as the pace asks for, if that is more."""
     by_wave: dict[int, Counter[str]] = defaultdict(Counter)
     for planned in plan.calls:

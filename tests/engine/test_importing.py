@@ -227,10 +227,9 @@ def test_a_newer_file_is_refused_and_left(database: Path, other: Path) -> None:
 def test_a_pending_batch_comes_over_as_interrupted(database: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     prepare(other)
-    from tidepool.engine.run import frozen
-    from tidepool.engine.studies.simulation import study
+    from tidepool.engine.config.freezing import freeze
 
-    config = frozen(study.freeze(panel(num_simulations=1), tmp_path))
+    config = freeze(panel(num_simulations=1), other).to_json()
     create_batch(other, kind="simulation", name="x", description="", seed=42, config=config, version="1")
     (batch_id,) = import_file(database, other).batches
     assert summarise(database, batch_id)["status"] == "interrupted"

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.model_fields import models_named
+from tidepool.engine.config.sections import Config, ConfigSections
+from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.studies.evolution.builtin.sets import SETS
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
@@ -28,7 +30,7 @@ from tidepool.engine.studies.plan import Plan
 SETTINGS = EvolutionSettings
 
 
-def freeze(config: Config, folder: Path) -> Config:
+def freeze(config: Config, folder: Path | None) -> Config:
     settings = with_sizes(settings_of(config))
     check_strategy(settings.strategy)
     if settings.frozen is None and settings.problems not in SETS:
@@ -36,13 +38,12 @@ def freeze(config: Config, folder: Path) -> Config:
     return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
 
 
-def models(config: Config) -> set[str]:
+def models(config: FrozenConfig) -> set[str]:
     settings = settings_of(config)
-    mutators = {resolve_model(settings.mutator)} if settings.strategy != "random" else set()
-    return {*settings.solvers(), *mutators}
+    return models_named(settings, but={"mutator"} if settings.strategy == "random" else ())
 
 
-def plan(config: Config) -> Plan:
+def plan(config: FrozenConfig) -> Plan:
     return planned(settings_of(config), problems_of(config))
 
 
@@ -90,15 +91,15 @@ async def random_rival(arena: Evaluator, calls: int) -> Evaluator:
     return rival
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: Config) -> dict[str, Any]:
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
     return {"strategy": settings_of(config).strategy, **report(connection, batch["number"])}
 
 
-def settings_of(config: Config) -> EvolutionSettings:
+def settings_of(config: ConfigSections) -> EvolutionSettings:
     return cast(EvolutionSettings, config.settings)
 
 
-def problems_of(config: Config) -> ProblemSet:
+def problems_of(config: FrozenConfig) -> ProblemSet:
     settings = settings_of(config)
     if settings.frozen is None:
         return problem_set(settings.problems, settings.max_problems, settings.validation_problems, config.batch.seed)
@@ -109,7 +110,9 @@ def problems_of(config: Config) -> ProblemSet:
     return ProblemSet(settings.problems, training, validation)
 
 
-def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> FrozenProblems:
+def _taken_in(settings: EvolutionSettings, seed: int, folder: Path | None) -> FrozenProblems:
+    if folder is None:
+        named_file(settings.problems, folder, "evolution", "problems")
     found = problem_set(settings.problems, settings.max_problems, settings.validation_problems, seed, folder)
     training, validation = (
         [ProblemEntry(question=problem.question, answer=problem.answer) for problem in problems]

@@ -1,14 +1,16 @@
 """The section [mutation], and the same study built in code."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tidepool.engine.config.presets import known_model, resolve_model
-from tidepool.engine.config.sections import Batch, Config, ModelName, Providers, Section, Service
+from tidepool.engine.config.sections import Batch, Config, ModelName, NamesModel, Providers, Section, Service
 
 LearnerName = Literal["bandit", "ppo", "random"]
 HASHING = "hashing"
+EncoderName = Annotated[str, NamesModel()]
+"""hashing, or a model like any other"""
 _EMBEDDING_PROVIDERS = ("ollama", "openai", "simulated")
 
 
@@ -23,7 +25,7 @@ class MutationSettings(Section):
     """the model whose answers are to become better, e.g. ollama:llama3.2"""
     mutator: ModelName = "simulated:rewriter"
     """the model that rewrites queries"""
-    encoder: str = HASHING
+    encoder: EncoderName = HASHING
     """hashing | ollama:nomic-embed-text | openai:text-embedding-3-small"""
     judge: ModelName = "simulated:judge"
     """the model that grades answers, for the reward of that name"""

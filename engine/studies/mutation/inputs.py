@@ -5,6 +5,7 @@ import binascii
 from collections.abc import Sequence
 from pathlib import Path
 
+from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
@@ -13,7 +14,7 @@ from tidepool.engine.studies.mutation.policy_file import PolicyCard, SavedPolicy
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
 
 
-def with_files(settings: MutationSettings, folder: Path) -> MutationSettings:
+def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:
     """Takes in the queries and the policy, so that a resume needs no file; checks what can be checked beforehand."""
     if settings.taken_in:
         return settings
@@ -29,25 +30,26 @@ def with_files(settings: MutationSettings, folder: Path) -> MutationSettings:
     return taken
 
 
-def _taken_queries(settings: MutationSettings, folder: Path) -> list[WrittenQuery]:
+def _taken_queries(settings: MutationSettings, folder: Path | None) -> list[WrittenQuery]:
     if settings.query_list:
         check_queries(queries_of(settings), "mutation.query_list")
         return settings.query_list
-    source = settings.queries if settings.queries == BUILTIN else str(_found(settings.queries, folder))
+    source = settings.queries if settings.queries == BUILTIN else str(_found(settings.queries, folder, "queries"))
     queries = load_queries(source, references_needed=settings.reward != "keyword")
     return [WrittenQuery(query=query.text, reference=query.reference, kind=query.kind) for query in queries]
 
 
-def _found(name: str, folder: Path) -> Path:
+def _found(name: str, folder: Path | None, key: str) -> Path:
     """Beside the config, else in the working folder, where `--set mutation.policy=…` was written."""
     path = Path(name).expanduser()
-    return path if not (folder / path).exists() and path.exists() else folder / path
+    beside = named_file(str(path), folder, "mutation", key)
+    return path if not beside.exists() and path.exists() else beside
 
 
-def _taken_policy(settings: MutationSettings, folder: Path) -> str:
+def _taken_policy(settings: MutationSettings, folder: Path | None) -> str:
     if settings.policy_content or not settings.policy:
         return settings.policy_content
-    saved = load_policy(_found(settings.policy, folder))
+    saved = load_policy(_found(settings.policy, folder, "policy"))
     return base64.b64encode(policy_bytes(saved)).decode()
 
 

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Config
 from tidepool.engine.core.services import SERVICES
 from tidepool.engine.prices import TOKENS_PER_MESSAGE, expected_tokens
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
@@ -25,7 +25,7 @@ REWRITING_SHARE = 1 - 1 / len(OPERATOR_NAMES)
 """of all steps: the operator noop asks nobody"""
 
 
-def planned(config: Config, settings: MutationSettings) -> Plan:
+def planned(config: FrozenConfig, settings: MutationSettings) -> Plan:
     calls = list(_calls(config, settings))
     training, players = _training_steps(settings)
     each = settings.episode_length
@@ -40,7 +40,7 @@ def _training_steps(settings: MutationSettings) -> tuple[int, int]:
     return math.ceil(settings.num_env_steps / settings.num_processes), 1 + len(settings.stated_baselines())
 
 
-def _heldout_episodes(config: Config, settings: MutationSettings) -> int:
+def _heldout_episodes(config: FrozenConfig, settings: MutationSettings) -> int:
     saved, queries = saved_policy(settings), queries_of(settings)
     if saved is not None:
         heldout = heldout_for(saved.card, queries)
@@ -50,7 +50,7 @@ def _heldout_episodes(config: Config, settings: MutationSettings) -> int:
     return len(heldout) * settings.repeats * (2 + len(learnt) + len(OPERATOR_NAMES))
 
 
-def _calls(config: Config, settings: MutationSettings) -> Iterator[PlannedCalls]:
+def _calls(config: FrozenConfig, settings: MutationSettings) -> Iterator[PlannedCalls]:
     training, players = _training_steps(settings)
     heldout = _heldout_episodes(config, settings)
     phases = ((training, players * settings.num_processes), (settings.episode_length, heldout))
@@ -87,7 +87,7 @@ def _size(settings: MutationSettings, stage: str, environments: int) -> tuple[in
             return environments, expected_tokens(JUDGE_SYSTEM) + QUERY_TOKENS + 2 * ANSWER_TOKENS, JUDGE_TOKENS
 
 
-def _notes(config: Config, settings: MutationSettings, players: int) -> Iterator[str]:
+def _notes(config: FrozenConfig, settings: MutationSettings, players: int) -> Iterator[str]:
     yield "Episodes end when they succeed, so the comparison on held-out queries may take fewer calls, and there may be more episodes."
     if players > 1:
         named = " and ".join(settings.stated_baselines())

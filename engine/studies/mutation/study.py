@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.model_fields import models_named
+from tidepool.engine.config.sections import Config, ConfigSections
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.inputs import with_files
@@ -16,21 +17,17 @@ from tidepool.engine.studies.plan import Plan
 SETTINGS = MutationSettings
 
 
-def freeze(config: Config, folder: Path) -> Config:
+def freeze(config: Config, folder: Path | None) -> Config:
     return config.model_copy(update={"settings": with_files(settings_of(config), folder)})
 
 
-def models(config: Config) -> set[str]:
+def models(config: FrozenConfig) -> set[str]:
     settings = settings_of(config)
-    called = [settings.target, settings.mutator]
-    if settings.reward == "judge":
-        called.append(settings.judge)
-    if settings.encoder != HASHING:
-        called.append(settings.encoder)
-    return set(map(resolve_model, called))
+    unused = {"encoder": settings.encoder == HASHING, "judge": settings.reward != "judge"}
+    return models_named(settings, but=[name for name, idle in unused.items() if idle])
 
 
-def plan(config: Config) -> Plan:
+def plan(config: FrozenConfig) -> Plan:
     from tidepool.engine.studies.mutation.plan import planned
 
     return planned(config, settings_of(config))
@@ -42,9 +39,9 @@ async def play(run: BatchRun) -> None:
     await Story(run, settings_of(run.config)).run()
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: Config) -> dict[str, Any]:
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
     return mutation_statistics(connection, batch["number"], settings_of(config))
 
 
-def settings_of(config: Config) -> MutationSettings:
+def settings_of(config: ConfigSections) -> MutationSettings:
     return cast(MutationSettings, config.settings)

@@ -6,8 +6,9 @@ from functools import lru_cache
 from typing import cast
 
 from tidepool.engine.call import Message
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Agent, Config
+from tidepool.engine.config.sections import Agent, ConfigSections
 from tidepool.engine.studies.secret_game.config import Scenario, SecretGameSettings
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
 from tidepool.engine.studies.secret_game.prompts import Briefing, remembered, rules_text, system_prompt
@@ -18,11 +19,11 @@ PROMPTS_KEPT = 20_000
 Held = tuple[str, ...] | None
 
 
-def settings_of(config: Config) -> SecretGameSettings:
+def settings_of(config: ConfigSections) -> SecretGameSettings:
     return cast(SecretGameSettings, config.settings)
 
 
-def schedule_of(config: Config) -> Schedule:
+def schedule_of(config: FrozenConfig) -> Schedule:
     settings = settings_of(config)
     return Schedule(
         agents=tuple(agent.name for agent in config.agents),
@@ -72,7 +73,7 @@ class Cast:
     """where opener and partner of a scenario stand who remember nothing: shared by all their conversations"""
 
     @classmethod
-    def of(cls, config: Config) -> "Cast":
+    def of(cls, config: FrozenConfig) -> "Cast":
         settings = settings_of(config)
         scoring = settings.scoring.model_dump()
         keeps_secrets = settings.mode in KEEPING_MODES

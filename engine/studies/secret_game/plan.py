@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Agent, Config
+from tidepool.engine.config.sections import Agent
 from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.plan import Plan, PlannedCalls, merged
 from tidepool.engine.studies.secret_game.casting import Cast, Part, schedule_of
@@ -16,7 +17,7 @@ TOKENS_OF_A_VERDICT = 30
 MESSAGE_OVERHEAD = 8
 
 
-def planned(config: Config) -> Plan:
+def planned(config: FrozenConfig) -> Plan:
     players, schedule = Cast.of(config), schedule_of(config)
     length = players.settings.messages_per_interaction
     tally = tally_of(schedule)

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Config
 from tidepool.engine.statistics.intervals import share_interval
 from tidepool.engine.studies.secret_game import records
 from tidepool.engine.studies.secret_game.agreement import agreement, judge_agreement
@@ -15,7 +15,9 @@ from tidepool.engine.studies.secret_game.casting import settings_of
 from tidepool.engine.studies.secret_game.statistics import percentage
 
 
-def recorded_statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: Config) -> dict[str, Any]:
+def recorded_statistics(
+    connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig
+) -> dict[str, Any]:
     settings = settings_of(config)
     found = statistics(
         records.outcome_rows(connection, batch["id"]),

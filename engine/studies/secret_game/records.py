@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import cast
 
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.studies.secret_game.agreement import SideTruth, Sighting, sighting
 from tidepool.engine.studies.secret_game.casting import Cast
 from tidepool.engine.studies.secret_game.detectors import DETECTORS
@@ -61,7 +61,7 @@ def verdicts(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str
 
 
 def planted(
-    connection: sqlite3.Connection, batch_number: int, config: Config
+    connection: sqlite3.Connection, batch_number: int, config: FrozenConfig
 ) -> tuple[list[Sighting], list[SideTruth], bool]:
     """Messages with known truth as the detectors see them, sides as the judge saw them; and whether it is a sample."""
     players = Cast.of(config)

@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.model_fields import models_named
 from tidepool.engine.config.sections import Config
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import UnitPlan
@@ -22,9 +23,7 @@ from tidepool.engine.studies.secret_game.story import Conversation
 SETTINGS = SecretGameSettings
 
 
-def freeze(config: Config, folder: Path) -> Config:
-    if config.agent_ids:  # the library's agents come in when the batch starts, and are checked then
-        return config
+def freeze(config: Config, folder: Path | None) -> Config:
     names = [agent.name for agent in config.agents]
     doubled = [name for name, count in Counter(names).items() if count > 1]
     if doubled:
@@ -48,13 +47,13 @@ def _check_target(target: str, secrets: list[str]) -> None:
         raise UsageError(f"secret_game.targeted_secret {target!r} is the secret of no agent.{hint}")
 
 
-def models(config: Config) -> set[str]:
+def models(config: FrozenConfig) -> set[str]:
     settings = settings_of(config)
-    judge = {resolve_model(settings.judge)} if settings.judged else set()
-    return {resolve_model(agent.model) for agent in config.agents} | judge
+    unused = set() if settings.judged else {"judge"}
+    return models_named(settings, unused).union(*map(models_named, config.agents))
 
 
-def plan(config: Config) -> Plan:
+def plan(config: FrozenConfig) -> Plan:
     from tidepool.engine.studies.secret_game.plan import planned
 
     return planned(config)
@@ -91,7 +90,7 @@ def _conversations(run: BatchRun) -> Iterator[UnitPlan]:
             )
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: Config) -> dict[str, Any]:
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
     from tidepool.engine.studies.secret_game.recorded_statistics import recorded_statistics
 
     return recorded_statistics(connection, batch, config)

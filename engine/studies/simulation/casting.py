@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from tidepool.engine.config.loading import read_text
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.sections import Config, ConfigSections
+from tidepool.engine.config.toml_files import named_file, read_text
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entities import Entity, checked_name, entity_from, refuse_doubled
 from tidepool.engine.library.entity_files import read_entities
@@ -24,11 +24,11 @@ class CastMember:
         return {"id": self.id, **self.entity.as_record()}
 
 
-def settings_of(config: Config) -> SimulationSettings:
+def settings_of(config: ConfigSections) -> SimulationSettings:
     return cast(SimulationSettings, config.settings)
 
 
-def cast_of(config: Config) -> list[CastMember]:
+def cast_of(config: ConfigSections) -> list[CastMember]:
     """All who may meet, in the order of the config."""
     members = [_member(record, f"entity {place}") for place, record in enumerate(config.entities, 1)]
     refuse_doubled((member.entity for member in members), "The batch")
@@ -36,16 +36,15 @@ def cast_of(config: Config) -> list[CastMember]:
     return members
 
 
-def taken_in(config: Config, folder: Path) -> Config:
-    """The config with its context and its entities inside. Those named by id come from the library at the start."""
+def taken_in(config: Config, folder: Path | None) -> Config:
+    """The config with its context and the entities of its file inside."""
     settings = settings_of(config)
-    from_file = read_entities(folder / settings.entity_file) if settings.entity_file else []
+    from_file = _of_file(settings.entity_file, folder) if settings.entity_file else []
     records = [*config.entities, *(entity.as_record() for entity in from_file)]
     update = {"context": _context(settings, folder), "context_file": None, "entity_file": None}
     whole = config.model_copy(update={"settings": settings.model_copy(update=update), "entities": records})
     members = cast_of(whole)
-    if not settings.entity_ids:
-        _check(len(members), settings)
+    _check(len(members), settings)
     return whole.model_copy(update={"entities": [member.as_record() for member in members]})
 
 
@@ -58,8 +57,14 @@ def _check(entities: int, settings: SimulationSettings) -> None:
     check_sizes(entities, settings.interaction_size, settings.num_simulations)
 
 
-def _context(settings: SimulationSettings, folder: Path) -> str:
-    context = read_text(folder / settings.context_file) if settings.context_file else settings.context
+def _of_file(name: str, folder: Path | None) -> list[Entity]:
+    return read_entities(named_file(name, folder, "simulation", "entity_file"))
+
+
+def _context(settings: SimulationSettings, folder: Path | None) -> str:
+    context = settings.context
+    if settings.context_file:
+        context = read_text(named_file(settings.context_file, folder, "simulation", "context_file"))
     if not context.strip():
         raise UsageError("simulation.context is empty: say what situation the entities are in, or name a context_file.")
     return context.strip()

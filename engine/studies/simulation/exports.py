@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.loading import load_frozen
+from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.exports.export import Exporter, ExportRequest
 from tidepool.engine.studies.simulation.casting import settings_of
 from tidepool.engine.studies.simulation.conversation import SpokenLine, joined

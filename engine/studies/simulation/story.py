@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.call import Call
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Config
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.library.entities import Entity
@@ -38,7 +38,7 @@ class Stage:
     """the engine's fan-out"""
 
     @classmethod
-    def of(cls, config: Config, together: TOGETHER) -> "Stage":
+    def of(cls, config: FrozenConfig, together: TOGETHER) -> "Stage":
         settings = settings_of(config)
         return cls(
             settings,

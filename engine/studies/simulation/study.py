@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.model_fields import models_named
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import Config
 from tidepool.engine.core.batch_run import BatchRun
@@ -27,20 +29,18 @@ TOKENS_OF_A_MESSAGE = 60
 """a message is taken to have, for plans"""
 
 
-def freeze(config: Config, folder: Path) -> Config:
+def freeze(config: Config, folder: Path | None) -> Config:
     return taken_in(config, folder)
 
 
-def models(config: Config) -> set[str]:
-    settings = settings_of(config)
-    judge = {resolve_model(settings.judge.model)} if settings.judge else set()
-    return {resolve_model(settings.model), *judge}
+def models(config: FrozenConfig) -> set[str]:
+    return models_named(config.settings)
 
 
 # -- plan ------------------------------------------------------------------------------------------------
 
 
-def plan(config: Config) -> Plan:
+def plan(config: FrozenConfig) -> Plan:
     settings = settings_of(config)
     message = min(settings.max_tokens, TOKENS_OF_A_MESSAGE)
     spoken = list((_enacted_calls if settings.style == "enacted" else _narrated_calls)(config, message))
@@ -49,7 +49,7 @@ def plan(config: Config) -> Plan:
     return Plan(settings.num_simulations, (*spoken, *judged), notes)
 
 
-def _enacted_calls(config: Config, message: int) -> Iterator[PlannedCalls]:
+def _enacted_calls(config: FrozenConfig, message: int) -> Iterator[PlannedCalls]:
     settings, model = settings_of(config), resolve_model(settings_of(config).model)
     cast = cast_of(config)[: settings.interaction_size]
     partners = [member.entity.name for member in cast[1:]]
@@ -58,7 +58,7 @@ def _enacted_calls(config: Config, message: int) -> Iterator[PlannedCalls]:
         yield PlannedCalls(wave, model, settings.num_simulations, system + wave * (message + 8), message)
 
 
-def _narrated_calls(config: Config, message: int) -> Iterator[PlannedCalls]:
+def _narrated_calls(config: FrozenConfig, message: int) -> Iterator[PlannedCalls]:
     settings, model = settings_of(config), resolve_model(settings_of(config).model)
     cast = [member.entity for member in cast_of(config)[: settings.interaction_size]]
     prompt = narrated(cast, _setting(settings), settings.n_turns)
@@ -68,7 +68,7 @@ def _narrated_calls(config: Config, message: int) -> Iterator[PlannedCalls]:
         yield PlannedCalls(wave, model, settings.num_simulations, asked + (wave - 1) * (scene + 40), scene)
 
 
-def _judge_calls(config: Config, message: int, wave: int) -> list[PlannedCalls]:
+def _judge_calls(config: FrozenConfig, message: int, wave: int) -> list[PlannedCalls]:
     settings = settings_of(config)
     judge = settings.judge
     assert judge is not None
@@ -97,7 +97,7 @@ async def play(run: BatchRun) -> None:
     await run.units(_units(run.config, stage, cast_of(run.config)))
 
 
-def _units(config: Config, stage: Stage, cast: Sequence[CastMember]) -> Iterator[UnitPlan]:
+def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> Iterator[UnitPlan]:
     settings, seed = settings_of(config), config.batch.seed
     kind = interaction_type(settings.interaction_size)
     for combination in combinations(len(cast), settings.interaction_size, settings.num_simulations, seed):
@@ -125,7 +125,7 @@ def interaction_type(size: int) -> str:
 # -- statistics ------------------------------------------------------------------------------------------
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: Config) -> dict[str, Any]:
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
     settings, cast = settings_of(config), cast_of(config)
     possible = combinations_possible(len(cast), settings.interaction_size)
     entities = [member.entity for member in cast]

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidepool.engine.config.loading import apply_override, config_from, load_config
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.sections import Config
+from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
@@ -48,7 +51,7 @@ BAD = [
 @pytest.mark.parametrize(("data", "word"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
 def test_a_mistake_is_told_by_key_with_what_to_do(data: dict[str, Any], word: str) -> None:
     with pytest.raises(UsageError) as told:
-        config_from(data, source="study.toml", folder=ROOT)
+        freeze(config_from(data, source="study.toml", folder=ROOT), ROOT / "none.db")
     assert word in str(told.value)
     assert "study.toml" in str(told.value)
 
@@ -76,7 +79,7 @@ VALUES = st.recursive(
 def test_any_value_in_any_section_gives_a_config_or_a_usage_error(section: str, value: Any) -> None:
     data = {**game(), section: value}
     try:
-        assert isinstance(config_from(data, folder=ROOT), Config)
+        assert isinstance(freeze(config_from(data, folder=ROOT), ROOT / "none.db"), FrozenConfig)
     except UsageError as told:
         assert str(told)
 
@@ -87,7 +90,7 @@ def test_any_override_changes_a_value_or_is_a_usage_error(override: str) -> None
     data = game()
     try:
         apply_override(data, override)
-        config_from(data, folder=ROOT)
+        freeze(config_from(data, folder=ROOT), ROOT / "none.db")
     except UsageError as told:
         assert str(told)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.validation import validate_all
 
@@ -70,4 +71,4 @@ def test_all_faults_are_found_at_once(database: Path, tmp_path: Path) -> None:
 def test_a_sound_config_is_the_one_a_run_would_use(database: Path, tmp_path: Path) -> None:
     config, faults = validate_all(game(num_interactions=3), tmp_path, database)
     assert faults == []
-    assert config == config_from(game(num_interactions=3), folder=tmp_path)
+    assert config == freeze(config_from(game(num_interactions=3), folder=tmp_path), database)

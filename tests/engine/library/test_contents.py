@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.state import query
 from tidepool import Agent, Entity, SecretGame, Service, load_config, run_batch
-from tidepool.engine.config.loading import load_frozen
+from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import agent_from_entity, agent_of, content_id, stored_agent, stored_entity
 from tidepool.engine.studies.simulation.config import Simulation
@@ -73,7 +73,7 @@ def _config(folder: Path, entity_ids: str) -> Path:
 
 
 def test_a_dry_run_sees_the_library(filled: Path, tmp_path: Path) -> None:
-    config = load_config(_config(tmp_path, '["ada", "bob"]'), database=filled)
+    config = freeze(load_config(_config(tmp_path, '["ada", "bob"]')), filled)
     assert [entity["name"] for entity in config.entities] == ["Ada", "Bob"]
 
 
@@ -95,7 +95,7 @@ async def test_wrong_ids_are_told_before_anything_is_written(
 
 def test_ids_without_a_file_are_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no file"):
-        load_config(_config(tmp_path, '["ada"]'), database=tmp_path / "none.db")
+        freeze(load_config(_config(tmp_path, '["ada"]')), tmp_path / "none.db")
     assert not (tmp_path / "none.db").exists()
 
 

@@ -1,7 +1,10 @@
 """How long a study is taken to last, before anything is called."""
 
+from pathlib import Path
+
 import pytest
 
+from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.studies.plan import Plan, PlannedCalls, priced
 
@@ -30,4 +33,4 @@ def test_waves_follow_one_another_however_many_calls_may_go_at_once(
         }
     )
     plan = Plan(calls, tuple(PlannedCalls(wave, "simulated:x", calls, 10, 10) for wave in range(1, waves + 1)))
-    assert priced(plan, config)["seconds_live"] == pytest.approx(seconds)
+    assert priced(plan, freeze(config, Path("none.db")))["seconds_live"] == pytest.approx(seconds)

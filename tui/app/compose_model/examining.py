@@ -15,7 +15,7 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import TidepoolError
 from tidepool.tui.app.compose_model.edits import values_of
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
@@ -74,7 +74,7 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
         return Examined((Complaint((), str(error)),))
 
 
-def planned(config: Config) -> Examined:
+def planned(config: FrozenConfig) -> Examined:
     from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.plan import priced
 
@@ -94,7 +94,7 @@ def line_of(error: tomllib.TOMLDecodeError, text: str) -> int:
     return int(found.group(1)) if found else text.count("\n") + 1
 
 
-def shape_of(config: Config) -> list[str]:
+def shape_of(config: FrozenConfig) -> list[str]:
     """How many could meet, and how many do."""
     settings = config.settings
     match config.batch.kind:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from textual import work
 
-from tidepool.engine.config.loading import read_text
+from tidepool.engine.config.toml_files import read_text
 from tidepool.engine.errors import UsageError
 from tidepool.tui.app import launching
 from tidepool.tui.app.compose_model.desk import Desk

@@ -84,7 +84,7 @@ class KeepingDialog(Dialog[str]):
 
 
 class FormDialog(KeepingDialog):
-    BINDINGS = TO_AND_FRO
+    BINDINGS = [*TO_AND_FRO]
     AUTO_FOCUS = "FieldRow Input"
 
     def __init__(

@@ -49,12 +49,15 @@ def _measure(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from tidepool.engine.bench.comparison import compare
+    from tidepool.engine.config.freezing import freeze
     from tidepool.engine.config.loading import load_config
+    from tidepool.engine.library.contents import with_library
     from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.plan import priced
 
-    config = load_config(options.config)
-    cost = priced(load_kind(config.batch.kind).plan(config), config)["cost_usd_live"]
+    config = with_library(load_config(options.config), options.db)
+    frozen = freeze(config, options.db)
+    cost = priced(load_kind(config.batch.kind).plan(frozen), frozen)["cost_usd_live"]
     if cost != 0 and not options.yes:
         raise UsageError(f"This study would be bought twice, for about {money(cost)} each time. Add --yes to do it.")
     gain = compare(config)

@@ -8,8 +8,9 @@ import signal
 import sys
 from typing import Any
 
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.config.sections import Config
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.studies.kinds import load_kind
@@ -45,7 +46,7 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
 
 
 def _dry_run(options: argparse.Namespace) -> int:
-    config = _config(options)
+    config = _frozen(options)
     plan = priced(load_kind(config.batch.kind).plan(config), config)
     if options.json:
         print(json.dumps(plan, ensure_ascii=False))
@@ -54,9 +55,9 @@ def _dry_run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _config(options: argparse.Namespace) -> Config:
+def _frozen(options: argparse.Namespace) -> FrozenConfig:
     if options.run:
-        return load_config(options.run, options.set, options.db)
+        return freeze(load_config(options.run, options.set), options.db)
     from tidepool.engine.run import config_to_resume
 
     return config_to_resume(options.resume, options.db, options.set)
@@ -67,7 +68,9 @@ async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | Non
     signals = _Signals(control)
     with progress_on(sys.stderr) as listener:
         if options.run:
-            summary = await run_batch(_config(options), options.db, on_event=listener, control=control)
+            summary = await run_batch(
+                load_config(options.run, options.set), options.db, on_event=listener, control=control
+            )
         else:
             summary = await resume_batch(
                 options.resume,

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tidepool.engine.config.loading import read_value
 from tidepool.engine.config.sections import Limits
+from tidepool.engine.config.toml_files import read_value
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import steer
 

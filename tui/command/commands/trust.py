@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 
-from tidepool.engine.config.loading import load_frozen
+from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.trust import servers_named

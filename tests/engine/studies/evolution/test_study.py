@@ -9,14 +9,15 @@ import pytest
 from tests.engine.studies.evolution.running import _stopping_after, run, study
 from tests.support.state import query
 from tidepool import Evolution
-from tidepool.engine.config.loading import load_frozen
+from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.loading import config_from
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.run import frozen, resume_batch, run_batch
+from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.simulated.solver import true_accuracy
 from tidepool.engine.studies.evolution.answers import judge
-from tidepool.engine.studies.evolution.study import freeze, plan, problems_of
+from tidepool.engine.studies.evolution.study import plan, problems_of
 from tidepool.storage.tables import unit_id
 
 GSM8K = [
@@ -39,9 +40,11 @@ def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
 
 def test_a_gsm8k_file_is_read_as_it_is_and_frozen_into_the_batch(tmp_path: Path) -> None:
     path = written(tmp_path, GSM8K)
-    config = freeze(Evolution(problems=path.name, max_problems=20, validation_problems=10), tmp_path)
+    settings = {"problems": path.name, "max_problems": 20, "validation_problems": 10}
+    written_down = config_from({"batch": {"kind": "evolution"}, "evolution": settings}, folder=tmp_path)
+    config = freeze(written_down, tmp_path / "none.db")
     path.unlink()
-    again = load_frozen(frozen(config))
+    again = load_frozen(config.to_json())
     kept = again.settings.frozen  # type: ignore[attr-defined]
     assert len(kept.training) == 20 and len(kept.validation) == 10
     answers = {int(entry.answer) for entry in (*kept.training, *kept.validation)}
@@ -62,13 +65,13 @@ def test_a_gsm8k_file_is_read_as_it_is_and_frozen_into_the_batch(tmp_path: Path)
 )
 def test_a_mistake_is_told_before_anything_runs(settings: dict[str, Any], word: str, tmp_path: Path) -> None:
     with pytest.raises((UsageError, ValueError), match=word):
-        freeze(Evolution(**settings), tmp_path)
+        freeze(Evolution(**settings), tmp_path / "none.db")
 
 
 @pytest.mark.parametrize("strategy", ["genetic", "reflective", "random", "gepa"])
 async def test_the_plan_is_the_most_it_takes(strategy: str, database: Path) -> None:
     config = study(strategy=strategy, random_baseline=True, max_generations=3, service="live")
-    planned = plan(freeze(config, Path()))
+    planned = plan(freeze(config, database))
     summary = await run(config, database)
     most = sum(calls.calls for calls in planned.calls)
     assert 0.6 * most <= summary["calls"]["total"] <= 1.05 * most

@@ -9,6 +9,7 @@ import pytest
 from tests.engine.studies.mutation.studies import SMALL, episodes, mutation, policy_of
 from tests.support.state import query
 from tidepool import resume_batch, run_batch
+from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.studies.mutation import study
@@ -208,7 +209,7 @@ def query_exists(database: Path) -> bool:
 
 
 def _config(**settings: Any) -> Any:
-    return config_from({"batch": {"kind": "mutation"}, "mutation": {**SMALL, **settings}})
+    return freeze(config_from({"batch": {"kind": "mutation"}, "mutation": {**SMALL, **settings}}), Path("none.db"))
 
 
 @pytest.mark.parametrize(
@@ -256,9 +257,10 @@ async def test_a_queries_file_is_taken_in_so_that_a_resume_needs_it_no_more(tmp_
 
 
 async def test_the_plan_names_training_exactly_and_the_comparison_at_most(database: Path) -> None:
-    config = study.freeze(mutation(reward="judge"), Path.cwd())
+    written = mutation(reward="judge")
+    config = freeze(written, database)
     planned = priced(study.plan(config), config)
-    summary = await run_batch(config, database)
+    summary = await run_batch(written, database)
     training = 16 * 3
     answers = [wave["calls"] for wave in planned["waves"][:training] if wave["index"] % 3 == 2]
     assert answers == [wave["calls"] for wave in summary["waves"][:training] if wave["index"] % 3 == 2]
@@ -276,7 +278,7 @@ def test_a_file_is_found_beside_the_config_and_else_in_the_working_folder(
     for place, word in ((tmp_path / "here", "working"), (tmp_path, "beside")):
         lines = [json.dumps({"query": f"{word} {n}?", "reference": "yes"}) for n in range(3)]
         (place / "own.jsonl").write_text("\n".join(lines))
-        taken = config_from(data, folder=tmp_path).settings.model_dump()["query_list"]
+        taken = freeze(config_from(data, folder=tmp_path), tmp_path / "none.db").settings.model_dump()["query_list"]
         assert taken[0]["query"] == f"{word} 0?"
 
 

@@ -4,13 +4,15 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from itertools import count, permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.engine.studies.secret_game.table import Table, agents
 from tidepool.engine.call import Call
-from tidepool.engine.config.loading import config_from, load_frozen
+from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
@@ -348,10 +350,10 @@ def test_a_frozen_config_plays_the_same_schedule(settings: dict[str, int]) -> No
         "secret_game": settings,
         "agents": [agent.model_dump() for agent in agents(4)],
     }
-    written = config_from(data)
-    again = load_frozen(json.dumps(written.as_written()))
-    assert list(schedule_of(again).play()) == list(schedule_of(written).play())
-    assert schedule_of(config_from(data)).total == {0: 100}.get(len(settings), schedule_of(written).total)
+    frozen = freeze(config_from(data), Path("none.db"))
+    again = load_frozen(frozen.to_json())
+    assert list(schedule_of(again).play()) == list(schedule_of(frozen).play())
+    assert schedule_of(frozen).total == {0: 100}.get(len(settings), schedule_of(again).total)
 
 
 @pytest.mark.parametrize(
@@ -372,12 +374,12 @@ def test_a_config_that_cannot_mean_what_it_says_is_refused(settings: dict[str, A
         "agents": [agent.model_dump() for agent in agents(4)],
     }
     with pytest.raises(UsageError, match=told):
-        config_from(data)
+        freeze(config_from(data), Path("none.db"))
 
 
 def test_agents_need_no_secret_where_scenarios_give_one() -> None:
     bare = [{"name": name, "model": "simulated:guarded"} for name in ("a", "b")]
     data = {"batch": {"kind": "secret_game"}, "agents": bare}
-    config_from({**data, "secret_game": {"scenarios": SCENARIOS}})
+    freeze(config_from({**data, "secret_game": {"scenarios": SCENARIOS}}), Path("none.db"))
     with pytest.raises(UsageError, match="has no secret"):
-        config_from({**data, "secret_game": {}})
+        freeze(config_from({**data, "secret_game": {}}), Path("none.db"))

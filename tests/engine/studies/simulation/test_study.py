@@ -9,6 +9,7 @@ import pytest
 from tests.engine.studies.simulation.panels import PEOPLE, panel, rows
 from tidepool import load_config, resume_batch, run_batch
 from tidepool.engine.call import Call
+from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.simulated.provider import SimulatedProvider
@@ -254,9 +255,10 @@ async def test_a_verdict_that_fails_is_missing_and_the_simulation_completes(
     ],
 )
 async def test_the_plan_counts_the_calls_of_every_wave(tmp_path: Path, settings: dict[str, object]) -> None:
-    config = study.freeze(panel(num_simulations=5, **settings), tmp_path)  # type: ignore[arg-type]
+    written = panel(num_simulations=5, **settings)  # type: ignore[arg-type]
+    config = freeze(written, tmp_path / "s.db")
     plan = priced(study.plan(config), config)
-    summary = await run_batch(config, tmp_path / "s.db")
+    summary = await run_batch(written, tmp_path / "s.db")
     assert [(wave["index"], wave["calls"]) for wave in plan["waves"]] == [
         (wave["index"], wave["calls"]) for wave in summary["waves"]
     ]

@@ -149,7 +149,7 @@ class ChoiceEditor(InTurn, Select[str]):
                 self.set_options(self._entries((wanted,)))
             self.value = wanted or Select.NULL
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """No letter goes further: above, digits are the keys of other places."""
         if event.character is None or not event.is_printable or event.key == "space":
             return

@@ -1,0 +1,70 @@
+"""A config becomes what a batch keeps: here, once, when the batch is made; and again out of the batch's file.
+
+`freeze` takes in what the config names: entries of the library, files, the models behind presets. `load_frozen` takes in
+nothing, since the file may be a stranger's; a config in it that would have a file read is refused.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from tidepool.engine.config.frozen import FrozenConfig, sealed
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.model_fields import with_full_names
+from tidepool.engine.config.problems import told
+from tidepool.engine.config.sections import Config
+from tidepool.engine.config.toml_files import apply_override
+from tidepool.engine.errors import UsageError
+from tidepool.engine.library.contents import names_library, with_library
+from tidepool.engine.studies.kinds import KINDS, load_kind
+
+CHANGEABLE = ("service.", "providers.")
+"""sections that say how a batch is asked, not what"""
+
+
+def freeze(config: Config, database: Path) -> FrozenConfig:
+    """The config with everything inside that it names, checked as a whole. `database` is the file with the library.
+
+    Relative paths start where the config was written. Nothing is called and nothing is written.
+    """
+    origin = config.origin
+    return _frozen(with_library(config, database), origin.source, origin.folder or Path.cwd())
+
+
+def load_frozen(text: str) -> FrozenConfig:
+    """The config of a batch as its file keeps it. A key that was not there yet has its default: the old behaviour."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
+    sections = [data[name] for name in KINDS if isinstance(data.get(name), dict)]
+    if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
+        raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
+    source = "the batch's own config"
+    config = config_from(data, source=source)
+    if names_library(config):
+        raise UsageError("The batch's own config names entries of a library, as no frozen one does. They are not read.")
+    return _frozen(config, source, None)
+
+
+def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConfig:
+    """`--set` on resume: what is asked is frozen, only how it is asked may change."""
+    data = config.as_written()
+    for override in overrides:
+        if not override.startswith(CHANGEABLE):
+            raise UsageError(
+                f"--set {override}: with --resume only service.* and providers.* may change, the study may not."
+            )
+        apply_override(data, override)
+    return _frozen(config_from(data, source="--set"), "--set", None)
+
+
+def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
+    """`folder` is where relative paths start; None: no file may be read."""
+    try:
+        whole = load_kind(config.batch.kind).freeze(config, folder)
+    except UsageError as error:
+        raise UsageError(told(source, str(error)), error.where) from None
+    return sealed(with_full_names(whole))

@@ -1,0 +1,67 @@
+"""Reading what a config is written in: a text file, its TOML, and the values that `--set` puts over it."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.errors import UsageError
+
+MOST_BYTES = 64 * 2**20
+
+
+def read_text(path: Path) -> str:
+    """The text of a config or of a file that one names. Whatever keeps it from being read is told in words."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UsageError(
+                f"{path} is larger than {MOST_BYTES >> 20} MiB: this is no config or data file of a study."
+            )
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {path}. Check the path, or start from one in examples/.") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a folder, not a file.") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not text in UTF-8 (byte {error.start}).") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def named_file(name: str, folder: Path | None, *where: str) -> Path:
+    """The file that a key of a config names. Without a folder the config is a batch's own, and no file is read."""
+    if folder is None:
+        raise UsageError(f"{'.'.join(where)} names a file, as nothing in a frozen config does. It is not read.", where)
+    return folder / name
+
+
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """The text as nested dictionaries. `source` is what an error calls it."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise UsageError(f"{source} is not valid TOML: {error}.") from None
+
+
+def apply_override(data: dict[str, Any], override: str) -> None:
+    """Puts `service.max_concurrent=50` over the data. The value is read as TOML, or as text where it is none."""
+    path, equals, text = override.partition("=")
+    keys = [key.strip() for key in path.split(".")]
+    if not equals or not all(keys):
+        raise UsageError(
+            f"--set {override!r} does not read KEY=VALUE; write for example --set service.max_concurrent=50."
+        )
+    value = read_value(text.strip())
+    section: Any = data
+    for key in keys[:-1]:
+        section = section.setdefault(key, {}) if isinstance(section, dict) else None
+        if not isinstance(section, dict):
+            raise UsageError(f"--set {override!r}: {key!r} is not a section of the config.")
+    section[keys[-1]] = value
+
+
+def read_value(text: str) -> Any:
+    """The text as a TOML value where it is one, else as it stands."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return text
