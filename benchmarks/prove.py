@@ -21,6 +21,7 @@ RECORD = ROOT / "docs" / "evidence.json"
 
 PROOFS = {
     "engine": "The engine",
+    "start": "A light start",
     "kill_moments": "Killed at any moment",
     "mutation_learning": "Query mutation: learning",
     "mutation_speed": "Query mutation: waves",

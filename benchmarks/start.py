@@ -1,0 +1,85 @@
+"""What starting costs: the CPU of a command, in multiples of a bare interpreter that loads sqlite3 and argparse.
+
+Each round runs the bare interpreter and every command once, so that a busy machine slows both sides alike; the
+figure is the ratio of the medians.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from tidepool.engine.bench.figures import Measurement, at_most
+
+ROUNDS = 9
+BARE = ("-c", "import argparse, sqlite3")
+
+STUDY = """
+[batch]
+kind = "secret_game"
+name = "Ten conversations"
+
+[[agents]]
+name = "Ada"
+model = "simulated:guarded"
+secret = "marigold"
+
+[[agents]]
+name = "Bob"
+model = "simulated:trusting"
+secret = "teapot"
+
+[secret_game]
+num_interactions = 10
+messages_per_interaction = 5
+"""
+
+
+def prove() -> Iterator[Measurement]:
+    with tempfile.TemporaryDirectory() as folder:
+        ratios = _ratios(Path(folder), ROUNDS)
+    note = f"median of {ROUNDS} rounds"
+    yield at_most("CPU of `tidepool list` ÷ a bare interpreter's", ratios["list"], "×", 8, note)
+    yield at_most("CPU of `tidepool show` ÷ a bare interpreter's", ratios["show"], "×", 18, note)
+    yield at_most("CPU of `--run`, ten conversations ÷ a bare interpreter's", ratios["run"], "×", 40, note)
+
+
+def _ratios(folder: Path, rounds: int) -> dict[str, float]:
+    study = folder / "study.toml"
+    study.write_text(STUDY)
+    kept, made = folder / "kept.db", folder / "made.db"
+    tidepool = ("-m", "tidepool", "--db")
+    cpu_seconds((*tidepool, str(kept), "--run", str(study)), folder)
+    commands = {
+        "bare": BARE,
+        "list": (*tidepool, str(kept), "list"),
+        "show": (*tidepool, str(kept), "show", "last"),
+        "run": (*tidepool, str(made), "--run", str(study)),
+    }
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, arguments in commands.items():
+            spent[name].append(cpu_seconds(arguments, folder))
+        made.unlink()
+    bare = median(spent.pop("bare"))
+    return {name: median(seconds) / bare for name, seconds in spent.items()}
+
+
+def cpu_seconds(arguments: Sequence[str], folder: Path) -> float:
+    """What one process spent, in user and system time, from its start to its end."""
+    environment = {**os.environ, "TIDEPOOL_SELLER": str(folder), "TIDEPOOL_STATE": str(folder)}
+    with (folder / "said").open("wb") as said:
+        process = subprocess.Popen([sys.executable, *arguments], stdout=said, stderr=said, env=environment)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError((folder / "said").read_text())
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    for figure in prove():
+        print(figure)
