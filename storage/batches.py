@@ -18,7 +18,7 @@ from tidepool.storage import locks, search
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.states import OPEN_PHASES_SQL, BatchStatus
-from tidepool.storage.tables import unit_id
+from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.views import STALE_SECONDS
 
 BATCH_TABLES = [

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tidepool.storage.batches import BATCH_TABLES, UNIT_TABLES
-from tidepool.storage.tables import UNIT_BITS, unit_id
+from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 LEFT_BEHIND = {"control"}
 """words to a running process mean nothing elsewhere"""

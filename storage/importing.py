@@ -17,7 +17,7 @@ from tidepool.storage.batches import BATCH_ID, BATCH_TABLES, UNIT_TABLES, delete
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect, explain, prepare, refuse_strangers, settle
-from tidepool.storage.tables import UNIT_BITS
+from tidepool.storage.unit_ids import UNIT_BITS
 
 LIBRARY_TABLES = ("library_entity", "library_type", "library_agent")
 SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "library_agent"}

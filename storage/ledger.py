@@ -12,21 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.storage.call_record import CallRecord
-from tidepool.storage.tables import (
-    CallRow,
-    FindingRow,
-    GenomeRow,
-    JudgementRow,
-    LineRow,
-    LogRow,
-    OutcomeRow,
-    PromptRow,
-    SitOutRow,
-    TrainingRow,
-    UnitRow,
-    unit_id,
-)
 from tidepool.storage.tally import Tally
+from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.writer import Statement, Writer, insert_into
 
 
@@ -77,7 +64,7 @@ class Ledger:
         self.reader = reader
         self.tally = Tally(writer, reader, batch_number)
         self._prompts: set[bytes] = set()
-        self._insert_call = insert_into(CallRow, *_CALL_COLUMNS)
+        self._insert_call = insert_into("call", *_CALL_COLUMNS)
         self._has_cache = False
 
     # -- reading -----------------------------------------------------------------------------------------
@@ -153,7 +140,7 @@ class Ledger:
         """Puts a system prompt the first time it is met."""
         if entry.prompt not in self._prompts:
             self._prompts.add(entry.prompt)
-            self.writer.put(insert_into(PromptRow, "hash", "text", conflict="OR IGNORE"), (entry.prompt, entry.system))
+            self.writer.put(insert_into("prompt", "hash", "text", conflict="OR IGNORE"), (entry.prompt, entry.system))
         return entry.prompt
 
     # -- units -------------------------------------------------------------------------------------------
@@ -182,7 +169,7 @@ class Ledger:
             "details",
         ]
         self.writer.put(
-            insert_into(UnitRow, *columns, conflict="OR IGNORE"),
+            insert_into("unit", *columns, conflict="OR IGNORE"),
             (
                 unit_id(self.batch_number, sequence_number),
                 self.batch_number,
@@ -213,10 +200,10 @@ class Ledger:
     # -- what studies keep -------------------------------------------------------------------------------
 
     def put_outcome(self, sequence_number: int, **columns: Any) -> None:
-        self._put(OutcomeRow, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+        self._put("outcome", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_judgement(self, sequence_number: int, **columns: Any) -> None:
-        self._put(JudgementRow, {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+        self._put("judgement", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
 
     def put_score(self, sequence_number: int, side: int, score: float) -> None:
         """What an outcome was worth in the end, where that is known only when its game is over."""
@@ -226,21 +213,21 @@ class Ledger:
         self.writer.put(_VERDICT, (verdict, step, unit_id(self.batch_number, sequence_number), side))
 
     def put_sit_out(self, game: int, round: int, agent: str) -> None:
-        self._put(SitOutRow, {"batch_number": self.batch_number, "game": game, "round": round, "agent": agent})
+        self._put("sit_out", {"batch_number": self.batch_number, "game": game, "round": round, "agent": agent})
 
     def put_lines(self, sequence_number: int, lines: Iterable[Mapping[str, Any]]) -> None:
         for line in lines:
-            self._put(LineRow, {"unit_id": unit_id(self.batch_number, sequence_number), **line})
+            self._put("line", {"unit_id": unit_id(self.batch_number, sequence_number), **line})
 
     def put_genome(self, **columns: Any) -> None:
-        self._put(GenomeRow, {"batch_number": self.batch_number, **columns})
+        self._put("genome", {"batch_number": self.batch_number, **columns})
 
     def put_training(self, **columns: Any) -> None:
-        self._put(TrainingRow, {"batch_number": self.batch_number, **columns})
+        self._put("training_update", {"batch_number": self.batch_number, **columns})
 
     def put_finding(self, name: str, content: Any) -> None:
         self._put(
-            FindingRow,
+            "finding",
             {
                 "batch_number": self.batch_number,
                 "name": name,
@@ -250,13 +237,10 @@ class Ledger:
 
     def log(self, level: str, message: str) -> None:
         self._put(
-            LogRow,
+            "log_line",
             {"batch_number": self.batch_number, "at": time.time(), "level": level, "message": message},
             "",
         )
 
-    def _put(self, table: Any, values: Mapping[str, Any], conflict: str = "OR REPLACE") -> None:
-        columns = [column.name for column in table.__table__.columns if column.name in values]
-        if len(columns) != len(values):
-            raise TypeError(f"{table.__tablename__} has no column {sorted(set(values) - set(columns))}")
-        self.writer.put(insert_into(table, *columns, conflict=conflict), tuple(values[column] for column in columns))
+    def _put(self, table: str, values: Mapping[str, Any], conflict: str = "OR REPLACE") -> None:
+        self.writer.put(insert_into(table, *values, conflict=conflict), tuple(values.values()))

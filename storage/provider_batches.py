@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.states import OPEN_PHASES_SQL, ProviderBatchPhase
-from tidepool.storage.tables import ProviderBatchRow, SurplusRow, unit_id
+from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.writer import Statement, insert_into
 
 Address = tuple[int, str]
@@ -74,7 +74,7 @@ class ProviderBatchBook:
     def intend(self, job: StoredProviderBatch) -> None:
         calls = json.dumps([[number, step, key] for (number, step), key in job.calls], separators=(",", ":"))
         self._ledger.writer.put(
-            insert_into(ProviderBatchRow, *_COLUMNS),
+            insert_into("provider_batch", *_COLUMNS),
             (
                 job.order_id,
                 self._ledger.batch_number,
@@ -109,7 +109,7 @@ class ProviderBatchBook:
         unit = unit_id(self._ledger.batch_number, number)
         figures = (late.input_tokens, late.output_tokens, late.cost_usd)
         self._ledger.writer.put(
-            insert_into(SurplusRow, *_SURPLUS),
+            insert_into("surplus", *_SURPLUS),
             (self._ledger.batch_number, late.order_id, unit, step, late.text, *figures, time.time()),
         )
         self._ledger.tally.bought_in_vain(*figures)

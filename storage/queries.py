@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import is_running
-from tidepool.storage.tables import unit_id
+from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.units import StoredMessage, unit_of
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidepool.storage.file import writing
-from tidepool.storage.tables import UNIT_BITS, unit_id
+from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 CHUNK = 2_000
 """calls indexed in one transaction: some tens of milliseconds"""

@@ -1,18 +1,12 @@
 """The tables of a study file, as SQLModel classes.
 
-A unit's id is `batch number << 32 | sequence number`: known before anything is written, so calls need no
-look-up, a batch is a range of ids, and importing a batch is renumbering it. Moments are seconds since 1970.
-Strangers read the views (`views.py`), never these tables.
+A unit's id says its batch and its place there (`unit_ids.py`). Moments are seconds since 1970. Strangers read the
+views (`views.py`), never these tables. What reads and writes rows names tables and columns in plain SQL, so that no
+command waits for SQLModel to load.
 """
 
 from sqlalchemy import Column, Index, LargeBinary, Text, text
 from sqlmodel import Field, SQLModel
-
-UNIT_BITS = 32
-
-
-def unit_id(batch_number: int, sequence_number: int) -> int:
-    return batch_number << UNIT_BITS | sequence_number
 
 
 class BatchRow(SQLModel, table=True):

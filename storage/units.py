@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.storage.tables import unit_id
+from tidepool.storage.unit_ids import unit_id
 
 PAGE = 500
 MOST_UNITS = 2**32 - 1

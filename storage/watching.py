@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidepool.storage.batches import is_running
-from tidepool.storage.tables import UNIT_BITS, unit_id
+from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 
 @dataclass(frozen=True, slots=True)

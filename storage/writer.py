@@ -1,7 +1,7 @@
 """One writer for each process: rows are queued, and whole groups of them are committed at once.
 
 The queue drains without a timer: while one group is being written the next one grows. `committed()` waits until
-everything put so far is on disk. Inserts are compiled once from the SQLModel tables.
+everything put so far is on disk.
 """
 
 import asyncio
@@ -10,16 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiosqlite
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_random
 
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import BUSY_SECONDS, explain
-
-if TYPE_CHECKING:
-    from sqlmodel import SQLModel
 
 CHECKPOINT_ROWS = 20_000
 
@@ -34,18 +31,11 @@ class Statement:
 
 
 @cache
-def insert_into(table: "type[SQLModel]", *columns: str, conflict: str = "") -> Statement:
-    """An INSERT for these columns of a SQLModel table; `conflict` is OR IGNORE or OR REPLACE."""
-    from sqlalchemy import insert
-    from sqlalchemy.dialects import sqlite
-
-    statement = insert(table).values(dict.fromkeys(columns))
-    if conflict:
-        statement = statement.prefix_with(conflict)
-    compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"), column_keys=list(columns))
-    if list(compiled.positiontup or ()) != list(columns):
-        raise ValueError(f"columns of {table.__name__} must be given in the table's order")
-    return Statement(str(compiled), rank=0)
+def insert_into(table: str, *columns: str, conflict: str = "") -> Statement:
+    """An INSERT of these columns; `conflict` is OR IGNORE or OR REPLACE."""
+    verb = f"INSERT {conflict}".strip()
+    names = ", ".join(f'"{column}"' for column in columns)
+    return Statement(f'{verb} INTO "{table}" ({names}) VALUES ({", ".join("?" * len(columns))})', rank=0)
 
 
 _PRAGMAS = ("trusted_schema = OFF", "synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -16384")

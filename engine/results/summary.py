@@ -9,7 +9,7 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, shown_status
 from tidepool.storage.file import reading
-from tidepool.storage.tables import unit_id
+from tidepool.storage.unit_ids import unit_id
 
 
 def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.storage.tables import unit_id
+from tidepool.storage.unit_ids import unit_id
 
 UNITS_A_PAGE = 500
 

@@ -94,9 +94,9 @@ async def test_the_summary_has_the_contract_s_keys_and_is_json(database: Path) -
 
 
 def test_the_names_of_the_contract_are_importable_and_others_are_not() -> None:
-    assert {"Agent", "SecretGame", "Service", "load_config", "run_batch"} <= set(tidepool.engine.__all__)
+    assert {"Agent", "SecretGame", "Service", "load_config", "run_batch"} <= set(tidepool.__all__)
     with pytest.raises(AttributeError):
-        tidepool.engine.nonsense  # noqa: B018
+        tidepool.nonsense  # noqa: B018
 
 
 # -- inside a caller's own loop --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from tidepool.storage import search
 from tidepool.storage.batches import create_batch, delete_batch
 from tidepool.storage.file import connect, prepare, writing
 from tidepool.storage.search import Filter
-from tidepool.storage.tables import unit_id
+from tidepool.storage.unit_ids import unit_id
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ import pytest
 from tests.support.state import query
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect, prepare, settle
-from tidepool.storage.tables import LibraryType
 from tidepool.storage.writer import Statement, Writer, insert_into
 
-INSERT = insert_into(LibraryType, "name", "definition", "created_at")
+INSERT = insert_into("library_type", "name", "definition", "created_at")
 RENAME = Statement("UPDATE library_type SET definition = ? WHERE name = ?", rank=1)
 FORGET = Statement("DELETE FROM library_type WHERE name = ?", rank=2)
 

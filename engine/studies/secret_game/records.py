@@ -12,7 +12,7 @@ from tidepool.engine.studies.secret_game.casting import Cast
 from tidepool.engine.studies.secret_game.detectors import DETECTORS
 from tidepool.engine.studies.secret_game.outcomes import SideOutcome
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
-from tidepool.storage.tables import unit_id
+from tidepool.storage.unit_ids import unit_id
 
 MOST_SIGHTED = 5_000
 """messages on which detectors are held against the planted truth; of more, an even sample"""

@@ -18,7 +18,7 @@ from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.simulated.solver import true_accuracy
 from tidepool.engine.studies.evolution.answers import judge
 from tidepool.engine.studies.evolution.study import plan, problems_of
-from tidepool.storage.tables import unit_id
+from tidepool.storage.unit_ids import unit_id
 
 GSM8K = [
     {

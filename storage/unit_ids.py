@@ -1,0 +1,9 @@
+"""A unit's id is `batch number << 32 | sequence number`: known before anything is written, so calls need no look-up,
+a batch is a range of ids, and importing a batch is renumbering it.
+"""
+
+UNIT_BITS = 32
+
+
+def unit_id(batch_number: int, sequence_number: int) -> int:
+    return batch_number << UNIT_BITS | sequence_number
