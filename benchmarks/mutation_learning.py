@@ -24,7 +24,8 @@ from tidepool.engine.studies.mutation.config import Mutation
 from tidepool.engine.studies.mutation.environment import Environments, endless
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play
-from tidepool.engine.studies.mutation.learner import Training, make_learner
+from tidepool.engine.studies.mutation.learner import Training
+from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
 from tidepool.engine.studies.mutation.record import TrainingRecord

@@ -17,6 +17,7 @@ from typing import Any
 from tidepool.storage import locks, search
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
+from tidepool.storage.lock_files import is_held
 from tidepool.storage.states import OPEN_PHASES_SQL, BatchStatus
 from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.views import STALE_SECONDS
@@ -90,7 +91,7 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return False
     if batch["host"] == locks.host_name():
-        return locks.is_held(path, batch["id"])
+        return is_held(path, batch["id"])
     return bool(time.time() - progress["heartbeat_at"] <= STALE_SECONDS)
 
 

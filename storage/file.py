@@ -163,9 +163,9 @@ def _upgrade(path: Path, connection: sqlite3.Connection, steps: Mapping[int, mig
 
 
 def _refuse_while_running(path: Path) -> None:
-    from tidepool.storage import locks
+    from tidepool.storage.lock_files import batches_held  # only an upgrade needs filelock
 
-    if running := locks.batches_held(path):
+    if running := batches_held(path):
         raise FileError(
             f"{path} is of an older version, and batch {running[0]} runs in it. Let it end, or stop it with the Tidepool "
             "it was started with; then open the file again to upgrade it."

@@ -1,10 +1,9 @@
-"""Who runs a batch holds an OS lock on a file beside the database.
+"""Who runs a batch holds an OS lock on a file beside the database (lock_files).
 
 The lock frees itself when its process dies, however it dies, and does not travel with a copy. The lock file is
 removed by its holder before it lets go; `filelock` tries again where it locked a file that had just been removed.
 """
 
-import glob
 import socket
 import time
 from collections.abc import Iterator
@@ -15,14 +14,11 @@ from filelock import FileLock, Timeout
 
 from tidepool.storage.errors import BatchLocked
 from tidepool.storage.file import reading
+from tidepool.storage.lock_files import lock_path
 
 HEARTBEAT_SECONDS = 1.0
 PROBE_SECONDS = 1.0
 """longer than anyone holds a lock merely to ask whether it is free"""
-
-
-def lock_path(path: Path, batch_id: str) -> Path:
-    return path.with_name(f"{path.name}-{batch_id}.lock")
 
 
 def host_name() -> str:
@@ -40,28 +36,6 @@ def holding(path: Path, batch_id: str) -> Iterator[None]:
     finally:
         where.unlink(missing_ok=True)
         lock.release()
-
-
-def is_held(path: Path, batch_id: str) -> bool:
-    where = lock_path(path, batch_id)
-    if not where.exists():
-        return False
-    probe = FileLock(where, blocking=False)
-    try:
-        probe.acquire()
-    except Timeout:
-        return True
-    where.unlink(missing_ok=True)
-    probe.release()
-    return False
-
-
-def batches_held(path: Path) -> list[str]:
-    """The ids of the batches of this file that a process of this host runs."""
-    marks = (f"{path.name}-", ".lock")
-    found = path.parent.glob(f"{glob.escape(marks[0])}*{marks[1]}")
-    ids = [where.name[len(marks[0]) : -len(marks[1])] for where in found]
-    return [batch_id for batch_id in ids if is_held(path, batch_id)]
 
 
 def _acquired(where: Path, batch_id: str) -> FileLock:

@@ -1,4 +1,4 @@
-"""A config checked for a form: every fault at once, each with its key, where a run would stop at the first."""
+"""A config checked for a form: every problem at once, each with its key, where a run would stop at the first."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,8 +21,8 @@ def validate_all(
 
     A problem of no key in particular has an empty place.
     """
-    if faults := outline_problems(data) or key_problems(data):
-        return None, faults
+    if problems := outline_problems(data) or key_problems(data):
+        return None, problems
     try:
         return freeze(config_from(data, source="", folder=folder), database), []
     except UsageError as error:
@@ -43,15 +43,11 @@ def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
 
 
 def entity_problems(records: object) -> list[ConfigProblem]:
-    """Entities are no section of pydantic's; their own words name the key."""
-    faults = []
+    """What is wrong with [[entities]], which are no section of pydantic's."""
+    problems = []
     for place, record in enumerate(records if isinstance(records, list) else ()):
         try:
             entity_from(record, f"entities[{place}]")
         except UsageError as error:
-            sentence = str(error)
-            said = sentence.partition(":")[0]
-            key = next((key for key in ("attribute", "description", "name") if key in said), "")
-            where = ("entities", place, f"{key}s" if key == "attribute" else key) if key else ("entities", place)
-            faults.append(ConfigProblem(where, sentence))
-    return faults
+            problems.append(ConfigProblem(("entities", place, *error.where), str(error)))
+    return problems

@@ -6,8 +6,10 @@ file, so merging keeps it once, and a script that generates from a seed knows th
 
 import json
 import re
+import sqlite3
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -17,14 +19,14 @@ from pydantic import ValidationError
 
 from tidepool.engine.config.problems import problems_of
 from tidepool.engine.config.sections import Agent, Config
-from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.errors import NotFound, UsageError, located
 from tidepool.engine.library.agent_files import read_agents
 from tidepool.engine.library.code_words import code_words
 from tidepool.engine.library.entities import Entity, entity_from
 from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.library.portraits import portrait
 from tidepool.engine.library.type_library import holds_types, types_of_file
 from tidepool.engine.streams import stream
-from tidepool.engine.studies.simulation.prompts import portrait
 from tidepool.storage import library
 from tidepool.storage.file import prepare, reading
 
@@ -143,18 +145,17 @@ def with_library(config: Config, database: Path) -> Config:
             f"The config names agents or entities by id, but there is no file {database} whose library could hold them. "
             "Name the file with --db, or fill its library with `tidepool entities add`."
         )
-    try:
-        return _taken_in(config, database)
-    except NotFound as error:
-        raise UsageError(str(error)) from None
-
-
-def _taken_in(config: Config, database: Path) -> Config:
-    entity_ids: list[str] = getattr(config.settings, "entity_ids", [])
     with reading(database) as connection:
+        return _taken_in(config, connection)
+
+
+def _taken_in(config: Config, connection: sqlite3.Connection) -> Config:
+    entity_ids: list[str] = getattr(config.settings, "entity_ids", [])
+    with _found_at("agent_ids"):
         agents = [agent_of(stored) for stored in library.find_agents(connection, config.agent_ids)]
+    with _found_at(config.batch.kind, "entity_ids"):
         stored_entities = library.find_entities(connection, entity_ids)
-    entities = [{"id": stored.id, **entity_of(stored).as_record()} for stored in stored_entities]
+        entities = [{"id": stored.id, **entity_of(stored).as_record()} for stored in stored_entities]
     settings = config.settings.model_copy(update={"entity_ids": []}) if entity_ids else config.settings
     update = {
         "agents": [*config.agents, *agents],
@@ -163,3 +164,13 @@ def _taken_in(config: Config, database: Path) -> Config:
         "settings": settings,
     }
     return config.model_copy(update=update)
+
+
+@contextmanager
+def _found_at(*where: str) -> Iterator[None]:
+    """An id that nothing goes by is a mistake at the key that lists it."""
+    with located(*where):
+        try:
+            yield
+        except NotFound as error:
+            raise UsageError(str(error)) from None

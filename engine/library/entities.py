@@ -1,6 +1,7 @@
 """Who takes part: an entity has a name, a description and typed attributes.
 
-Entities come from strangers' files, so everything is checked here once, and every complaint says where.
+Entities come from strangers' files, so everything is checked here once, and every complaint says where: in words, for
+whoever reads it, and as the key within the entity.
 """
 
 import math
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import UsageError, located
 
 Attribute = bool | int | float | str
 
@@ -37,16 +38,20 @@ def entity_from(record: object, where: str) -> Entity:
     for key in record:
         if key not in _KEYS and key not in ("id", "type"):  # the library's own; a file that carries them is still fine
             raise UsageError(
-                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)} Anything of your own goes under attributes."
+                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)} Anything of your own goes under attributes.",
+                (str(key),),
             )
     attributes = record.get("attributes") or {}
     if not isinstance(attributes, Mapping):
-        raise UsageError(f"{where}, attributes: expected a table of names and values, not {_told(attributes)}.")
-    return Entity(
-        name=checked_name(record.get("name"), f"{where}, name"),
-        description=checked_text(record.get("description") or "", f"{where}, description").strip(),
-        attributes=checked_attributes(attributes, where),
-    )
+        raise UsageError(
+            f"{where}, attributes: expected a table of names and values, not {_told(attributes)}.", ("attributes",)
+        )
+    with located("name"):
+        name = checked_name(record.get("name"), f"{where}, name")
+    with located("description"):
+        description = checked_text(record.get("description") or "", f"{where}, description").strip()
+    with located("attributes"):
+        return Entity(name, description, checked_attributes(attributes, where))
 
 
 def checked_name(name: object, where: str) -> str:
@@ -77,27 +82,31 @@ def checked_attributes(attributes: Mapping[object, object], where: str) -> dict[
     """Attributes without the empty ones: a null or an empty cell says nothing about an entity."""
     checked: dict[str, Attribute] = {}
     for key, value in attributes.items():
-        name = checked_name(key, f"{where}, attribute name")
-        if name in checked:
-            raise UsageError(f"{where}: the attribute {name!r} is given twice. Keep one.")
-        if value is None:
-            continue
-        if not isinstance(value, Attribute):
-            raise UsageError(f"{where}, attribute {name!r}: expected a number, text or true/false, not {_told(value)}.")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise UsageError(f"{where}, attribute {name!r}: {value} is no number one can compare. Leave it out.")
-        checked[name] = checked_text(value, f"{where}, attribute {name!r}") if isinstance(value, str) else value
+        with located(str(key)):
+            name = checked_name(key, f"{where}, attribute name")
+            if name in checked:
+                raise UsageError(f"{where}: the attribute {name!r} is given twice. Keep one.")
+            if value is not None:
+                checked[name] = _checked_attribute(value, f"{where}, attribute {name!r}")
     return checked
+
+
+def _checked_attribute(value: object, where: str) -> Attribute:
+    if not isinstance(value, Attribute):
+        raise UsageError(f"{where}: expected a number, text or true/false, not {_told(value)}.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"{where}: {value} is no number one can compare. Leave it out.")
+    return checked_text(value, where) if isinstance(value, str) else value
 
 
 def refuse_doubled(entities: Iterable[Entity], where: str) -> None:
     """Two entities of one name could not be told apart in a transcript, nor could Ada and ADA."""
     first: dict[str, str] = {}
-    for entity in entities:
+    for place, entity in enumerate(entities):
         key = entity.name.casefold()
         if key in first:
             twice = f"{entity.name!r}" + ("" if first[key] == entity.name else f" (and {first[key]!r})")
-            raise UsageError(f"{where}: the entity {twice} is there twice. Rename or remove one.")
+            raise UsageError(f"{where}: the entity {twice} is there twice. Rename or remove one.", (place, "name"))
         first[key] = entity.name
 
 

@@ -1,5 +1,7 @@
 """Opens providers. Each SDK is loaded only when one of its models is called."""
 
+from collections.abc import Mapping, Sequence
+
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.keys import carries_secret
@@ -8,7 +10,7 @@ from tidepool.engine.providers.protocol import Provider
 
 def open_provider(name: str, settings: ProviderSettings) -> Provider:
     """A provider by its own settings, for whoever asks. A batch says that the calls are its own with `serve`."""
-    _refuse_secrets(name, [settings.base_url or "", *getattr(settings, "hosts", ())])
+    _refuse_secrets(name, {"base_url": [settings.base_url or ""], "hosts": getattr(settings, "hosts", [])})
     match name:
         case "simulated":
             from tidepool.engine.simulated.provider import SimulatedProvider
@@ -32,11 +34,12 @@ def open_provider(name: str, settings: ProviderSettings) -> Provider:
             raise UsageError(f"The provider {name!r} is not known.")
 
 
-def _refuse_secrets(name: str, addresses: list[str]) -> None:
+def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:
     """A config is stored with its study, and shared with it: an address with a password would be too."""
-    if any(map(carries_secret, addresses)):
-        raise UsageError(
-            f"[providers.{name}]: an address holds a user name or password, which would be stored with the study. "
-            "Give it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
-            ("providers", name),
-        )
+    for key, written in addresses.items():
+        if any(map(carries_secret, written)):
+            raise UsageError(
+                f"[providers.{name}]: an address holds a user name or password, which would be stored with the study. "
+                "Give it in the environment (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, OLLAMA_HOST) instead.",
+                ("providers", name, key),
+            )

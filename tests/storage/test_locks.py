@@ -15,6 +15,7 @@ from tidepool.storage import locks
 from tidepool.storage.batches import delete_batch, find_batch, is_running, progress_of, shown_status, steer
 from tidepool.storage.errors import BatchLocked, NotFound
 from tidepool.storage.file import reading
+from tidepool.storage.lock_files import batches_held, is_held, lock_path
 
 HOLD = """
 import pathlib, sys
@@ -40,24 +41,24 @@ def holder(database: Path, batch_id: str) -> "subprocess.Popen[str]":
 async def test_a_batch_that_another_process_runs_cannot_be_run_until_that_dies(database: Path, batch_id: str) -> None:
     change(database, "UPDATE batch SET status = 'in_progress', host = ?", locks.host_name())
     with holder(database, batch_id) as process:
-        assert locks.is_held(database, batch_id) and locks.batches_held(database) == [batch_id]
+        assert is_held(database, batch_id) and batches_held(database) == [batch_id]
         with pytest.raises(BatchLocked, match="is being run by another process"):
             await resume_batch(batch_id, database)
         with pytest.raises(BatchLocked, match="Stop it first"):
             delete_batch(database, batch_id)
         process.kill()
         process.wait()
-    assert not locks.is_held(database, batch_id)
+    assert not is_held(database, batch_id)
     assert (await resume_batch(batch_id, database))["status"] == "completed"
 
 
 def test_the_same_process_cannot_hold_a_batch_twice(database: Path, batch_id: str) -> None:
     with locks.holding(database, batch_id):
-        assert locks.is_held(database, batch_id)
+        assert is_held(database, batch_id)
         with pytest.raises(BatchLocked), locks.holding(database, batch_id):
             pass
-    assert not locks.is_held(database, batch_id)
-    assert not locks.lock_path(database, batch_id).exists()
+    assert not is_held(database, batch_id)
+    assert not lock_path(database, batch_id).exists()
 
 
 def test_asking_again_and_again_whether_a_batch_runs_never_takes_it_from_who_runs_it(
@@ -69,7 +70,7 @@ def test_asking_again_and_again_whether_a_batch_runs_never_takes_it_from_who_run
 
     def watch() -> None:
         while not stop.wait(0.001):
-            locks.is_held(database, batch_id)
+            is_held(database, batch_id)
 
     watchers = [threading.Thread(target=watch) for _ in range(2)]
     for watcher in watchers:
@@ -77,7 +78,7 @@ def test_asking_again_and_again_whether_a_batch_runs_never_takes_it_from_who_run
     try:
         for _ in range(60):
             with locks.holding(database, batch_id):
-                if not locks.is_held(database, batch_id):
+                if not is_held(database, batch_id):
                     failures.append(AssertionError("held, yet shown as free"))
     finally:
         stop.set()
@@ -138,5 +139,5 @@ async def test_a_lock_does_not_travel_with_a_copy(database: Path, batch_id: str,
         copy = tmp_path / "copy" / "study.db"
         copy.parent.mkdir()
         copy.write_bytes(database.read_bytes())
-        assert not locks.is_held(copy, batch_id)
+        assert not is_held(copy, batch_id)
     assert query(copy, "SELECT count(*) FROM batches") == [(1,)]

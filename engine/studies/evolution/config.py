@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import Batch, Config, ModelName, Providers, Section, Service
 from tidepool.engine.studies.evolution.fitness import Weights, weights_from
 
@@ -113,13 +114,14 @@ class EvolutionSettings(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.models and self.model not in self.models:
-            raise ValueError("both model and models are given, and they differ: write only one of them")
+            raise WrongValue("both model and models are given, and they differ: write only one of them", "models")
         if len(set(self.solvers())) < len(self.models):
-            raise ValueError("models names one model twice")
+            raise WrongValue("models names one model twice", "models")
         if any(not prompt.strip() for prompt in self.seed_prompts):
-            raise ValueError("seed_prompts has an empty prompt")
+            raise WrongValue("seed_prompts has an empty prompt", "seed_prompts")
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
-            raise ValueError(f"elite_size leaves no room for children in a population of {self.population_size}")
+            told = f"elite_size leaves no room for children in a population of {self.population_size}"
+            raise WrongValue(told, "elite_size")
         weights_from(self.weights.model_dump())
         return self
 

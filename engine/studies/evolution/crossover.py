@@ -52,7 +52,9 @@ CROSSOVERS: dict[str, Crossover] = {
 
 def crossover_named(name: str) -> Crossover:
     if name not in CROSSOVERS:
-        raise UsageError(f"evolution.crossover is {name!r}; it must be one of {', '.join(CROSSOVERS)}.")
+        raise UsageError(
+            f"evolution.crossover is {name!r}; it must be one of {', '.join(CROSSOVERS)}.", ("evolution", "crossover")
+        )
     return CROSSOVERS[name]
 
 

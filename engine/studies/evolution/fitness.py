@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean
 
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.answers import Verdict
 
 HALF_EFFICIENT_AT = 150
@@ -51,14 +51,15 @@ class Fitness:
 def weights_from(given: Mapping[str, float]) -> Weights:
     """The defaults with what the config states."""
     known = [field.name for field in fields(Weights)]
-    for name, weight in given.items():
-        if name not in known:
-            raise UsageError(f"evolution.weights has no {name!r}; it knows {', '.join(known)}.")
-        if not 0 <= weight < float("inf"):
-            raise UsageError(f"evolution.weights.{name} is {weight}; a weight is a number of at least 0.")
-    weights = Weights(**given)
-    if not any(getattr(weights, name) for name in known):
-        raise UsageError("evolution.weights are all 0, so every prompt would be equally fit: raise one of them.")
+    with located("evolution", "weights"):
+        for name, weight in given.items():
+            if name not in known:
+                raise UsageError(f"evolution.weights has no {name!r}; it knows {', '.join(known)}.", (name,))
+            if not 0 <= weight < float("inf"):
+                raise UsageError(f"evolution.weights.{name} is {weight}; a weight is a number of at least 0.", (name,))
+        weights = Weights(**given)
+        if not any(getattr(weights, name) for name in known):
+            raise UsageError("evolution.weights are all 0, so every prompt would be equally fit: raise one of them.")
     return weights
 
 

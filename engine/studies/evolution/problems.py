@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import UsageError, located
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.builtin.sets import SETS, draw_question
 
@@ -33,11 +33,13 @@ def problem_set(source: str, training: int, validation: int, seed: int, folder: 
     """At most the sizes asked for; a smaller file is divided in the same proportion. A relative path starts at
     `folder`."""
     if training < 1 or validation < 1:
-        raise UsageError("evolution.max_problems and evolution.validation_problems must each be at least 1.")
+        told = "evolution.max_problems and evolution.validation_problems must each be at least 1."
+        raise UsageError(told, ("evolution", "max_problems" if training < 1 else "validation_problems"))
     if source in SETS:
         found = generate(source, training + validation, stream(seed, "problems", source))
     else:
-        found = read_problems(source, folder or Path())
+        with located("evolution", "problems"):
+            found = read_problems(source, folder or Path())
         stream(seed, "problems", "file").shuffle(found)
     learned, held_out = split_problems(found, training, validation)
     return ProblemSet(source, learned, held_out)
@@ -63,7 +65,8 @@ def generate(set_name: str, count: int, rng: Random) -> list[Problem]:
         found.setdefault(question, Problem(question, answer))
     raise UsageError(
         f"The built-in problems {set_name!r} do not have {count} different questions (about {len(found)}). "
-        "Lower evolution.max_problems or evolution.validation_problems, or take the set 'mixed'."
+        "Lower evolution.max_problems or evolution.validation_problems, or take the set 'mixed'.",
+        ("evolution", "max_problems"),
     )
 
 

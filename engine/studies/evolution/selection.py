@@ -63,7 +63,9 @@ SELECTIONS: dict[str, Selection] = {
 
 def selection_named(name: str) -> Selection:
     if name not in SELECTIONS:
-        raise UsageError(f"evolution.selection is {name!r}; it must be one of {', '.join(SELECTIONS)}.")
+        raise UsageError(
+            f"evolution.selection is {name!r}; it must be one of {', '.join(SELECTIONS)}.", ("evolution", "selection")
+        )
     return SELECTIONS[name]
 
 

@@ -4,8 +4,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tidepool.engine.config.presets import known_model, resolve_model
+from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import Batch, Config, ModelName, NamesModel, Providers, Section, Service
+from tidepool.engine.errors import UsageError
 
 LearnerName = Literal["bandit", "ppo", "random"]
 HASHING = "hashing"
@@ -84,12 +86,19 @@ class MutationSettings(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.encoder != HASHING:
-            provider = resolve_model(known_model(self.encoder)).partition(":")[0]
-            if provider not in _EMBEDDING_PROVIDERS:
-                raise ValueError(f"{provider} has no embeddings: encoder is {HASHING}, ollama:… or openai:…")
+            self._check_encoder()
         if self.num_mini_batch > self.num_processes * self.num_steps:
-            raise ValueError("num_mini_batch is more than num_processes × num_steps, the steps of an update")
+            told = "num_mini_batch is more than num_processes × num_steps, the steps of an update"
+            raise WrongValue(told, "num_mini_batch")
         return self
+
+    def _check_encoder(self) -> None:
+        try:
+            provider = resolve_model(self.encoder).partition(":")[0]
+        except UsageError as error:
+            raise WrongValue(str(error), "encoder") from None
+        if provider not in _EMBEDDING_PROVIDERS:
+            raise WrongValue(f"{provider} has no embeddings: encoder is {HASHING}, ollama:… or openai:…", "encoder")
 
     @property
     def taken_in(self) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tidepool.engine.config.toml_files import named_file
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.learner import Training, require_extra
+from tidepool.engine.studies.mutation.learner import Training
+from tidepool.engine.studies.mutation.learners import require_extra
 from tidepool.engine.studies.mutation.policy_file import PolicyCard, SavedPolicy, load_policy, policy_bytes, read_policy
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
 
@@ -32,10 +33,12 @@ def with_files(settings: MutationSettings, folder: Path | None) -> MutationSetti
 
 def _taken_queries(settings: MutationSettings, folder: Path | None) -> list[WrittenQuery]:
     if settings.query_list:
-        check_queries(queries_of(settings), "mutation.query_list")
+        with located("mutation", "query_list"):
+            check_queries(queries_of(settings), "mutation.query_list")
         return settings.query_list
     source = settings.queries if settings.queries == BUILTIN else str(_found(settings.queries, folder, "queries"))
-    queries = load_queries(source, references_needed=settings.reward != "keyword")
+    with located("mutation", "queries"):
+        queries = load_queries(source, references_needed=settings.reward != "keyword")
     return [WrittenQuery(query=query.text, reference=query.reference, kind=query.kind) for query in queries]
 
 
@@ -49,7 +52,9 @@ def _found(name: str, folder: Path | None, key: str) -> Path:
 def _taken_policy(settings: MutationSettings, folder: Path | None) -> str:
     if settings.policy_content or not settings.policy:
         return settings.policy_content
-    saved = load_policy(_found(settings.policy, folder, "policy"))
+    path = _found(settings.policy, folder, "policy")
+    with located("mutation", "policy"):
+        saved = load_policy(path)
     return base64.b64encode(policy_bytes(saved)).decode()
 
 
@@ -57,7 +62,8 @@ def _check_policy(card: PolicyCard, settings: MutationSettings) -> None:
     if card.encoder != settings.encoder:
         raise UsageError(
             f'The policy reads queries encoded by "{card.encoder}", but mutation.encoder is "{settings.encoder}". '
-            f'Set encoder = "{card.encoder}".'
+            f'Set encoder = "{card.encoder}".',
+            ("mutation", "encoder"),
         )
 
 
@@ -90,11 +96,12 @@ def saved_policy(settings: MutationSettings) -> SavedPolicy | None:
     if not settings.policy_content:
         return None
     source = settings.policy or "mutation.policy_content"
-    try:
-        content = base64.b64decode(settings.policy_content, validate=True)
-    except (binascii.Error, ValueError):
-        raise UsageError(f"{source}: not a usable policy: it is not base64.") from None
-    return read_policy(content, source)
+    with located("mutation", "policy" if settings.policy else "policy_content"):
+        try:
+            content = base64.b64decode(settings.policy_content, validate=True)
+        except (binascii.Error, ValueError):
+            raise UsageError(f"{source}: not a usable policy: it is not base64.") from None
+        return read_policy(content, source)
 
 
 def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]:
@@ -102,5 +109,6 @@ def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]
     known = set(card.trained_on)
     unknown = tuple(query for query in queries if query.fingerprint not in known)
     if not unknown:
-        raise UsageError("The policy was trained on every one of these queries, so there is nothing to test it on.")
+        told = "The policy was trained on every one of these queries, so there is nothing to test it on."
+        raise UsageError(told, ("mutation", "policy"))
     return unknown

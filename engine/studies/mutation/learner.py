@@ -1,4 +1,4 @@
-"""What every learner is to the training loop, and where each is found."""
+"""What every learner is to the training loop, and the settings that each is made by."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.mutation.bandit import BanditLearner
 from tidepool.engine.studies.mutation.environment import Outcome
-from tidepool.engine.studies.mutation.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.policy import Policy
-from tidepool.engine.studies.mutation.random_policy import RandomLearner
-
-LEARNERS = ("bandit", "ppo", "random")
-NEEDS_EXTRA = 'learner = "ppo" needs the extra `rl`: pip install "tidepool-lab[rl]" -c constraints.txt'
 
 
 class Learner(Protocol):
@@ -49,25 +42,3 @@ class Training:
     clip: float = 0.2
     entropy: float = 0.01
     seed: int = 42
-
-
-def make_learner(training: Training, rules: EpisodeRules, size: int, operators: int) -> Learner:
-    """`size` is the length of an observation."""
-    if training.learner == "bandit":
-        return BanditLearner(size, operators, training.seed)
-    if training.learner == "random":
-        return RandomLearner(operators, training.seed)
-    if training.learner != "ppo":
-        raise UsageError(f'mutation.learner is "{training.learner}"; it is one of {", ".join(LEARNERS)}.')
-    require_extra()
-    from tidepool.engine.studies.mutation.ppo import PPOLearner
-
-    return PPOLearner(training, rules, size, operators)
-
-
-def require_extra() -> None:
-    """Says in one line what to install, without the 2.4 seconds of loading PyTorch."""
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in ("torch", "stable_baselines3", "gymnasium")):
-        raise UsageError(NEEDS_EXTRA)

@@ -19,7 +19,7 @@ from tidepool.engine.studies.mutation.episode_book import EpisodeBook
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.evaluation import Estimate, PolicyComparison, arena, compare, contenders, play
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, rules_of, saved_policy, training_of
-from tidepool.engine.studies.mutation.learner import make_learner
+from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.ledger_transport import LedgerTransport
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.policy import Policy, TrainedPolicy

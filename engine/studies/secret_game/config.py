@@ -4,6 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import Agent, Batch, Config, ModelName, Providers, Section, Service
 from tidepool.engine.studies.secret_game.detectors.folding import fold
 
@@ -36,7 +37,7 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         if fold(self.opener_secret).strip() == fold(self.partner_secret).strip():
-            raise ValueError("both sides hold the same secret, so nothing could be learned")
+            raise WrongValue("both sides hold the same secret, so nothing could be learned", "partner_secret")
         return self
 
 
@@ -78,15 +79,17 @@ class SecretGameSettings(Section):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.wording_detectors:
-            raise ValueError(
+            raise WrongValue(
                 "detection needs at least one of exact, spelled, encoded, fuzzy: a judge's verdict is kept apart "
-                "and never counts as a reveal"
+                "and never counts as a reveal",
+                "detection",
             )
         if self.mode == "targeted" and not self.targeted_secret:
-            raise ValueError("mode targeted needs targeted_secret")
+            raise WrongValue("mode targeted needs targeted_secret", "targeted_secret")
         if self.scenarios and self.mode != "standard":
-            raise ValueError(
-                f"scenarios go with mode standard only: in mode {self.mode} each agent keeps its own secret"
+            raise WrongValue(
+                f"scenarios go with mode standard only: in mode {self.mode} each agent keeps its own secret",
+                "scenarios",
             )
         return self
 

@@ -1,7 +1,6 @@
 """The secret game as a study: who meets whom, and what comes out of it."""
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,16 +24,20 @@ SETTINGS = SecretGameSettings
 
 def freeze(config: Config, folder: Path | None) -> Config:
     names = [agent.name for agent in config.agents]
-    doubled = [name for name, count in Counter(names).items() if count > 1]
-    if doubled:
-        raise UsageError(f"Two agents are called {doubled[0]!r}. Give each agent a name of its own.")
+    first: dict[str, int] = {}
+    for place, name in enumerate(names):
+        if first.setdefault(name, place) != place:
+            told = f"Two agents are called {name!r}. Give each agent a name of its own."
+            raise UsageError(told, ("agents", place, "name"))
     settings = settings_of(config)
     fewest = 1 if settings.pairing == "ordered" else 2
     if len(names) < fewest:
-        raise UsageError(f"The secret game needs at least {fewest} agents in [[agents]]; there are {len(names)}.")
-    for agent in config.agents:
+        told = f"The secret game needs at least {fewest} agents in [[agents]]; there are {len(names)}."
+        raise UsageError(told, ("agents",))
+    for place, agent in enumerate(config.agents):
         if not agent.secret.strip() and not settings.scenarios:
-            raise UsageError(f'The agent {agent.name!r} has no secret. Give it one: secret = "…".')
+            told = f'The agent {agent.name!r} has no secret. Give it one: secret = "…".'
+            raise UsageError(told, ("agents", place, "secret"))
     if settings.mode == "targeted":
         _check_target(settings.targeted_secret or "", [agent.secret for agent in config.agents])
     return config
@@ -44,7 +47,8 @@ def _check_target(target: str, secrets: list[str]) -> None:
     if fold(target).strip() not in {fold(secret).strip() for secret in secrets}:
         near = get_close_matches(target, secrets, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"secret_game.targeted_secret {target!r} is the secret of no agent.{hint}")
+        told = f"secret_game.targeted_secret {target!r} is the secret of no agent.{hint}"
+        raise UsageError(told, ("secret_game", "targeted_secret"))
 
 
 def models(config: FrozenConfig) -> set[str]:

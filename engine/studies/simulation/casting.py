@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from tidepool.engine.config.sections import Config, ConfigSections
 from tidepool.engine.config.toml_files import named_file, read_text
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import UsageError, located
 from tidepool.engine.library.entities import Entity, checked_name, entity_from, refuse_doubled
 from tidepool.engine.library.entity_files import read_entities
 from tidepool.engine.studies.simulation.combinations import check_sizes
@@ -30,9 +30,10 @@ def settings_of(config: ConfigSections) -> SimulationSettings:
 
 def cast_of(config: ConfigSections) -> list[CastMember]:
     """All who may meet, in the order of the config."""
-    members = [_member(record, f"entity {place}") for place, record in enumerate(config.entities, 1)]
-    refuse_doubled((member.entity for member in members), "The batch")
-    _refuse_doubled_ids(members)
+    with located("entities"):
+        members = [_member(record, place) for place, record in enumerate(config.entities)]
+        refuse_doubled((member.entity for member in members), "The batch")
+        _refuse_doubled_ids(members)
     return members
 
 
@@ -52,32 +53,41 @@ def _check(entities: int, settings: SimulationSettings) -> None:
     if not entities:
         raise UsageError(
             "The simulation has no entities: list them under [[entities]], or name an entity_file, or entity_ids of "
-            "the library (`tidepool entities list`)."
+            "the library (`tidepool entities list`).",
+            ("entities",),
         )
     check_sizes(entities, settings.interaction_size, settings.num_simulations)
 
 
 def _of_file(name: str, folder: Path | None) -> list[Entity]:
-    return read_entities(named_file(name, folder, "simulation", "entity_file"))
+    path = named_file(name, folder, "simulation", "entity_file")
+    with located("simulation", "entity_file"):
+        return read_entities(path)
 
 
 def _context(settings: SimulationSettings, folder: Path | None) -> str:
     context = settings.context
     if settings.context_file:
-        context = read_text(named_file(settings.context_file, folder, "simulation", "context_file"))
+        path = named_file(settings.context_file, folder, "simulation", "context_file")
+        with located("simulation", "context_file"):
+            context = read_text(path)
     if not context.strip():
-        raise UsageError("simulation.context is empty: say what situation the entities are in, or name a context_file.")
+        told = "simulation.context is empty: say what situation the entities are in, or name a context_file."
+        raise UsageError(told, ("simulation", "context"))
     return context.strip()
 
 
-def _member(record: Mapping[str, Any], where: str) -> CastMember:
-    entity = entity_from(record, where)
-    return CastMember(checked_name(record.get("id") or entity.name, f"{where}, id"), entity)
+def _member(record: Mapping[str, Any], place: int) -> CastMember:
+    where = f"entity {place + 1}"
+    with located(place):
+        entity = entity_from(record, where)
+        with located("id"):
+            return CastMember(checked_name(record.get("id") or entity.name, f"{where}, id"), entity)
 
 
 def _refuse_doubled_ids(members: Iterable[CastMember]) -> None:
     seen: set[str] = set()
-    for member in members:
+    for place, member in enumerate(members):
         if member.id in seen:
-            raise UsageError(f"The batch: the entity id {member.id!r} is there twice. Name each entity once.")
+            raise UsageError(f"The batch: the entity id {member.id!r} is there twice. Name each entity once.", (place,))
         seen.add(member.id)

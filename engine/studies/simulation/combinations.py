@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import comb
 from random import Random
 
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import UsageError, located
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.simulation.dealing import Marks, deal, trade_until_balanced
 from tidepool.engine.studies.simulation.ranks import unrank, walk
@@ -45,15 +45,20 @@ def combinations(entities: int, size: int, count: int, seed: int) -> Iterator[Co
 
 
 def check_sizes(entities: int, size: int, count: int) -> None:
-    if size < 1:
-        raise UsageError(f"interaction_size is {size}, but at least one entity must take part: set it to 1 or more.")
-    if size > entities:
-        have = "1 entity was" if entities == 1 else f"{entities} entities were"
-        raise UsageError(f"interaction_size is {size}, but only {have} chosen: add entities or make it smaller.")
-    if count < 1:
-        raise UsageError(f"num_simulations is {count}: set it to 1 or more.")
-    if count > MOST:
-        raise UsageError(f"num_simulations is {count:,}, and a batch holds at most {MOST:,}: make it smaller.")
+    """Raises where so many entities cannot meet in this way, or where a batch could not hold it."""
+    with located("simulation", "interaction_size"):
+        if size < 1:
+            raise UsageError(
+                f"interaction_size is {size}, but at least one entity must take part: set it to 1 or more."
+            )
+        if size > entities:
+            have = "1 entity was" if entities == 1 else f"{entities} entities were"
+            raise UsageError(f"interaction_size is {size}, but only {have} chosen: add entities or make it smaller.")
+    with located("simulation", "num_simulations"):
+        if count < 1:
+            raise UsageError(f"num_simulations is {count}: set it to 1 or more.")
+        if count > MOST:
+            raise UsageError(f"num_simulations is {count:,}, and a batch holds at most {MOST:,}: make it smaller.")
 
 
 def combinations_possible(entities: int, size: int) -> int:

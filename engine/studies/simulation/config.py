@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import Batch, Config, ModelName, Providers, Section, Service
 from tidepool.engine.library.entities import Entity
 
@@ -65,7 +66,7 @@ class SimulationSettings(Section):
     @model_validator(mode="after")
     def _one_context(self) -> Self:
         if self.context_file and self.context:
-            raise ValueError("give context or context_file, not both")
+            raise WrongValue("give context or context_file, not both", "context_file")
         return self
 
 

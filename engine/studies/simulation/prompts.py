@@ -6,12 +6,12 @@ by name and by what is said.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from tidepool.engine.call import Message
 from tidepool.engine.library.dimensions import in_words
-from tidepool.engine.library.entities import Attribute, Entity
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.library.portraits import portrait
 from tidepool.engine.studies.simulation.conversation import SpokenLine
 from tidepool.engine.studies.simulation.scenes import spoken_aloud
 
@@ -40,23 +40,6 @@ BIOGRAPHER = "You write short portraits that contradict nothing you are told. Wr
 OPENING = "(The talk begins. You speak first.)"
 GO_ON = "(Go on.)"
 SILENCE = "(silence)"
-
-_DEGREES = ("very low", "low", "middling", "high", "very high")
-_OF_TEN = frozenset(
-    [
-        "openness",
-        "conscientiousness",
-        "extraversion",
-        "agreeableness",
-        "neuroticism",
-        "courage",
-        "cunning",
-        "kindness",
-        "magic",
-        "appetite_for_risk",
-        "trust_in_partners",
-    ]
-)
 
 
 def enacted(entity: Entity, partners: Sequence[str], setting: Setting, talk: Sequence[SpokenLine]) -> ScenePrompt:
@@ -169,23 +152,6 @@ def written_text(entity: Entity, task: str) -> ScenePrompt:
 
 def backstory(entity: Entity, language: str = "English") -> ScenePrompt:
     return written_text(entity, f"Write a backstory of {entity.name} in three or four sentences, in {language}.")
-
-
-@lru_cache(maxsize=4096)
-def portrait(title: str, entity: Entity) -> tuple[str, ...]:
-    """Who somebody is, an attribute a line; line breaks inside would blur where one ends."""
-    about = entity.description or entity.name
-    lines = (f"- {attribute_in_words(*pair)}" for pair in entity.attributes.items())
-    return tuple(" ".join(line.split()) for line in (f"{title}: {about}", *lines))
-
-
-def attribute_in_words(name: str, value: Attribute) -> str:
-    label, words = name.replace("_", " "), in_words(value)
-    if isinstance(value, bool | str):
-        return f"{label}: {words}"
-    if name in _OF_TEN and 0 <= value <= 10:
-        return f"{label}: {words} of 10 ({_DEGREES[min(int(value / 2.01), 4)]})"
-    return f"{label}: {words} years" if name == "age" else f"{label}: {words}"
 
 
 def _listing(names: Sequence[str]) -> str:

@@ -23,6 +23,16 @@ def simulation(*entities: Any, **settings: Any) -> dict[str, Any]:
     return {"batch": {"kind": "simulation"}, "simulation": settings, "entities": list(entities)}
 
 
+def evolution(**settings: Any) -> dict[str, Any]:
+    return {"batch": {"kind": "evolution"}, "evolution": settings}
+
+
+def mutation(**settings: Any) -> dict[str, Any]:
+    return {"batch": {"kind": "mutation"}, "mutation": settings}
+
+
+WEIGHTS = ("accuracy", "consistency", "efficiency", "diversity")
+
 CASES = [
     ({}, ("batch", "kind"), "needs kind"),
     ({"batch": {"kind": "secret_gam"}}, ("batch", "kind"), "Did you mean 'secret_game'?"),
@@ -30,16 +40,56 @@ CASES = [
     ({**game(), "simulation": {}}, ("simulation",), "does not belong"),
     (game(rounds=0), ("secret_game", "rounds"), "secret_game.rounds = 0: input should be greater than or equal to 1."),
     (game(rouns=1), ("secret_game", "rouns"), "Did you mean 'rounds'?"),
-    (game(mode="targeted"), ("secret_game",), "[secret_game]: mode targeted needs targeted_secret."),
+    (
+        game(mode="targeted"),
+        ("secret_game", "targeted_secret"),
+        "[secret_game]: mode targeted needs targeted_secret.",
+    ),
+    (game(mode="targeted", targeted_secret="x"), ("secret_game", "targeted_secret"), "is the secret of no agent"),
+    (game(detection=["judge"]), ("secret_game", "detection"), "detection needs at least one of"),
+    (
+        game(scenarios=[{"opener_secret": "a", "partner_secret": "A"}]),
+        ("secret_game", "scenarios", 0, "partner_secret"),
+        "same secret",
+    ),
     (game(scoring={"both": "x"}), ("secret_game", "scoring", "both"), "valid number"),
     ({**game(), "agents": [{"name": "Ada", "model": "nope"}]}, ("agents", 0, "model"), "neither PROVIDER:MODEL nor"),
     ({**game(), "agents": [*AGENTS, {"name": "Cleo"}]}, ("agents", 2, "model"), "agents[2].model is missing."),
-    ({**game(), "agents": AGENTS[:1]}, (), "needs at least"),
+    ({**game(), "agents": AGENTS[:1]}, ("agents",), "needs at least"),
+    (
+        {**game(), "agents": [*AGENTS, {**AGENTS[0], "secret": "x"}]},
+        ("agents", 2, "name"),
+        "Two agents are called 'Ada'",
+    ),
+    (
+        {**game(), "agents": [*AGENTS, {**AGENTS[0], "name": "Cleo", "secret": " "}]},
+        ("agents", 2, "secret"),
+        "no secret",
+    ),
     ({**game(), "service": 3}, ("service",), "service = 3"),
-    ({**game(), "agent_ids": ["nobody-123456"]}, (), "no agent 'nobody-123456'"),
+    ({**game(), "agent_ids": ["nobody-123456"]}, ("agent_ids",), "no agent 'nobody-123456'"),
     (simulation({"name": ""}), ("entities", 0, "name"), "the name is missing"),
-    (simulation({"name": "A", "attributes": {"age": [1]}}), ("entities", 0, "attributes"), "attribute 'age'"),
-    (simulation({"name": "A", "descripton": ""}), ("entities", 0), "did you mean 'description'"),
+    (simulation({"name": "A", "attributes": {"age": [1]}}), ("entities", 0, "attributes", "age"), "attribute 'age'"),
+    (simulation({"name": "A", "descripton": ""}), ("entities", 0, "descripton"), "did you mean 'description'"),
+    (simulation({"name": "A"}, {"name": "a"}, context="x"), ("entities", 1, "name"), "'a' (and 'A') is there twice"),
+    (simulation({"name": "A"}, context=" "), ("simulation", "context"), "context is empty"),
+    (simulation({"name": "A"}, context="x", context_file="y"), ("simulation", "context_file"), "not both"),
+    (simulation({"name": "A"}, context="x"), ("simulation", "interaction_size"), "only 1 entity was chosen"),
+    (simulation(context="x"), ("entities",), "has no entities"),
+    (simulation(context="x", entity_ids=["zed"]), ("simulation", "entity_ids"), "no entity 'zed'"),
+    (simulation(context="x", entity_file="none.csv"), ("simulation", "entity_file"), "cannot be read"),
+    (simulation(context_file="none.txt"), ("simulation", "context_file"), "no file"),
+    (evolution(models=["simulated:a", "simulated:a"]), ("evolution", "models"), "twice"),
+    (evolution(seed_prompts=[" "]), ("evolution", "seed_prompts"), "empty prompt"),
+    (evolution(elite_size=4, population_size=4), ("evolution", "elite_size"), "no room for children"),
+    (evolution(weights=dict.fromkeys(WEIGHTS, 0.0)), ("evolution", "weights"), "are all 0"),
+    (evolution(problems="none.jsonl"), ("evolution", "problems"), "neither a built-in set"),
+    (mutation(encoder="lexical"), ("mutation", "encoder"), "neither PROVIDER:MODEL nor a preset"),
+    (mutation(encoder="anthropic:x"), ("mutation", "encoder"), "no embeddings"),
+    (mutation(num_mini_batch=33, num_steps=1), ("mutation", "num_mini_batch"), "the steps of an update"),
+    (mutation(queries="none.jsonl"), ("mutation", "queries"), "cannot read the queries"),
+    (mutation(policy="none.safetensors"), ("mutation", "policy"), "cannot read the policy"),
+    (mutation(policy_content="%"), ("mutation", "policy_content"), "not base64"),
     (simulation(judge={"model": "simulated:judge"}), ("simulation", "judge", "question"), "question is missing"),
 ]
 

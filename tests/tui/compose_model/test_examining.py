@@ -79,10 +79,10 @@ PLACES = [
     (Complaint(("batch", "name"), "too long."), ("batch", "name")),
     (Complaint(("secret_game", "detection", 1), "none of them."), ("secret_game", "detection")),
     (
-        Complaint(("secret_game",), "[secret_game]: mode targeted needs targeted_secret."),
+        Complaint(("secret_game", "targeted_secret"), "[secret_game]: mode targeted needs targeted_secret."),
         ("secret_game", "targeted_secret"),
     ),
-    (Complaint((), "secret_game.targeted_secret 'x' is the secret of no agent."), ("secret_game", "targeted_secret")),
+    (Complaint((), "secret_game.targeted_secret is named, but nobody reads it here."), None),
     (Complaint(("secret_game", "rouns"), "unknown key."), None),
     (Complaint((), "The agent 'name' has no secret."), None),
 ]

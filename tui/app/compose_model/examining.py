@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.errors import TidepoolError
+from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.tui.app.compose_model.edits import values_of
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
 
@@ -70,6 +70,8 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
         return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
     try:
         return planned(config)
+    except UsageError as error:
+        return Examined((Complaint(error.where, str(error)),))
     except TidepoolError as error:
         return Examined((Complaint((), str(error)),))
 

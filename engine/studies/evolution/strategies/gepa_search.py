@@ -43,7 +43,7 @@ def require_extra() -> None:
     from importlib.util import find_spec
 
     if find_spec("gepa") is None:
-        raise UsageError(NEEDS_EXTRA)
+        raise UsageError(NEEDS_EXTRA, ("evolution", "strategy"))
 
 
 class GepaSearch:

@@ -11,7 +11,8 @@ from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.simulated.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment import Environments, endless
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.learner import Training, make_learner
+from tidepool.engine.studies.mutation.learner import Training
+from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries
 from tidepool.engine.studies.mutation.random_policy import RandomLearner
@@ -124,7 +125,7 @@ def test_without_the_extra_ppo_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     program = (
-        "import sys; from tidepool.engine.studies.mutation.learner import Training, make_learner;"
+        "import sys; from tidepool.engine.studies.mutation.learner import Training;"
         " from tidepool.engine.studies.mutation import evaluation, policy_file; from tidepool.engine.studies.mutation.episodes import Rules;"
         " make_learner(Training(), Rules(), 5, 9);"
         " print(sorted({'torch', 'gymnasium', 'stable_baselines3'} & set(sys.modules)))"
