@@ -3,7 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from tidepool.engine.config.loading import config_from, parse_toml
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.toml_files import parse_toml
 from tidepool.engine.run import run_batch
 
 GAME = """
