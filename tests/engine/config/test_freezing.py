@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pydantic import Field
 
 from tidepool import Evolution, load_config
+from tidepool.engine.config import freezing
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
@@ -86,14 +88,13 @@ def test_a_frozen_config_is_made_by_freezing_alone() -> None:
 def test_a_study_is_frozen_once_however_it_gets_to_its_batch(
     kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    study = load_kind(kind)
-    real, times = study.freeze, []
+    times: list[Path | None] = []
 
     def counted(config: Config, folder: Path | None) -> Config:
         times.append(folder)
-        return real(config, folder)
+        return load_kind(kind).freeze(config, folder)
 
-    monkeypatch.setattr(study, "freeze", counted)
+    monkeypatch.setattr(freezing, "load_kind", lambda name: SimpleNamespace(freeze=counted))
     config = load_config(f"examples/{kind}.toml")
     assert times == []
     frozen = freeze(config, tmp_path / "none.db")
