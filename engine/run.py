@@ -156,5 +156,5 @@ def _end(turn: Turn, outcome: Outcome) -> Verdict:
     ended = verdict(
         outcome, calls=progress["calls"], completed=progress["units_completed"], failed=progress["units_failed"]
     )
-    batches.end(turn.path, turn.batch_id, status=ended.status, reason=ended.reason)
+    batches.end(turn.path, turn.batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code)
     return ended

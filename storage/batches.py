@@ -18,9 +18,9 @@ from tidepool.storage import locks, search
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import is_held
-from tidepool.storage.states import OPEN_PHASES_SQL, BatchStatus
+from tidepool.storage.schema.view import STALE_SECONDS
+from tidepool.storage.states import OPEN_PHASES_SQL, BatchStatus, StopCode
 from tidepool.storage.unit_ids import unit_id
-from tidepool.storage.views import STALE_SECONDS
 
 BATCH_TABLES = [
     "progress",
@@ -33,12 +33,16 @@ BATCH_TABLES = [
     "log_line",
     "finding",
     "control",
+    "study_cell",
+    "problem",
 ]
 """tables with a batch_number"""
 BATCH_ID = re.compile(r"[0-9A-Za-z_-]{1,64}\Z")
 """ids become names of files"""
-UNIT_TABLES = ["call", "line", "outcome", "judgement"]
-"""tables with a unit_id"""
+UNIT_TABLES = ["call", "line", "outcome", "judgement", "answer", "code", "record"]
+"""tables with a unit_id, and no batch_number"""
+MOST_BATCHES = 1 << 30
+"""that a file can have had: a unit's id holds its batch's number"""
 
 
 def create_batch(path: Path, *, kind: str, name: str, description: str, seed: int, config: str, version: str) -> str:
@@ -50,8 +54,18 @@ def create_batch(path: Path, *, kind: str, name: str, description: str, seed: in
             "version, created_at) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?, ?)",
             (batch_id, kind, name, description, seed, locks.host_name(), config, version, time.time()),
         )
-        connection.execute(_NEW_PROGRESS, (cursor.lastrowid,))
+        connection.execute(_NEW_PROGRESS, (number_of_new(cursor),))
     return batch_id
+
+
+def number_of_new(cursor: sqlite3.Cursor) -> int:
+    """Of the batch that was just inserted. Numbers are not used again, and only a file that somebody changed runs out."""
+    number = cursor.lastrowid or 0
+    if not 0 < number < MOST_BATCHES:
+        raise FileError(
+            "This file can take no more batches. It was changed by somebody; import its batches into another."
+        )
+    return number
 
 
 _NEW_PROGRESS = (
@@ -98,7 +112,7 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
 def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
     with writing(path) as connection:
         connection.execute(
-            "UPDATE batch SET status = 'in_progress', reason = NULL, paused = 0, host = ?, finished_at = NULL, "
+            "UPDATE batch SET status = 'in_progress', reason = NULL, stop_code = NULL, paused = 0, host = ?, finished_at = NULL, "
             "simulated = ? WHERE id = ?",
             (locks.host_name(), simulated, batch_id),
         )
@@ -124,11 +138,14 @@ def rewrite_config(path: Path, batch_id: str, config: str, changes: Sequence[str
         )
 
 
-def end(path: Path, batch_id: str, *, status: BatchStatus, reason: str | None) -> None:
+def end(
+    path: Path, batch_id: str, *, status: BatchStatus, reason: str | None, stop_code: StopCode | None = None
+) -> None:
+    """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
     with writing(path) as connection:
         connection.execute(
-            "UPDATE batch SET status = ?, reason = ?, paused = 0, finished_at = ? WHERE id = ?",
-            (status, reason, time.time(), batch_id),
+            "UPDATE batch SET status = ?, reason = ?, stop_code = ?, paused = 0, finished_at = ? WHERE id = ?",
+            (status, reason, stop_code, time.time(), batch_id),
         )
         connection.execute(
             "UPDATE progress SET in_flight = '[]' WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",
@@ -227,6 +244,7 @@ def delete_batch(path: Path, reference: str) -> str:
         for table in (*BATCH_TABLES, "unit"):
             connection.execute(f"DELETE FROM {table} WHERE batch_number = ?", (number,))
         connection.execute("DELETE FROM batch WHERE number = ?", (number,))
+        connection.execute("DELETE FROM study WHERE id NOT IN (SELECT study_id FROM batch WHERE study_id IS NOT NULL)")
         connection.execute(
             "DELETE FROM prompt WHERE NOT EXISTS (SELECT 1 FROM batch) "
             "OR hash NOT IN (SELECT prompt FROM call WHERE prompt IS NOT NULL)"

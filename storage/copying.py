@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tidepool.storage.batches import BATCH_TABLES, UNIT_TABLES
+from tidepool.storage.batches import BATCH_TABLES, UNIT_TABLES, number_of_new
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 LEFT_BEHIND = {"control"}
@@ -38,8 +38,7 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
         f"INSERT INTO main.batch ({', '.join(columns)}) SELECT {', '.join(columns)} FROM {origin}.batch WHERE number = ?",
         (number,),
     )
-    copy = cursor.lastrowid
-    assert copy is not None
+    copy = number_of_new(cursor)
     connection.execute(
         "UPDATE main.batch SET status = 'interrupted', paused = 0, host = NULL WHERE number = ? "
         "AND status IN ('in_progress', 'pending')",
@@ -59,6 +58,11 @@ def copy_batch(connection: sqlite3.Connection, origin: str, number: int) -> int:
         f"INSERT OR IGNORE INTO main.prompt (hash, text) SELECT hash, text FROM {origin}.prompt WHERE hash IN "
         f"(SELECT prompt FROM {origin}.call WHERE unit_id BETWEEN ? AND ? AND prompt IS NOT NULL)",
         _bounds(number),
+    )
+    connection.execute(
+        f"INSERT OR IGNORE INTO main.study SELECT * FROM {origin}.study WHERE id = "
+        f"(SELECT study_id FROM {origin}.batch WHERE number = ?)",
+        (number,),
     )
     return copy
 

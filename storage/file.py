@@ -138,7 +138,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | None = None) -> None:
     """Raises where the file is not ours, or newer than this program."""
-    newest = migrations.newest(migrations.STEPS) if newest is None else newest
+    newest = migrations.newest() if newest is None else newest
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     _refuse(path, application_id, migrations.version_of(connection), newest)
 
@@ -154,12 +154,19 @@ def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
 
 
 def _upgrade(path: Path, connection: sqlite3.Connection, steps: Mapping[int, migrations.Step]) -> None:
-    """Nobody runs a batch meanwhile; a copy is put beside the file before anything is changed."""
-    _refuse_while_running(path)
-    _copy_beside(path, connection)
+    """Nobody runs a batch or writes meanwhile; a copy is put beside the file before anything is changed.
+
+    Of several processes that open an old file at once the first upgrades it, and the others find it new. The copy gets its
+    name only when the upgrade has gone well: one that failed leaves the file as it was, and nothing beside it.
+    """
     connection.execute("BEGIN IMMEDIATE")
     with _all_or_nothing(connection):
-        migrations.upgrade(connection, steps)
+        version = migrations.version_of(connection)
+        if version >= migrations.newest(steps):
+            return
+        _refuse_while_running(path)
+        with _copy_beside(path, version):
+            migrations.upgrade(connection, steps)
 
 
 def _refuse_while_running(path: Path) -> None:
@@ -172,15 +179,20 @@ def _refuse_while_running(path: Path) -> None:
         )
 
 
-def _copy_beside(path: Path, connection: sqlite3.Connection) -> None:
-    """Under a name that is not taken, and never half a copy."""
-    name = f"{path.name}.v{migrations.version_of(connection)}"
-    taken = {found.name for found in path.parent.glob(f"{glob.escape(name)}*.bak")}
-    copy = next(path.with_name(candidate) for candidate in _names(name) if candidate not in taken)
-    unfinished = copy.with_suffix(".unfinished")
+@contextmanager
+def _copy_beside(path: Path, version: int) -> Iterator[None]:
+    """Under a name that is not taken, and never half a copy; by a reader of its own, for the writer is in a transaction."""
+    name = f"{path.name}.v{version}"
+    unfinished = path.with_name(f"{name}.unfinished")
     unfinished.unlink(missing_ok=True)
-    connection.execute("VACUUM INTO ?", (str(unfinished),))
-    unfinished.replace(copy)
+    try:
+        with closing(connect(path, read_only=True)) as reader:
+            reader.execute("VACUUM INTO ?", (str(unfinished),))
+        yield
+        taken = {found.name for found in path.parent.glob(f"{glob.escape(name)}*.bak")}
+        unfinished.replace(next(path.with_name(candidate) for candidate in _names(name) if candidate not in taken))
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _names(name: str) -> Iterator[str]:

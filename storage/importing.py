@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidepool.storage import migrations
-from tidepool.storage.batches import BATCH_ID, BATCH_TABLES, UNIT_TABLES, delete_batch, refuse_running
+from tidepool.storage.batches import BATCH_ID, BATCH_TABLES, MOST_BATCHES, UNIT_TABLES, delete_batch, refuse_running
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect, explain, prepare, refuse_strangers, settle
@@ -25,6 +25,12 @@ SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "lib
 _HOLDS = {"INTEGER": ("integer",), "BOOLEAN": ("integer",), "FLOAT": ("real", "integer"), "BLOB": ("blob",)}
 """declared type → what SQLite calls the values that fit; anything else is text"""
 _JSON = {
+    "batch": ("origin",),
+    "study": ("design",),
+    "outcome": ("details",),
+    "answer": ("details",),
+    "code": ("details",),
+    "record": ("content",),
     "unit": ("participants", "details"),
     "genome": ("parents", "details"),
     "training_update": ("details",),
@@ -70,7 +76,7 @@ def opened_other(other: Path) -> Iterator[Path]:
     try:
         with closing(connect(other, read_only=True)) as connection:
             refuse_strangers(other, connection)
-            older = migrations.version_of(connection) < migrations.newest(migrations.STEPS)
+            older = migrations.version_of(connection) < migrations.newest()
         with tempfile.TemporaryDirectory(prefix="tidepool-import-") as folder:
             path = _upgraded_copy(other, Path(folder)) if older else other
             with closing(connect(path, read_only=True)) as connection:
@@ -163,7 +169,7 @@ def _upgraded_copy(other: Path, folder: Path) -> Path:
 
 def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None:
     ours = _our_tables()
-    for table in ("batch", "unit", "prompt", *BATCH_TABLES, *UNIT_TABLES, *LIBRARY_TABLES):
+    for table in ("batch", "unit", "prompt", "study", *BATCH_TABLES, *UNIT_TABLES, *LIBRARY_TABLES):
         _refuse_other_table(path, connection, table, ours[table])
     _refuse_other_ids(path, connection)
 
@@ -172,7 +178,7 @@ def _our_tables() -> dict[str, dict[str, tuple[str, bool]]]:
     """Every table with the declared type of its columns, and whether they may be empty."""
     with closing(sqlite3.connect(":memory:")) as model:
         model.row_factory = sqlite3.Row
-        migrations.create(model, migrations.newest(migrations.STEPS))
+        migrations.create(model, migrations.newest())
         names = [row["name"] for row in model.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {
             name: {
@@ -206,8 +212,13 @@ def _unfit(column: str, declared: str, may_be_empty: bool) -> str:
 
 def _refuse_other_ids(path: Path, connection: sqlite3.Connection) -> None:
     for batch_id, number, status in connection.execute("SELECT id, number, status FROM batch"):
-        if not BATCH_ID.match(batch_id) or not 0 < number < 1 << 30 or status not in _STATES:
+        if not BATCH_ID.match(batch_id) or not 0 < number < MOST_BATCHES or status not in _STATES:
             raise FileError(f"{path}: {batch_id[:80]!r} is no batch of ours. The file was changed; it is not imported.")
+    for (study_id,) in connection.execute(
+        "SELECT id FROM study UNION SELECT study_id FROM batch WHERE study_id IS NOT NULL"
+    ):
+        if not BATCH_ID.match(study_id):
+            raise FileError(f"{path}: {study_id[:80]!r} is no study of ours. The file was changed; it is not imported.")
     stray = connection.execute(
         f"SELECT 1 FROM unit WHERE id <> (batch_number << {UNIT_BITS} | sequence_number) OR sequence_number < 0 "
         f"OR sequence_number >= 1 << {UNIT_BITS} OR batch_number NOT IN (SELECT number FROM batch) "

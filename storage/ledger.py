@@ -235,6 +235,12 @@ class Ledger:
             },
         )
 
+    def put_record(self, name: str, position: int, content: Any, sequence_number: int = 0) -> None:
+        """A row of a kind that has no table of its own; of a unit, or of the batch as a whole."""
+        unit = unit_id(self.batch_number, sequence_number)
+        text = json.dumps(content, ensure_ascii=False)
+        self._put("record", {"unit_id": unit, "name": name, "position": position, "content": text})
+
     def log(self, level: str, message: str) -> None:
         self._put(
             "log_line",

@@ -1,22 +1,68 @@
 """Numbered steps from one version of the file to the next.
 
-A new file is made from the tables at once and carries the newest version; an old one takes each missing step,
-in one transaction, after a copy was put beside it. Views are taken away before and made anew at the end, so no step
-mentions them, and none stands in its way.
+A new file is made at once from the text of the newest version; an old one takes each missing step, in one transaction,
+after a copy was put beside it. Views are taken away before and made anew at the end, so no step mentions them, and none
+stands in its way. An upgraded file has the very schema of a new one.
 """
 
 import sqlite3
 from collections.abc import Callable, Mapping
 
+from tidepool.storage.schema.statements import statements
+
 Step = Callable[[sqlite3.Connection], None]
 
 FIRST_VERSION = 1
 
-STEPS: dict[int, Step] = {}
+_ADDED_BY_2 = {
+    "progress": (
+        "in_flight_usd FLOAT DEFAULT 0 NOT NULL",
+        "reasoning_tokens INTEGER DEFAULT 0 NOT NULL",
+        "cut INTEGER DEFAULT 0 NOT NULL",
+        "unusable INTEGER DEFAULT 0 NOT NULL",
+        "usage_missing INTEGER DEFAULT 0 NOT NULL",
+    ),
+    "call": (
+        "finish_reason VARCHAR",
+        "served_model VARCHAR",
+        "thought TEXT",
+        "reasoning_tokens INTEGER DEFAULT 0 NOT NULL",
+        "usage_missing BOOLEAN DEFAULT 0 NOT NULL",
+    ),
+    "surplus": ("reason VARCHAR",),
+    "outcome": (
+        "scenario INTEGER",
+        "secret VARCHAR",
+        "uncertain BOOLEAN",
+        "model VARCHAR",
+        "served_model VARCHAR",
+        "details VARCHAR",
+    ),
+}
+_NEW_IN_2 = ("study", "study_cell", "problem", "answer", "code", "record")
+
+
+def _to_2(connection: sqlite3.Connection) -> None:
+    """Columns are added where they stand, however long the table; only `batch`, which is short, is made anew: its numbers
+    are never used again from now on, and SQLite cannot change that in place."""
+    for table, columns in _ADDED_BY_2.items():
+        for column in columns:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+    made = {statement.name: statement.sql for statement in statements(2) if statement.kind == "table"}
+    kept = ", ".join(row[1] for row in connection.execute("PRAGMA table_info(batch)"))
+    connection.execute("ALTER TABLE batch RENAME TO batch_of_version_1")
+    connection.execute(made["batch"])
+    connection.execute(f"INSERT INTO batch ({kept}) SELECT {kept} FROM batch_of_version_1 ORDER BY number")
+    connection.execute("DROP TABLE batch_of_version_1")
+    for table in _NEW_IN_2:
+        connection.execute(made[table])
+
+
+STEPS: dict[int, Step] = {2: _to_2}
 """STEPS[n] brings a file of version n - 1 to version n."""
 
 
-def newest(steps: Mapping[int, Step]) -> int:
+def newest(steps: Mapping[int, Step] = STEPS) -> int:
     return max(steps, default=FIRST_VERSION)
 
 
@@ -25,18 +71,8 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def create(connection: sqlite3.Connection, version: int) -> None:
-    from sqlalchemy.dialects import sqlite
-    from sqlalchemy.schema import CreateIndex, CreateTable
-    from sqlmodel import SQLModel
-
-    import tidepool.storage.tables  # noqa: F401  (registers the tables)
-
-    dialect = sqlite.dialect()
-    for table in SQLModel.metadata.sorted_tables:
-        connection.execute(str(CreateTable(table).compile(dialect=dialect)))
-        for index in sorted(table.indexes, key=lambda index: str(index.name)):
-            connection.execute(str(CreateIndex(index).compile(dialect=dialect)))
-    make_views(connection)
+    for statement in statements():
+        connection.execute(statement.sql)
     connection.execute(f"PRAGMA user_version = {version}")
 
 
@@ -46,13 +82,7 @@ def upgrade(connection: sqlite3.Connection, steps: Mapping[int, Step]) -> None:
         connection.execute(f'DROP VIEW "{quoted}"')
     for number in range(version_of(connection) + 1, newest(steps) + 1):
         steps[number](connection)
-    make_views(connection)
+    for statement in statements():
+        if statement.kind == "view":
+            connection.execute(statement.sql)
     connection.execute(f"PRAGMA user_version = {newest(steps)}")
-
-
-def make_views(connection: sqlite3.Connection) -> None:
-    from tidepool.storage.views import VIEWS
-
-    for name, query in VIEWS.items():
-        connection.execute(f"DROP VIEW IF EXISTS {name}")
-        connection.execute(f"CREATE VIEW {name} AS {query}")

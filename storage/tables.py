@@ -1,16 +1,27 @@
 """The tables of a study file, as SQLModel classes.
 
 A unit's id says its batch and its place there (`unit_ids.py`). Moments are seconds since 1970. Strangers read the
-views (`views.py`), never these tables. What reads and writes rows names tables and columns in plain SQL, so that no
-command waits for SQLModel to load.
+views (`schema/views.py`), never these tables. A file is made from `schema/v2.sql`, which is written from these classes;
+what a later version adds to a table stands at its end, as SQLite adds it. What reads and writes rows names tables and
+columns in plain SQL, so that no command waits for SQLModel to load.
 """
 
-from sqlalchemy import Column, Index, LargeBinary, Text, text
+from typing import Any
+
+from sqlalchemy import Boolean, Column, Float, Index, Integer, LargeBinary, Text, text
+from sqlalchemy.types import TypeEngine
 from sqlmodel import Field, SQLModel
+
+
+def zero(kind: type[TypeEngine[Any]]) -> "Column[Any]":
+    """A column of figures that rows of an older version do not have, and that an insert need not name."""
+    return Column(kind, nullable=False, server_default=text("0"))
 
 
 class BatchRow(SQLModel, table=True):
     __tablename__ = "batch"
+    __table_args__ = {"sqlite_autoincrement": True}
+    """a number is never used again: whoever still runs a batch that was deleted must not write into another one"""
 
     number: int | None = Field(default=None, primary_key=True)
     id: str = Field(unique=True)
@@ -30,6 +41,13 @@ class BatchRow(SQLModel, table=True):
     host: str | None = None
     created_at: float
     finished_at: float | None = None
+    stop_code: str | None = None
+    """why it stopped, for programs; `reason` beside it is for people"""
+    study_id: str | None = None
+    """the study of several batches that it is a part of"""
+    replicate: int | None = None
+    origin: str | None = Field(default=None, sa_type=Text)
+    """where a branch was taken from, as JSON"""
 
 
 class ProgressRow(SQLModel, table=True):
@@ -63,6 +81,15 @@ class ProgressRow(SQLModel, table=True):
     """some of the calls under way, as [sequence number, wave] pairs"""
     limits: str = "{}"
     """what rules the calls at the moment, for watchers"""
+    in_flight_usd: float = Field(default=0.0, sa_column=zero(Float))
+    """what the calls under way may cost: spent, perhaps, if the process dies now"""
+    reasoning_tokens: int = Field(default=0, sa_column=zero(Integer))
+    cut: int = Field(default=0, sa_column=zero(Integer))
+    """replies that reached their length limit"""
+    unusable: int = Field(default=0, sa_column=zero(Integer))
+    """replies that were paid for and are no answers"""
+    usage_missing: int = Field(default=0, sa_column=zero(Integer))
+    """replies without believable usage, counted at the most they can have cost"""
 
 
 class WaveRow(SQLModel, table=True):
@@ -130,6 +157,16 @@ class CallRow(SQLModel, table=True):
     error: str | None = None
     order_id: str | None = None
     at: float
+    finish_reason: str | None = None
+    """why the reply ended, in our words; None: not recorded"""
+    served_model: str | None = None
+    """the model that the provider says has answered"""
+    thought: str | None = Field(default=None, sa_type=Text)
+    """reasoning that came with the reply and was not said"""
+    reasoning_tokens: int = Field(default=0, sa_column=zero(Integer))
+    """a part of the output tokens"""
+    usage_missing: bool = Field(default=False, sa_column=zero(Boolean))
+    """the provider gave no believable usage: tokens and cost are the worst case"""
 
 
 class PromptRow(SQLModel, table=True):
@@ -187,7 +224,7 @@ class ProviderBatchRow(SQLModel, table=True):
 
 
 class SurplusRow(SQLModel, table=True):
-    """An answer that came after its call had been answered another way: paid for, recorded, not used."""
+    """A reply that was paid for and not used, such as one to a call that had been answered another way."""
 
     __tablename__ = "surplus"
 
@@ -201,6 +238,8 @@ class SurplusRow(SQLModel, table=True):
     output_tokens: int = 0
     cost_usd: float | None = None
     at: float
+    reason: str | None = None
+    """why it was not used; None: it came too late"""
 
 
 class OutcomeRow(SQLModel, table=True):
@@ -227,6 +266,17 @@ class OutcomeRow(SQLModel, table=True):
     """a judge's, kept apart from `revealed`; None: not asked, no clear answer, or none at all"""
     verdict_step: str | None = None
     """the call that holds the judge's words"""
+    scenario: int | None = None
+    """its place in the config's list of scenarios, from 1"""
+    secret: str | None = None
+    """what this side was to keep"""
+    uncertain: bool | None = None
+    """the only hits are ordinary readings as well; None: it was not looked at"""
+    model: str | None = None
+    """that played this side"""
+    served_model: str | None = None
+    details: str | None = None
+    """every detector's hits, as JSON"""
 
 
 class SitOutRow(SQLModel, table=True):

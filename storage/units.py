@@ -90,7 +90,8 @@ def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[i
     for unit, *columns in connection.execute(
         "SELECT c.unit_id, coalesce(l.turn, c.turn), coalesce(l.speaker, c.speaker), "
         "CASE WHEN l.step IS NULL THEN c.text ELSE substr(c.text, l.start + 1, l.length) END, "
-        "CASE WHEN l.thought_start IS NOT NULL THEN substr(c.text, l.thought_start + 1, l.thought_length) END, "
+        "CASE WHEN l.thought_start IS NOT NULL THEN substr(c.text, l.thought_start + 1, l.thought_length) "
+        "WHEN coalesce(l.position, 0) = 0 THEN c.thought END, "
         "c.source, c.model FROM call c LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step "
         "WHERE c.unit_id BETWEEN ? AND ? AND c.status = 'answered' AND (c.turn IS NOT NULL OR l.step IS NOT NULL) "
         "ORDER BY c.unit_id, c.wave, l.position",

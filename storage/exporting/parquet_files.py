@@ -10,26 +10,12 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.exporting.csv_files import VIEWS_OF_KIND
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.exporting.rows import columns_of, rows_of
+from tidepool.storage.schema.views import VIEWS
 
 ROWS_A_GROUP = 20_000
 
-TYPES = {
-    "int64": {
-        "conversation_id",
-        "turn",
-        "wave",
-        "position",
-        "game",
-        "input_tokens",
-        "output_tokens",
-        "generation",
-        "update_number",
-        "env_steps",
-    },
-    "float64": {"cost_usd", "seconds", "score", "fitness", "accuracy", "missing", "mean_reward", "success_rate"},
-    "bool": {"opener", "revealed", "obtained"},
-}
-"""columns that are not text"""
+TYPES = {"integer": "int64", "real": "float64", "boolean": "bool"}
+"""what a column of a view holds → its type; anything else is text"""
 
 
 def export_parquet(connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path) -> list[Path]:
@@ -53,13 +39,14 @@ def _table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> Any
     from arro3.core import DataType, Field, RecordBatchReader, Schema
 
     columns = columns_of(connection, view)
-    types = [getattr(DataType, type_of(name))() for name in columns]
+    types = [getattr(DataType, type_of(view, name))() for name in columns]
     schema = Schema([Field(name, kind, nullable=True) for name, kind in zip(columns, types, strict=True)])
     return RecordBatchReader.from_batches(schema, list(_groups(connection, view, batch, schema, types)))
 
 
-def type_of(column: str) -> str:
-    return next((name for name, columns in TYPES.items() if column in columns), "string")
+def type_of(view: str, column: str) -> str:
+    held = next(known.type for known in VIEWS[view].columns if known.name == column)
+    return TYPES.get(held, "string")
 
 
 def _groups(

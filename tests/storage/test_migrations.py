@@ -14,7 +14,7 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare
 from tidepool.storage.migrations import newest
 
-NOW = newest({})
+NOW = newest()
 
 
 def add_mood(connection: sqlite3.Connection) -> None:

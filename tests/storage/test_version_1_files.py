@@ -15,6 +15,7 @@ from tests.emulator import Emulator
 from tests.support.state import query, sold_by_batch, sold_live
 from tidepool import resume_batch
 from tidepool.storage import locks
+from tidepool.storage.schema.statements import statements
 from tidepool.tui.command.main import main
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "v1"
@@ -113,6 +114,25 @@ async def test_a_study_left_with_an_order_at_openai_is_attached_to_it(
 def whole(database: Path, seller_folder: Path) -> Path:
     copied("all_kinds", database, seller_folder)
     return database
+
+
+def test_the_first_look_upgrades_the_file_and_leaves_a_copy_of_the_old_one_beside_it(whole: Path, tell: Any) -> None:
+    before = content_of(whole)
+    tell("list")
+    (copy,) = whole.parent.glob("*.bak")
+    assert (query(whole, "PRAGMA user_version"), query(copy, "PRAGMA user_version")) == ([(2,)], [(1,)])
+    assert content_of(copy) == before
+    after = content_of(whole)
+    assert all([row[: len(old[0])] for row in after[name]] == old for name, old in before.items() if old)
+    assert query(whole, "SELECT count(*) FROM batches WHERE study_id IS NULL AND version <> ''")[0][0] > 1
+    told = "SELECT DISTINCT served_model, finish_reason FROM messages UNION ALL SELECT DISTINCT secret, uncertain FROM outcomes"
+    assert query(whole, told) == [(None, None), (None, None)]
+
+
+def content_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table of the first version; its columns are still the first ones of their table."""
+    tables = [one.name for one in statements(1) if one.kind == "table"]
+    return {table: query(path, f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables}
 
 
 def test_every_view_has_the_rows_it_had(whole: Path, tell: Any) -> None:

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import time
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -12,18 +13,26 @@ from tests.support.state import change, query
 from tests.support.studies import game
 from tidepool.engine.run import run_batch
 from tidepool.storage.file import prepare
+from tidepool.storage.schema.views import VIEWS
 
 CONTRACT = {
-    "batches": "id, kind, name, status, reason, seed, simulated, config, created_at, finished_at, cost_usd",
+    "batches": "id, study_id, kind, name, status, reason, seed, simulated, version, config, created_at, finished_at, "
+    "cost_usd",
     "conversations": "id, batch_id, sequence_number, game, round, interaction_type, participants, status, error",
-    "messages": "batch_id, conversation_id, turn, wave, speaker, model, content, thought, input_tokens, "
-    "output_tokens, cost_usd, seconds, source",
-    "outcomes": "batch_id, conversation_id, mode, game, agent, opponent, opener, revealed, obtained, detector, turn, "
-    "score",
+    "messages": "batch_id, conversation_id, turn, wave, speaker, model, served_model, content, thought, finish_reason, "
+    "input_tokens, output_tokens, cost_usd, seconds, source",
+    "outcomes": "batch_id, conversation_id, mode, game, agent, opponent, opener, scenario, secret, revealed, uncertain, "
+    "obtained, detector, turn, score",
     "waves": "batch_id, wave, calls, failed, seconds, transport",
     "log": "batch_id, at, level, message",
     "genomes": "batch_id, generation, genome_id, parents, operator, prompt, fitness, accuracy, missing",
     "training": "batch_id, update_number, env_steps, mean_reward, success_rate",
+    "answers": "batch_id, generation, genome_id, problem, sample, model, question, gold, reply, extracted, correct, "
+    "score, finish_reason, split",
+    "codes": "batch_id, conversation_id, agent, coder, code, at",
+    "studies": "id, name, design, created_at",
+    "cells": "study_id, batch_id, replicate, factor, level",
+    "provider_batches": "batch_id, provider, remote_id, state, calls, created_at",
 }
 
 
@@ -42,16 +51,44 @@ async def test_a_copy_can_be_read_by_a_client_that_knows_nothing_of_tidepool(dat
     copy.chmod(0o400)
     batch = summary["batch_id"]
     with closing(sqlite3.connect(f"{copy.as_uri()}?mode=ro", uri=True)) as client:
+        client.row_factory = sqlite3.Row
         rows = {view: client.execute(f"SELECT {columns} FROM {view}").fetchall() for view, columns in CONTRACT.items()}
-    assert [row[:7] for row in rows["batches"]] == [(batch, "secret_game", "secret_game", "completed", None, 42, 1)]
-    assert json.loads(rows["batches"][0][7])["secret_game"]["num_interactions"] == 6
-    assert rows["batches"][0][8] < rows["batches"][0][9] and rows["batches"][0][8].endswith("Z")
-    assert [row[2] for row in rows["conversations"]] == [1, 2, 3, 4, 5, 6]
-    assert {row[1] for row in rows["messages"]} == {row[0] for row in rows["conversations"]}
-    assert len(rows["messages"]) == 18 and {row[12] for row in rows["messages"]} <= {"live", "batch", "cache"}
-    assert [row[1:4] for row in rows["waves"]] == [(1, 6, 0), (2, 6, 0), (3, 6, 0)]
-    assert len(rows["outcomes"]) == 12 and {row[6] for row in rows["outcomes"]} == {0, 1}
-    assert rows["log"][0][3] == "Started."
+    (shown,) = rows["batches"]
+    assert tuple(shown)[:8] == (batch, None, "secret_game", "secret_game", "completed", None, 42, 1)
+    assert json.loads(shown["config"])["secret_game"]["num_interactions"] == 6
+    assert shown["version"] == version("tidepool-lab")
+    assert shown["created_at"] < shown["finished_at"] and shown["created_at"].endswith("Z")
+    assert [row["sequence_number"] for row in rows["conversations"]] == [1, 2, 3, 4, 5, 6]
+    assert {row["conversation_id"] for row in rows["messages"]} == {row["id"] for row in rows["conversations"]}
+    assert len(rows["messages"]) == 18 and {row["source"] for row in rows["messages"]} <= {"live", "batch", "cache"}
+    assert [tuple(row)[1:4] for row in rows["waves"]] == [(1, 6, 0), (2, 6, 0), (3, 6, 0)]
+    assert len(rows["outcomes"]) == 12 and {row["opener"] for row in rows["outcomes"]} == {0, 1}
+    assert rows["log"][0]["message"] == "Started."
+
+
+async def test_an_outcome_says_which_secret_was_to_be_kept_and_which_model_played(database: Path) -> None:
+    study = game(6, 2)
+    await run_batch(study, database)
+    played = set(query(database, "SELECT agent, secret, model, scenario FROM outcomes"))
+    assert played == {(agent.name, agent.secret, agent.model, None) for agent in study.agents}
+
+
+async def test_with_scenarios_an_outcome_names_its_scenario_and_its_side_s_secret(database: Path) -> None:
+    secrets = [("marigold", "lighthouse"), ("harbour", "cinnamon")]
+    scenarios = [{"opener_secret": opener, "partner_secret": partner} for opener, partner in secrets]
+    await run_batch(game(8, 2, scenarios=scenarios), database)
+    kept = set(query(database, "SELECT scenario, opener, secret FROM outcomes"))
+    assert kept == {(place, side, pair[1 - side]) for place, pair in enumerate(secrets, 1) for side in (0, 1)}
+
+
+def test_a_view_holds_the_columns_that_its_description_names(database: Path) -> None:
+    prepare(database)
+    with closing(sqlite3.connect(database)) as client:
+        found = {
+            name: [row[1] for row in client.execute(f"PRAGMA table_info({name})")]
+            for (name,) in client.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall()
+        }
+    assert found == {view.name: [column.name for column in view.columns] for view in VIEWS.values()}
 
 
 async def test_the_view_itself_shows_a_dead_batch_as_interrupted(database: Path) -> None:

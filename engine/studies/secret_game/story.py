@@ -96,8 +96,9 @@ class Conversation:
             self.game.finish(unit, FinishedConversation(self.meeting, heard, revealed))
 
     def _keep(self, unit: Unit, reveals: dict[int, Reveal | None], revealed: tuple[bool, bool]) -> None:
+        parts = self.cast.parts(self.meeting)
         for number, side in enumerate(sides(self.meeting.opener, self.meeting.partner, *revealed)):
-            reveal = reveals[number]
+            reveal, part = reveals[number], parts[number]
             score = (
                 None if self.cast.keeps_secrets else standard_points(side.revealed, side.obtained, self.cast.scoring)
             )
@@ -115,6 +116,9 @@ class Conversation:
                 start=reveal.start if reveal else None,
                 end=reveal.end if reveal else None,
                 score=score,
+                scenario=None if part.scenario is None else part.scenario + 1,
+                secret=part.secret,
+                model=self.cast.models[side.agent],
             )
 
     # -- the judge ---------------------------------------------------------------------------------------

@@ -22,9 +22,8 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.secret_game.config import SecretGame
 from tidepool.storage.batches import find_batch
-from tidepool.storage.exporting.csv_files import VIEWS_OF_KIND
 from tidepool.storage.exporting.json_files import units_of
-from tidepool.storage.exporting.parquet_files import TYPES
+from tidepool.storage.exporting.parquet_files import type_of
 from tidepool.storage.exporting.rows import UNITS_A_PAGE, columns_of
 from tidepool.storage.file import reading
 
@@ -82,7 +81,10 @@ async def test_csv_has_the_views_columns_and_rows(database: Path, batch: str, tm
         assert list(found[0]) == columns
         assert {row["batch_id"] for row in found} == {batch}
         assert len(found) == query(database, f"SELECT count(*) FROM {path.stem} WHERE batch_id = ?", batch)[0][0]
-    assert re.match(r"batch_id,conversation_id,turn,wave,speaker,model,content,thought,", written[0].read_text())
+    assert re.match(
+        r"batch_id,conversation_id,turn,wave,speaker,model,served_model,content,thought,finish_reason,",
+        written[0].read_text(),
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -148,18 +150,21 @@ async def test_parquet_holds_the_same_rows_with_types(database: Path, batch: str
     assert set(columns[1]) == {True, False} and isinstance(columns[4][0], float)
 
 
-def test_every_column_of_an_exported_view_that_is_no_text_is_typed(database: Path) -> None:
-    from tidepool.storage.file import prepare
-
-    prepare(database)
-    typed = {name for columns in TYPES.values() for name in columns}
-    text = {"batch_id", "speaker", "model", "content", "thought", "source", "mode", "agent", "opponent", "detector"}
-    text |= {"genome_id", "parents", "operator", "prompt"}
-    with reading(database) as connection:
-        known = {
-            column for views in VIEWS_OF_KIND.values() for view in views for column in columns_of(connection, view)
-        }
-    assert known <= typed | text
+@pytest.mark.parametrize(
+    ("view", "column", "kind"),
+    [
+        ("messages", "turn", "int64"),
+        ("messages", "cost_usd", "float64"),
+        ("messages", "finish_reason", "string"),
+        ("outcomes", "scenario", "int64"),
+        ("outcomes", "uncertain", "bool"),
+        ("outcomes", "secret", "string"),
+        ("genomes", "fitness", "float64"),
+        ("training", "env_steps", "int64"),
+    ],
+)
+def test_a_column_has_the_type_that_its_view_says(view: str, column: str, kind: str) -> None:
+    assert type_of(view, column) == kind
 
 
 async def test_without_the_extra_parquet_tells_what_to_install(
