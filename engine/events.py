@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tidepool.storage.states import BatchStatus
+
 
 @dataclass(frozen=True, slots=True)
 class BatchStarted:
@@ -65,7 +67,7 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class BatchEnded:
-    status: str
+    status: BatchStatus
     reason: str | None
 
 

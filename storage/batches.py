@@ -220,8 +220,13 @@ def shown_status(path: Path, batch: sqlite3.Row) -> str:
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return str(batch["status"])
     with reading(path) as connection:
-        running = is_running(path, batch, progress_of(connection, batch["number"]))
-    return BatchStatus.IN_PROGRESS if running else BatchStatus.INTERRUPTED
+        return status_now(path, batch, progress_of(connection, batch["number"]))
+
+
+def status_now(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> str:
+    """The same, where the progress row is at hand."""
+    dead = batch["status"] == BatchStatus.IN_PROGRESS and not is_running(path, batch, progress)
+    return BatchStatus.INTERRUPTED if dead else str(batch["status"])
 
 
 def refuse_running(path: Path, reference: str) -> sqlite3.Row:

@@ -17,6 +17,7 @@ from tidepool.storage.batches import BATCH_ID, BATCH_TABLES, MOST_BATCHES, UNIT_
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect, explain, prepare, refuse_strangers, settle
+from tidepool.storage.states import BatchStatus
 from tidepool.storage.unit_ids import UNIT_BITS
 
 LIBRARY_TABLES = ("library_entity", "library_type", "library_agent")
@@ -42,7 +43,7 @@ _JSON = {
     "library_agent": ("definition",),
 }
 """columns that hold JSON"""
-_STATES = ("pending", "in_progress", "completed", "partial", "failed", "interrupted")
+_STATES = tuple(BatchStatus)
 SET_ASIDE = "-replaced"
 """behind the id of a batch while its place is taken by an imported copy"""
 _LIBRARY_ID = re.compile(r"[\w. -]{1,200}\Z")

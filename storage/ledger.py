@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.storage.call_record import CallRecord
+from tidepool.storage.states import UnitStatus
 from tidepool.storage.tally import Tally
 from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.writer import Statement, Writer, insert_into
@@ -83,7 +84,7 @@ class Ledger:
             bounds,
         ):
             number = row["unit_id"] - offset
-            found.setdefault(number, Remembered("in_progress", {})).entries[row["step"]] = row
+            found.setdefault(number, Remembered(UnitStatus.IN_PROGRESS, {})).entries[row["step"]] = row
         return found
 
     def open_cache(self, seed: int, kind: str) -> None:
@@ -120,14 +121,14 @@ class Ledger:
                 entry.model,
                 entry.key,
                 self._prompt(entry) if entry.system else None,
-                entry.status,
+                entry.status._value_,  # SQLite takes a plain text at once and asks around about any other
                 entry.text,
                 entry.truth,
                 entry.input_tokens,
                 entry.output_tokens,
                 entry.cost_usd,
                 entry.seconds,
-                entry.source,
+                entry.source._value_,
                 entry.attempts,
                 entry.error,
                 entry.order_id,
@@ -178,7 +179,7 @@ class Ledger:
                 round,
                 interaction_type,
                 json.dumps(participants, ensure_ascii=False),
-                "in_progress",
+                UnitStatus.IN_PROGRESS,
                 False,
                 time.time(),
                 details,
@@ -186,7 +187,7 @@ class Ledger:
         )
 
     def end_unit(self, sequence_number: int, error: str | None, details: str | None = None) -> None:
-        status = "failed" if error else "completed"
+        status = UnitStatus.FAILED if error else UnitStatus.COMPLETED
         self.writer.put(_END_UNIT, (status, error, time.time(), details, unit_id(self.batch_number, sequence_number)))
         self.tally.unit_ended(failed=bool(error))
 

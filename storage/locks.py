@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from tidepool.storage.errors import BatchLocked
 from tidepool.storage.file import reading
 from tidepool.storage.lock_files import lock_path
+from tidepool.storage.states import BatchStatus
 
 HEARTBEAT_SECONDS = 1.0
 PROBE_SECONDS = 1.0
@@ -57,7 +58,7 @@ def _refuse_second_host(path: Path, batch_id: str) -> None:
     )
     with reading(path) as connection:
         before = connection.execute(query, (batch_id,)).fetchone()
-        if before is None or before["status"] != "in_progress" or before["host"] in (None, host_name()):
+        if before is None or before["status"] != BatchStatus.IN_PROGRESS or before["host"] in (None, host_name()):
             return
         time.sleep(3 * HEARTBEAT_SECONDS)
         after = connection.execute(query, (batch_id,)).fetchone()

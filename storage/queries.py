@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidepool.storage.batches import is_running
+from tidepool.storage.batches import status_now
 from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.units import StoredMessage, unit_of
 
@@ -44,7 +44,7 @@ def list_batches(path: Path, connection: sqlite3.Connection) -> list[BatchLine]:
             row["id"],
             row["kind"],
             row["name"],
-            "interrupted" if row["status"] == "in_progress" and not is_running(path, row, row) else row["status"],
+            status_now(path, row, row),
             bool(row["paused"]),
             row["reason"],
             bool(row["simulated"]),

@@ -9,7 +9,8 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.storage.batches import is_running
+from tidepool.storage.batches import status_now
+from tidepool.storage.states import OPEN_PHASES, BatchStatus
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 
@@ -59,7 +60,7 @@ class Watched:
 
     @property
     def running(self) -> bool:
-        return self.status == "in_progress"
+        return self.status == BatchStatus.IN_PROGRESS
 
 
 _WATCHED = (
@@ -82,12 +83,11 @@ def all_watched(connection: sqlite3.Connection, path: Path) -> list[Watched]:
 
 
 def _watched(path: Path, row: sqlite3.Row) -> Watched:
-    dead = row["status"] == "in_progress" and not is_running(path, row, row)
     names = [name for name in Watched.__dataclass_fields__ if name not in ("status", "cost_usd", "spent_usd")]
     values = {name: row[name] for name in names}
     values["paused"], values["simulated"] = bool(row["paused"]), bool(row["simulated"])
     return Watched(
-        status="interrupted" if dead else row["status"],
+        status=status_now(path, row, row),
         cost_usd=None if row["unpriced"] else row["cost_usd"],
         spent_usd=row["cost_usd"],
         **values,
@@ -189,7 +189,7 @@ class ProviderBatchLine:
 
     @property
     def open(self) -> bool:
-        return self.state in ("intended", "created")
+        return self.state in OPEN_PHASES
 
 
 def wave_count(connection: sqlite3.Connection, batch_number: int) -> int:

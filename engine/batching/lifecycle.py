@@ -33,6 +33,7 @@ from tidepool.engine.providers.protocol import (
     ProviderError,
 )
 from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderBatch
+from tidepool.storage.states import ProviderBatchPhase
 
 T = TypeVar("T")
 
@@ -55,7 +56,6 @@ CANCEL_SECONDS = 600.0
 class Ending:
     """How a provider batch ended: with results, turned down as a whole, or lost."""
 
-    label: str
     results: dict[str, ProviderBatchResult] | None = None
     refusal: BatchRefused | None = None
     lost: str | None = None
@@ -138,7 +138,7 @@ class BatchLifecycle:
                 self._context.log("info", f"{job.provider} has no such batch.")
                 return False
         self._context.log("info", f"Sent {len(calls):,} calls to {job.provider} as the provider batch {job.remote_id}.")
-        self._changed(job, "created")
+        self._changed(job, ProviderBatchPhase.CREATED)
         return True
 
     async def _create(self, job: ProviderBatch, calls: list[BatchedCall]) -> str:
@@ -203,16 +203,16 @@ class BatchLifecycle:
                 state = await self._until_ended(job, overdue)
                 if state.failed_reason is not None:
                     refusal = BatchRefused(state.failed_reason, too_large=state.too_large)
-                    return Ending(state.label, refusal=refusal)
+                    return Ending(refusal=refusal)
                 results = await self._patiently(lambda: self.collected(job))
             except ProviderBatchGone as gone:
                 return self._gone(job, str(gone))
             if not job.unsure or not results or belongs(job.ticket, results):
-                return Ending(state.label, results)
+                return Ending(results)
             self._strangers.add(job.remote_id or "")
             self._context.log("info", f"The provider batch {job.remote_id} is somebody else's: the search goes on.")
             if not await self.recover(job):
-                return Ending("lost", lost="it was never created")
+                return Ending(lost="it was never created")
 
     async def _until_ended(self, job: ProviderBatch, overdue: Callable[[ProviderBatch], None]) -> ProviderBatchState:
         assert job.remote_id is not None
@@ -291,7 +291,7 @@ class BatchLifecycle:
     def _gone(self, job: ProviderBatch, reason: str) -> Ending:
         """Results are kept for about a month. Before that an unknown one means another account, not a loss."""
         if job.age > KEPT_SECONDS:
-            return Ending("gone", lost=f"{job.provider} keeps it no longer ({reason})")
+            return Ending(lost=f"{job.provider} keeps it no longer ({reason})")
         raise RunError(
             f"{job.provider} does not know the provider batch {job.remote_id} of this study ({reason}). Its calls are "
             "paid for, so they are not bought again. Set the key of the account that bought them, then resume."

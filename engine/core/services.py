@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tidepool.engine.config.sections import Service
+from tidepool.storage.states import Transport
 
 
 class Admission(Enum):
@@ -15,18 +16,22 @@ class Admission(Enum):
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
     admission: Admission
-    batched: bool
-    """by each provider's batch API where it has one"""
+    transport: Transport
+    """batch: by each provider's batch API where it has one"""
+
+    @property
+    def batched(self) -> bool:
+        return self.transport is Transport.BATCH
 
 
 SERVICES = {
-    "default": ServicePlan(Admission.LANES, batched=False),
-    "live": ServicePlan(Admission.ALL, batched=False),
-    "openai": ServicePlan(Admission.GROUPS, batched=True),
-    "anthropic": ServicePlan(Admission.GROUPS, batched=True),
-    "openai-conversation": ServicePlan(Admission.ALL, batched=True),
-    "anthropic-conversation": ServicePlan(Admission.ALL, batched=True),
-    "auto": ServicePlan(Admission.ALL, batched=True),
+    "default": ServicePlan(Admission.LANES, Transport.LIVE),
+    "live": ServicePlan(Admission.ALL, Transport.LIVE),
+    "openai": ServicePlan(Admission.GROUPS, Transport.BATCH),
+    "anthropic": ServicePlan(Admission.GROUPS, Transport.BATCH),
+    "openai-conversation": ServicePlan(Admission.ALL, Transport.BATCH),
+    "anthropic-conversation": ServicePlan(Admission.ALL, Transport.BATCH),
+    "auto": ServicePlan(Admission.ALL, Transport.BATCH),
 }
 
 
