@@ -33,8 +33,8 @@ OUTSIDE = "library"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What came back."""
+class SingleAnswer:
+    """What came back of a call outside every batch."""
 
     text: str
     model: str
@@ -100,7 +100,7 @@ def trial_call(agent: Agent, message: str) -> Call:
 
 
 def probe_call(model: str) -> Call:
-    """As short as a question can be."""
+    """A question as short as one can be, to see whether the model answers."""
     model = resolve_model(model)
     operation = "embed" if "embed" in model or model == "simulated:encoder" else "chat"
     messages = (Message("user", "Answer with the word: ready"),)
@@ -108,6 +108,7 @@ def probe_call(model: str) -> Call:
 
 
 async def price_of(call: Call, providers: Providers | None = None) -> Price:
+    """What the call may cost at most."""
     async with provider_for(call.model, providers) as provider:
         tag = provider.price(call.model_name)
         return Price(call.model, provider.simulated, None if tag is None else worst_cost(call, tag))
@@ -115,8 +116,8 @@ async def price_of(call: Call, providers: Providers | None = None) -> Price:
 
 async def ask_once(
     call: Call, sample: int = 0, providers: Providers | None = None, *, patience: float = PATIENCE
-) -> Said:
-    """Raises RunError with the provider's words. Another `sample` is another answer to the same question."""
+) -> SingleAnswer:
+    """Sends the call once, and raises RunError with the provider's words where it fails. Another `sample` is another answer to the same question."""
     refuse_retired(call.model)
     try:
         async with asyncio.timeout(patience), provider_for(call.model, providers) as provider:
@@ -133,7 +134,7 @@ async def ask_once(
         raise RunError(
             f"{call.model} gave no answer within {patience:g} s. Check the network and the address, or ask again."
         ) from None
-    return Said(
+    return SingleAnswer(
         text="" if call.operation == "embed" else answer.text,
         model=call.model,
         simulated=provider.simulated,

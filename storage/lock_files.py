@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 
 
 def lock_path(path: Path, batch_id: str) -> Path:
+    """The file whose lock stands for the batch."""
     return path.with_name(f"{path.name}-{batch_id}.lock")
 
 

@@ -23,6 +23,7 @@ PROBE_SECONDS = 1.0
 
 
 def host_name() -> str:
+    """What this machine is called in a batch's row."""
     return socket.gethostname()
 
 

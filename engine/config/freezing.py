@@ -51,8 +51,11 @@ def load_frozen(text: str) -> FrozenConfig:
 
 def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConfig:
     """`--set` on resume: what is asked is frozen, only how it is asked may change."""
+    changes = tuple(overrides)
+    if not changes:
+        return config
     data = config.as_written()
-    for override in overrides:
+    for override in changes:
         if not override.startswith(CHANGEABLE):
             raise UsageError(
                 f"--set {override}: with --resume only service.* and providers.* may change, the study may not."

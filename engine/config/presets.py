@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
 
 from tidepool.engine.errors import UsageError
 
@@ -12,6 +11,8 @@ PROVIDERS = ("simulated", "openai", "anthropic", "ollama")
 
 @dataclass(frozen=True, slots=True)
 class Preset:
+    """A short name for a model, and what there is to say about it."""
+
     model: str
     note: str = ""
 
@@ -76,20 +77,13 @@ def resolve_model(name: str) -> str:
     raise UsageError(f"{name!r} is neither PROVIDER:MODEL nor a preset: {hint}")
 
 
-def full_names(named: Any) -> Any:
-    """What presets stand for, in one name or in several; anything else stays what it is."""
-    if isinstance(named, list):
-        return [full_names(name) for name in named]
-    return PRESETS.get(named, named) if isinstance(named, str) else named
-
-
 def successor_of(model: str) -> str | None:
     """What stands in for a retired PROVIDER:MODEL; None where it is not known to be retired."""
     return next((successor for pattern, successor in _RETIRED if re.fullmatch(pattern, model)), None)
 
 
 def refuse_retired(model: str) -> None:
-    """Before anything is called. Old batches that used such a model stay readable."""
+    """Refuses a model that answers no more, before anything is called. Old batches that used it stay readable."""
     if successor := successor_of(model):
         raise UsageError(
             f"{model} is retired: its provider answers no calls to it any more. Use {successor} instead; "

@@ -17,6 +17,8 @@ Section = TypeVar("Section", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
+    """One thing that is wrong with a config, and where."""
+
     where: Location
     """the path of keys and list places, from the top of the config"""
     sentence: str
@@ -66,10 +68,12 @@ def problems_in(model: type[BaseModel], data: Any, prefix: Location = ()) -> lis
 
 
 def not_a_section(prefix: Location, data: object) -> str:
+    """What is said where a table was expected."""
     return f"{path_in_words(prefix)} must be a section, not {type(data).__name__}."
 
 
 def path_in_words(location: Location) -> str:
+    """The place as it is written in TOML's dotted keys."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)

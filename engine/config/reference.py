@@ -27,6 +27,7 @@ only (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`).
 
 
 def reference() -> str:
+    """The whole page, ready to be written."""
     return "\n".join((INTRODUCTION, *_sections()))
 
 

@@ -25,10 +25,14 @@ ModelName = Annotated[str, AfterValidator(known_model), NamesModel()]
 
 
 class Section(BaseModel):
+    """A table of the config: only keys that it knows, with values of their own type."""
+
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, validate_default=True)
 
 
 class Batch(Section):
+    """The section [batch]: which kind of study it is, and what people call it."""
+
     kind: KindName
     """secret_game, simulation, evolution or mutation"""
     name: str = Field(default="", max_length=500)
@@ -67,6 +71,8 @@ class Limits(Section):
 
 
 class Service(Limits):
+    """The section [service]: how the calls of the whole batch are made."""
+
     name: ServiceName = "auto"
     """how many conversations advance at once, and by which transport"""
 
@@ -79,6 +85,8 @@ class ProviderSettings(Limits):
 
 
 class OllamaSettings(ProviderSettings):
+    """The section [providers.ollama]."""
+
     hosts: list[str] = Field(default_factory=list)
     """several servers form one pool; else OLLAMA_HOST"""
 
@@ -113,6 +121,8 @@ class SimulatedSettings(ProviderSettings):
 
 
 class Providers(Section):
+    """The sections [providers.NAME]."""
+
     openai: ProviderSettings = Field(default_factory=ProviderSettings)
     anthropic: ProviderSettings = Field(default_factory=ProviderSettings)
     ollama: OllamaSettings = Field(default_factory=OllamaSettings)
@@ -126,6 +136,8 @@ class Providers(Section):
 
 
 class Agent(Section):
+    """One of [[agents]]: a model that plays a part."""
+
     name: str = Field(min_length=1, max_length=200)
     """unique in a study; it is how statistics name the agent"""
     model: ModelName

@@ -32,6 +32,7 @@ def validate_all(
 
 
 def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
+    """What is wrong with single keys, in all sections."""
     kind = data["batch"]["kind"]
     settings = load_kind(kind).SETTINGS
     rest = {name: section for name, section in data.items() if name != kind}

@@ -23,7 +23,7 @@ WORDS = tuple(
 
 
 def code_words(count: int, random: Random) -> list[str]:
-    """So many different ones; beyond the list, pairs of them."""
+    """So many different code words; beyond the list, pairs of them."""
     words = random.sample(WORDS, min(count, len(WORDS)))
     pairs = len(WORDS) * len(WORDS)
     for number in random.sample(range(pairs), min(count - len(words), pairs)):

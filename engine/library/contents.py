@@ -32,6 +32,7 @@ from tidepool.storage.file import prepare, reading
 
 
 def content_id(name: str, content: object) -> str:
+    """The id of something in a library: its name, and a hash of all that it is."""
     folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", folded).strip("-")[:40].strip("-")
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
@@ -40,6 +41,7 @@ def content_id(name: str, content: object) -> str:
 
 
 def stored_entity(entity: Entity, type_name: str | None = None) -> library.StoredEntity:
+    """The entity as a library keeps it."""
     one = content_id(entity.name, entity.as_record())
     return library.StoredEntity(one, entity.name, type_name, entity.description, dict(entity.attributes))
 
@@ -51,11 +53,13 @@ def entity_of(stored: library.StoredEntity) -> Entity:
 
 
 def stored_agent(agent: Agent) -> library.StoredAgent:
+    """The agent as a library keeps it."""
     definition = agent.model_dump(mode="json")
     return library.StoredAgent(content_id(agent.name, definition), agent.name, definition)
 
 
 def agent_of(stored: library.StoredAgent) -> Agent:
+    """The agent that a library keeps, checked like one from a file."""
     try:
         return Agent.model_validate(stored.definition)
     except ValidationError as error:
@@ -87,7 +91,7 @@ def secrets_for(names: Sequence[str], seed: int) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Haul:
+class LibraryAdditions:
     """What is to be put into a library."""
 
     entities: tuple[library.StoredEntity, ...] = ()
@@ -96,14 +100,16 @@ class Haul:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class AddedToLibrary:
+    """What became of things that were to be put into a library."""
+
     added: int
     known: int
     """that were there already"""
     types: tuple[str, ...] = ()
 
 
-def entities_of_files(paths: Iterable[Path]) -> Haul:
+def entities_of_files(paths: Iterable[Path]) -> LibraryAdditions:
     """Entities and entity types; all files are read before anything is written."""
     entities: list[library.StoredEntity] = []
     types: list[library.StoredType] = []
@@ -112,27 +118,30 @@ def entities_of_files(paths: Iterable[Path]) -> Haul:
             types += types_of_file(path)
         else:
             entities += [stored_entity(entity) for entity in read_entities(path)]
-    return Haul(tuple(entities), tuple(types))
+    return LibraryAdditions(tuple(entities), tuple(types))
 
 
-def agents_of_files(paths: Iterable[Path]) -> Haul:
-    return Haul(agents=tuple(stored_agent(agent) for path in paths for agent in read_agents(path)))
+def agents_of_files(paths: Iterable[Path]) -> LibraryAdditions:
+    """Agents; all files are read before anything is written."""
+    return LibraryAdditions(agents=tuple(stored_agent(agent) for path in paths for agent in read_agents(path)))
 
 
-def keep(database: Path, haul: Haul) -> Kept:
+def keep(database: Path, additions: LibraryAdditions) -> AddedToLibrary:
+    """Puts everything into the library of the file, each thing once."""
     prepare(database)
-    if haul.types:
-        library.put_types(database, haul.types)
-    added = library.add_entities(database, haul.entities) if haul.entities else 0
-    added += library.add_agents(database, haul.agents) if haul.agents else 0
-    known = len(haul.entities) + len(haul.agents) - added
-    return Kept(added, known, tuple(kind.name for kind in haul.types))
+    if additions.types:
+        library.put_types(database, additions.types)
+    added = library.add_entities(database, additions.entities) if additions.entities else 0
+    added += library.add_agents(database, additions.agents) if additions.agents else 0
+    known = len(additions.entities) + len(additions.agents) - added
+    return AddedToLibrary(added, known, tuple(kind.name for kind in additions.types))
 
 
 # -- out of the library ----------------------------------------------------------------------------------
 
 
 def names_library(config: Config) -> bool:
+    """Whether the config names agents or entities by id."""
     return bool(config.agent_ids or getattr(config.settings, "entity_ids", ()))
 
 

@@ -17,6 +17,8 @@ _BLANK = re.compile(r"\{([^{}]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class BooleanDimension:
+    """True for a share of the entities."""
+
     name: str
     share: float = 0.5
     """of the entities for whom it is true"""
@@ -27,6 +29,8 @@ class BooleanDimension:
 
 @dataclass(frozen=True, slots=True)
 class CategoricalDimension:
+    """One of several words, each with its weight."""
+
     name: str
     options: tuple[str, ...]
     weights: tuple[float, ...]
@@ -37,6 +41,8 @@ class CategoricalDimension:
 
 @dataclass(frozen=True, slots=True)
 class NumberDimension:
+    """A number within a range."""
+
     name: str
     low: float
     high: float
@@ -92,6 +98,7 @@ Dimension = BooleanDimension | CategoricalDimension | NumberDimension | TextDime
 
 
 def blanks(template: str) -> list[str]:
+    """The names in braces that a template asks for."""
     return _BLANK.findall(template)
 
 
@@ -101,6 +108,7 @@ def filled(template: str, drawn: Drawn) -> str:
 
 
 def in_words(value: Attribute) -> str:
+    """The value as people write it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else str(value)

@@ -19,11 +19,14 @@ _KEYS = ("name", "description", "attributes")
 
 @dataclass(frozen=True, slots=True)
 class Entity:
+    """Somebody who can take part in a simulation, or become an agent."""
+
     name: str
     description: str = ""
     attributes: Mapping[str, Attribute] = field(default_factory=dict, hash=False)
 
     def with_attribute(self, name: str, value: Attribute) -> "Entity":
+        """The same entity with one attribute more, or another."""
         return replace(self, attributes={**self.attributes, name: value})
 
     def as_record(self) -> dict[str, object]:
@@ -71,6 +74,7 @@ def checked_name(name: object, where: str) -> str:
 
 
 def checked_text(text: object, where: str) -> str:
+    """The text, if it is one that can be stored."""
     if not isinstance(text, str):
         raise UsageError(f"{where}: expected text, not {_told(text)}.")
     if any("\ud800" <= character <= "\udfff" for character in text):
@@ -100,7 +104,7 @@ def _checked_attribute(value: object, where: str) -> Attribute:
 
 
 def refuse_doubled(entities: Iterable[Entity], where: str) -> None:
-    """Two entities of one name could not be told apart in a transcript, nor could Ada and ADA."""
+    """Refuses two entities of one name: they could not be told apart in a transcript, nor could Ada and ADA."""
     first: dict[str, str] = {}
     for place, entity in enumerate(entities):
         key = entity.name.casefold()

@@ -56,6 +56,7 @@ def read_tree(path: Path) -> Any:
 
 
 def read_text(path: Path) -> str:
+    """The file's text, whatever keeps it from being read told in words."""
     try:
         raw = path.read_bytes()
     except OSError as error:

@@ -15,6 +15,8 @@ from tidepool.engine.streams import seed_of, stream
 
 @dataclass(frozen=True, slots=True)
 class EntityType:
+    """A way to make entities: names, and dimensions in which they differ."""
+
     name: str
     dimensions: tuple[Dimension, ...]
     description: str = ""
@@ -35,6 +37,7 @@ class WritingTask:
 
 
 def generate(entity_type: EntityType, n: int, seed: int) -> list[Entity]:
+    """So many entities of the type, the same for the same seed."""
     if n < 1:
         raise UsageError(f"{n} entities cannot be generated: ask for 1 or more.")
     return list(islice(generated(entity_type, seed), n))

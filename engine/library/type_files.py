@@ -30,6 +30,7 @@ _DIMENSION_KEYS = {
 
 
 def built_in_types() -> dict[str, EntityType]:
+    """The types that come with Tidepool, by name."""
     folder = Path(__file__).with_name("types")
     return {kind.name: kind for path in sorted(folder.glob("*.toml")) for kind in read_entity_types(path)}
 
@@ -54,6 +55,7 @@ def read_entity_types(path: Path) -> list[EntityType]:
 
 
 def entity_type_from(record: object, where: str) -> EntityType:
+    """A type out of a parsed file; `where` names the file and the place in it."""
     table = _TypeTable(record, where)
     table.allow(_TYPE_KEYS)
     name = checked_name(table.values.get("name"), f"{where}, name")

@@ -12,6 +12,7 @@ from tidepool.storage.library import StoredType, list_types
 
 
 def known_types(database: Path) -> dict[str, EntityType]:
+    """All types of a file's library, and those that come with Tidepool."""
     own: list[StoredType] = []
     if database.exists():
         with reading(database) as connection:
@@ -22,6 +23,7 @@ def known_types(database: Path) -> dict[str, EntityType]:
 
 
 def find_type(database: Path, name: str) -> EntityType:
+    """The type of that name; an unknown one is an error that names what is near."""
     types = known_types(database)
     if name not in types:
         near = get_close_matches(name, types, n=1)

@@ -12,7 +12,7 @@ from textual.widgets import Checkbox, Input, TextArea
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import played
 from tests.tui.test_library_commands import EVOLUTION
-from tidepool.engine.library.contents import Haul, keep, stored_entity
+from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.studies.evolution.champion import champion_prompt
 from tidepool.storage import library
@@ -130,7 +130,7 @@ async def test_people_are_generated_found_edited_made_agents_tried_and_deleted(t
 async def test_several_are_marked_files_brought_in_types_written_and_mistakes_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     await played(path, EVOLUTION)
-    keep(path, Haul(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
+    keep(path, LibraryAdditions(tuple(stored_entity(Entity(f"Person {number}")) for number in range(5))))
     async with opened(path) as (app, pilot):
         await pilot.press("5")
         await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and roll(app).count == 5)

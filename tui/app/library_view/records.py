@@ -6,7 +6,13 @@ from typing import Any
 from tidepool.engine.config.problems import problems_in
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import Haul, agent_from_entity, secrets_for, stored_agent, stored_entity
+from tidepool.engine.library.contents import (
+    LibraryAdditions,
+    agent_from_entity,
+    secrets_for,
+    stored_agent,
+    stored_entity,
+)
 from tidepool.engine.library.entities import Entity, entity_from
 from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.compose_model.fields import Field, Form, Path
@@ -56,9 +62,11 @@ def several_faults(record: Mapping[str, Any]) -> dict[Path, str]:
     return faults
 
 
-def agents_of_entities(entities: Sequence[Entity], said: Mapping[str, Any]) -> Haul:
+def agents_of_entities(entities: Sequence[Entity], said: Mapping[str, Any]) -> LibraryAdditions:
     """One of each, with a code word as its secret."""
     secrets = secrets_for([entity.name for entity in entities], said.get("seed", 42))
     memory = said.get("memory", "short")
     pairs = zip(entities, secrets, strict=True)
-    return Haul(agents=tuple(stored_agent(agent_from_entity(e, said["model"], s, memory=memory)) for e, s in pairs))
+    return LibraryAdditions(
+        agents=tuple(stored_agent(agent_from_entity(e, said["model"], s, memory=memory)) for e, s in pairs)
+    )

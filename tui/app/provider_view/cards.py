@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tidepool.engine.config.presets import PRESET_TABLE
 from tidepool.engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, keys_looked_for
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider
-from tidepool.engine.single_call import Said
+from tidepool.engine.single_call import SingleAnswer
 from tidepool.tui.app.provider_view.settings import ProviderRules, limits_for
 from tidepool.tui.app.widgets.reading import Passage
 from tidepool.tui.drawing.plain import one_line
@@ -22,7 +22,7 @@ class Trial:
     """A test call: under way, answered, or refused in the provider's words."""
 
     model: str
-    said: Said | None = None
+    said: SingleAnswer | None = None
     fault: str = ""
 
     @property
@@ -96,7 +96,7 @@ def _trial(card: Card) -> Iterator[Passage]:
         yield from _answered(trial.model, trial.said)
 
 
-def _answered(model: str, said: Said) -> Iterator[Passage]:
+def _answered(model: str, said: SingleAnswer) -> Iterator[Passage]:
     yield Passage("the test call", "dim")
     yield Passage(model, label="model")
     yield Passage(span(said.seconds), label="latency")

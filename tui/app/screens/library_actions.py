@@ -10,7 +10,7 @@ from textual import work
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.library.contents import (
-    Haul,
+    LibraryAdditions,
     agent_from_champion,
     agent_from_entity,
     agent_of,
@@ -97,12 +97,12 @@ class LibraryActions(ModeScreen):
             )
             entities = texts.entities
         haul = await self.tidepool.file.do(
-            lambda: Haul(tuple(stored_entity(entity, wish.type.name) for entity in entities))
+            lambda: LibraryAdditions(tuple(stored_entity(entity, wish.type.name) for entity in entities))
         )
         await self._keep(haul)
         return haul.entities[0].id
 
-    async def _keep(self, haul: Haul) -> None:
+    async def _keep(self, haul: LibraryAdditions) -> None:
         kept = await self.tidepool.file.do(keep, self.tidepool.path, haul)
         self.nudge()
         added = [f"{kept.added:,} added"] if kept.added or not kept.types else []
@@ -135,7 +135,7 @@ class LibraryActions(ModeScreen):
         async def write(said: dict[str, Any]) -> str:
             new = entity_in(said, old.type if old else None)
             if old is None:
-                await self._keep(Haul((new,)))
+                await self._keep(LibraryAdditions((new,)))
             else:
                 await self._write(partial(library.replace_entity, self.tidepool.path, old.id, new))
                 self._tell_edit(old.id, new.id)
@@ -150,7 +150,7 @@ class LibraryActions(ModeScreen):
         async def write(said: dict[str, Any]) -> str:
             new = agent_in(said)
             if old is None:
-                await self._keep(Haul(agents=(new,)))
+                await self._keep(LibraryAdditions(agents=(new,)))
             else:
                 await self._write(partial(library.replace_agent, self.tidepool.path, old.id, new))
                 self._tell_edit(old.id, new.id)

@@ -11,7 +11,7 @@ from textual.widgets import Button, Input, Static
 
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.single_call import Price, Said, ask_once, price_of, trial_call
+from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.screens.dialog import Dialog
 from tidepool.tui.app.shutdown import while_open
@@ -23,7 +23,7 @@ from tidepool.tui.drawing.words import at_most, dollars, span
 @dataclass(frozen=True, slots=True)
 class Exchange:
     asked: str
-    said: Said | None = None
+    said: SingleAnswer | None = None
     fault: str = ""
 
 

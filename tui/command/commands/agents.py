@@ -13,7 +13,7 @@ from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.code_words import code_words
 from tidepool.engine.library.contents import (
-    Haul,
+    LibraryAdditions,
     agent_from_champion,
     agent_from_entity,
     agents_of_files,
@@ -146,8 +146,8 @@ def _generate(options: argparse.Namespace) -> None:
     _keep(options, _haul([_agent(options, *pair) for pair in zip(entities, secrets, strict=True)]))
 
 
-def _haul(agents: list[Agent]) -> Haul:
-    return Haul(agents=tuple(map(stored_agent, agents)))
+def _haul(agents: list[Agent]) -> LibraryAdditions:
+    return LibraryAdditions(agents=tuple(map(stored_agent, agents)))
 
 
 def _agent(options: argparse.Namespace, entity: Any, secret: str) -> Agent:
@@ -161,7 +161,7 @@ def _model(options: argparse.Namespace) -> str:
     return str(options.model)
 
 
-def _keep(options: argparse.Namespace, haul: Haul) -> None:
+def _keep(options: argparse.Namespace, haul: LibraryAdditions) -> None:
     kept, stored = keep(options.db, haul), haul.agents
     if options.json:
         print(json.dumps({"added": kept.added, "known": kept.known, "ids": [agent.id for agent in stored]}))

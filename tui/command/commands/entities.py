@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.contents import Haul, entities_of_files, keep, stored_entity
+from tidepool.engine.library.contents import LibraryAdditions, entities_of_files, keep, stored_entity
 from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import EntityType, generate, writing_tasks
@@ -124,7 +124,7 @@ def _add(options: argparse.Namespace) -> None:
 
 def _generate(options: argparse.Namespace) -> None:
     kind, entities = generated(options)
-    _keep(options, Haul(tuple(stored_entity(entity, kind.name) for entity in entities)))
+    _keep(options, LibraryAdditions(tuple(stored_entity(entity, kind.name) for entity in entities)))
 
 
 def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
@@ -153,7 +153,7 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
     return kind, texts.entities
 
 
-def _keep(options: argparse.Namespace, haul: Haul) -> None:
+def _keep(options: argparse.Namespace, haul: LibraryAdditions) -> None:
     kept, entities = keep(options.db, haul), haul.entities
     if kept.types:
         print(f"added {_counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}", file=sys.stderr)
