@@ -77,8 +77,8 @@ MESSAGES = View(
            c.finish_reason,
            CASE WHEN coalesce(l.position, 0) = 0 THEN c.input_tokens ELSE 0 END AS input_tokens,
            CASE WHEN coalesce(l.position, 0) = 0 THEN c.output_tokens ELSE 0 END AS output_tokens,
-           CASE WHEN coalesce(l.position, 0) = 0 THEN c.cost_usd ELSE 0 END AS cost_usd,
-           CASE WHEN coalesce(l.position, 0) = 0 THEN c.seconds ELSE 0 END AS seconds, c.source,
+           CASE WHEN coalesce(l.position, 0) = 0 THEN c.cost_usd ELSE 0.0 END AS cost_usd,
+           CASE WHEN coalesce(l.position, 0) = 0 THEN c.seconds ELSE 0.0 END AS seconds, c.source,
            coalesce(l.position, 0) AS position
     FROM batch b JOIN unit u ON u.batch_number = b.number JOIN call c ON c.unit_id = u.id
          LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step

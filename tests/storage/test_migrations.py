@@ -1,6 +1,9 @@
 """A file of an older version is upgraded on opening, in one transaction, after a copy is put beside it."""
 
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +18,8 @@ from tidepool.storage.file import prepare
 from tidepool.storage.migrations import newest
 
 NOW = newest()
+OLD = Path(__file__).parent.parent / "fixtures" / "v1" / "secret_game_killed.db"
+OPENS = "import sys; from pathlib import Path; from tidepool.storage.file import prepare; "
 
 
 def add_mood(connection: sqlite3.Connection) -> None:
@@ -68,6 +73,9 @@ async def test_a_step_that_fails_rolls_everything_back(database: Path) -> None:
     assert query(database, "PRAGMA user_version") == [(NOW,)]
     assert end_state(database) == before
     assert not query(database, "SELECT 1 FROM pragma_table_info('unit') WHERE name = 'mood'")
+    assert not [path for path in database.parent.iterdir() if ".v" in path.name], (
+        "no copy is left of what did not change"
+    )
     prepare(database, steps={NOW + 1: add_mood})
     assert query(database, "PRAGMA user_version") == [(NOW + 1,)]
 
@@ -98,3 +106,39 @@ def test_a_stranger_s_view_in_an_old_file_is_only_taken_away(database: Path) -> 
     prepare(database, steps={NOW + 1: add_mood})
     views = {row[0] for row in query(database, "SELECT name FROM sqlite_schema WHERE type = 'view'")}
     assert 'odd "name' not in views and "batches" in views
+
+
+def started(database: Path, program: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", OPENS + program, str(database)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    )
+
+
+def test_of_several_processes_that_open_an_old_file_one_upgrades_it_and_all_can_use_it(database: Path) -> None:
+    shutil.copy(OLD, database)
+    program = "print('ready', flush=True); sys.stdin.readline(); prepare(Path(sys.argv[1]))"
+    several = [started(database, program) for _ in range(3)]
+    for one in several:
+        assert one.stdout and one.stdout.readline() == "ready\n"
+    for one in several:
+        assert one.stdin
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    assert [one.communicate(timeout=60)[0] or one.returncode for one in several] == [0, 0, 0]
+    (copy,) = (path for path in database.parent.iterdir() if ".v1" in path.name)
+    assert (query(copy, "PRAGMA user_version"), query(database, "PRAGMA user_version")) == ([(1,)], [(NOW,)])
+
+
+@pytest.mark.parametrize("moment", ["before its step", "after its step"])
+def test_a_process_that_dies_while_it_upgrades_leaves_the_old_file(database: Path, moment: str) -> None:
+    shutil.copy(OLD, database)
+    content = [query(OLD, f"SELECT * FROM {table} ORDER BY 1") for table in ("batch", "call", "outcome")]
+    step = "lambda connection: os._exit(9)" if moment == "before its step" else "lambda c: (STEPS[2](c), os._exit(9))"
+    dying = f"import os; from tidepool.storage.migrations import STEPS; prepare(Path(sys.argv[1]), steps={{2: {step}}})"
+    with started(database, dying) as process:
+        assert process.wait(timeout=60) == 9
+    assert query(database, "PRAGMA user_version") == [(1,)]
+    assert [query(database, f"SELECT * FROM {table} ORDER BY 1") for table in ("batch", "call", "outcome")] == content
+    prepare(database)
+    assert query(database, "PRAGMA user_version") == [(NOW,)]
+    assert [path.name for path in database.parent.iterdir() if ".v1" in path.name] == ["study.db.v1.bak"]

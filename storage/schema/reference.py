@@ -1,0 +1,56 @@
+"""The reference of every view and column, made from the views themselves: `python -m tidepool.storage.schema.reference`."""
+
+from collections.abc import Iterator
+
+from tidepool.storage.schema.statements import NEWEST
+from tidepool.storage.schema.view import View, ViewColumn
+from tidepool.storage.schema.views import VIEWS
+
+INTRODUCTION = f"""# The file
+
+One SQLite file holds everything, and these views are what scripts and other programs may depend on: their names and columns stay. The
+tables beneath them are Tidepool's own and change. This page is made from the code
+(`python -m tidepool.storage.schema.reference > docs/data.md`); a test fails when they differ.
+
+The file is of version {NEWEST} (`PRAGMA user_version`). One of an older version is upgraded when it is opened, after a copy was put
+beside it (such as `study.db.v1.bak`); one of a newer version is refused. What is marked with a
+version came with it; in older rows it is empty where nothing was recorded.
+
+A boolean is 0 or 1. A moment is a text such as `2026-01-31T08:15:30.250Z`, in UTC. JSON is a text that `json_extract` and
+`json_each` read. Empty is SQL's NULL. `batch_id` joins every view with `batches.id`, `conversation_id` with `conversations.id`:
+
+```sql
+SELECT o.agent, avg(o.revealed) FROM outcomes o JOIN batches b ON b.id = o.batch_id WHERE b.name = 'pilot' GROUP BY o.agent;
+```
+
+CSV and Parquet exports have the columns of `messages` and, by kind, of `outcomes`, `genomes` or `training`; `results.json` has the rows
+of the same views with their units.
+"""
+
+
+def reference() -> str:
+    return "\n".join((INTRODUCTION, *(line for view in VIEWS.values() for line in _table(view))))
+
+
+def _table(view: View) -> Iterator[str]:
+    since = f" Since version {view.since}." if view.since > 1 else ""
+    yield f"## `{view.name}`\n"
+    yield f"{view.meaning}{since}\n"
+    yield "| column | type | |"
+    yield "| --- | --- | --- |"
+    for column in view.columns:
+        yield f"| `{column.name}` | {column.type} | {_told(column, view)} |"
+    yield ""
+
+
+def _told(column: ViewColumn, view: View) -> str:
+    words = [column.meaning]
+    if column.values:
+        words.append(f"One of {', '.join(f'`{value}`' for value in column.values)}.")
+    if column.since > view.since:
+        words.append(f"Since version {column.since}.")
+    return " ".join(words).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
