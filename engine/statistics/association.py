@@ -9,6 +9,8 @@ from functools import lru_cache
 from itertools import permutations
 from typing import Any
 
+from tidepool.engine.statistics.distributions import chi_squared_tail, student_tail
+
 MOST_EXACT = 8
 """pairs whose orders are all tried: 40,320 of them"""
 
@@ -57,21 +59,17 @@ def ranks(values: Sequence[float]) -> Any:
 
 
 def _chance_of_correlation(correlation: float, pairs: int) -> float:
-    """Twice the tail of Student's distribution. scipy.special loads in a tenth of the time of scipy.stats."""
-    from scipy.special import stdtr
-
+    """Twice the tail of Student's distribution."""
     left = max(1 - correlation**2, 1e-300)
-    return float(2 * stdtr(pairs - 2, -abs(correlation) * ((pairs - 2) / left) ** 0.5))
+    return 2 * student_tail(pairs - 2, abs(correlation) * ((pairs - 2) / left) ** 0.5)
 
 
 def _chance_of_spread(spread: float, values: Sequence[float], groups: int) -> float:
     """The tail of the chi-squared distribution, corrected for ties."""
-    from scipy.special import chdtrc
-
     size = len(values)
     ties = sum(times**3 - times for times in Counter(values).values())
     statistic = (12 / (size * (size + 1)) * spread - 3 * (size + 1)) / (1 - ties / (size**3 - size))
-    return float(chdtrc(groups - 1, max(statistic, 0.0)))
+    return chi_squared_tail(groups - 1, statistic)
 
 
 def _share_as_far(possible: Any, observed: Any) -> float:

@@ -7,8 +7,8 @@ One cluster says nothing about others, and has no interval.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
+from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import LEVEL, Interval
 
 
@@ -30,12 +30,5 @@ def clustered_interval(
     mean = sum(total for total, _ in clusters) / size
     spread = math.fsum((total - mean * count) ** 2 for total, count in clusters)
     error = math.sqrt(spread * len(clusters) / (len(clusters) - 1)) / size
-    reach = _quantile(len(clusters) - 1) * error
+    reach = student_quantile(len(clusters) - 1, (1 + LEVEL) / 2) * error
     return max(mean - reach, bounds[0]), min(mean + reach, bounds[1])
-
-
-@lru_cache(maxsize=4096)
-def _quantile(freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + LEVEL) / 2))

@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
+from tidepool.engine.statistics.distributions import even_odds_p_value
 from tidepool.engine.statistics.intervals import LEVEL, Interval, mean_interval, resampled_means
+from tidepool.engine.statistics.rank_tests import rank_sum_p_value, signed_rank_p_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,47 +31,15 @@ def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 
         pairs=len(differences),
         difference=sum(differences) / len(differences),
         interval=interval,
-        p_value=_signed_rank(differences),
+        p_value=signed_rank_p_value(differences),
         effect_size=_effect_size(differences),
     )
-
-
-MOST_EXACT = 10
-"""pairs up to which all signs are tried; for more, the normal approximation with ties is close"""
-
-
-def _signed_rank(differences: Sequence[float]) -> float:
-    if len(differences) < 2 or not any(differences):
-        return 1.0
-    if len(differences) <= MOST_EXACT:
-        return _every_sign(differences)
-    from scipy.stats import wilcoxon
-
-    return float(wilcoxon(differences, zero_method="pratt", method="asymptotic").pvalue)
-
-
-def _every_sign(differences: Sequence[float]) -> float:
-    """Exact, ties or not: what scipy's own test does for few pairs, on signed ranks instead of rank by rank."""
-    import numpy
-    from scipy.stats import permutation_test, rankdata
-
-    signed = numpy.sign(differences) * rankdata(numpy.abs(numpy.round(differences, 12)))
-    found = permutation_test(
-        (signed,),
-        lambda ranks, axis: ranks.sum(axis=axis),
-        permutation_type="samples",
-        n_resamples=numpy.inf,
-        vectorized=True,
-    )
-    return float(found.pvalue)
 
 
 def _effect_size(differences: Sequence[float]) -> float | None:
     if min(differences) == max(differences):
         return None
-    import numpy
-
-    return float(numpy.mean(differences) / numpy.std(differences, ddof=1))
+    return fmean(differences) / stdev(differences)
 
 
 def compare_samples(first: Mapping[float, int], second: Mapping[float, int], seed: int = 0) -> Comparison | None:
@@ -76,7 +47,6 @@ def compare_samples(first: Mapping[float, int], second: Mapping[float, int], see
     if not first or not second:
         return None
     import numpy
-    from scipy.stats import mannwhitneyu
 
     random = numpy.random.default_rng(seed)
     drawn = resampled_means(first, random) - resampled_means(second, random)
@@ -88,18 +58,14 @@ def compare_samples(first: Mapping[float, int], second: Mapping[float, int], see
         pairs=0,
         difference=difference,
         interval=(float(low), float(high)),
-        p_value=float(mannwhitneyu(one, other).pvalue) if len({*first, *second}) > 1 else 1.0,
+        p_value=rank_sum_p_value(first, second),
         effect_size=difference / spread if spread else None,
     )
 
 
 def compare_outcomes(only_first: int, only_second: int) -> float:
     """McNemar's exact test: the p-value of how often only the one, and only the other, succeeded."""
-    if only_first + only_second == 0:
-        return 1.0
-    from scipy.stats import binomtest
-
-    return float(binomtest(only_first, only_first + only_second).pvalue)
+    return even_odds_p_value(only_first, only_first + only_second)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

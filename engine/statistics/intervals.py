@@ -1,9 +1,12 @@
-"""Intervals, all at 95 %: Wilson's for shares, the bootstrap's for means. scipy loads at the first call."""
+"""Intervals, all at 95 %: Wilson's for shares, the bootstrap's for means. numpy loads at the first bootstrap."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from tidepool.engine.statistics.distributions import normal_quantile
 
 if TYPE_CHECKING:
     import numpy
@@ -23,12 +26,11 @@ def share_interval(successes: int, trials: int) -> Interval:
     """Wilson's interval of a share; with nothing tried, anything is possible."""
     if trials == 0:
         return 0.0, 1.0
-    from scipy.stats import binomtest
-
-    # tested against itself: the p-value, which nobody wants here, is then known without a search
-    test = binomtest(successes, trials, successes / trials)
-    interval = test.proportion_ci(confidence_level=LEVEL, method="wilson")
-    return float(interval.low), float(interval.high)
+    squared = normal_quantile((1 + LEVEL) / 2) ** 2
+    whole = 2 * (trials + squared)
+    centre = (2 * successes + squared) / whole
+    reach = math.sqrt(squared * (4 * successes * (trials - successes) / trials + squared)) / whole
+    return (centre - reach if successes else 0.0), (centre + reach if successes < trials else 1.0)
 
 
 def mean_interval(values: Iterable[float], seed: int = 0) -> Interval | None:

@@ -2,9 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from math import ceil
+from math import ceil, fsum
 
-from tidepool.engine.statistics.intervals import LEVEL, share_interval
+from tidepool.engine.statistics.distributions import normal_quantile
+from tidepool.engine.statistics.intervals import LEVEL, mean_of_counts, share_interval
 
 
 def trials_needed(successes: int, trials: int, half_width: float) -> int:
@@ -28,9 +29,6 @@ def values_needed(counts: Mapping[float, int], half_width: float) -> int | None:
     total = sum(counts.values())
     if total < 2:
         return None
-    import numpy
-    from scipy.stats import norm
-
-    values = numpy.repeat(numpy.array(list(counts), dtype=float), list(counts.values()))
-    wanted = (norm.ppf((1 + LEVEL) / 2) * numpy.std(values, ddof=1) / half_width) ** 2
-    return max(0, int(numpy.ceil(wanted)) - total)
+    mean = mean_of_counts(counts)
+    variance = fsum(times * (value - mean) ** 2 for value, times in counts.items()) / (total - 1)
+    return max(0, ceil(normal_quantile((1 + LEVEL) / 2) ** 2 * variance / half_width**2) - total)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tidepool.engine.statistics.intervals import LEVEL, Interval, mean_of_counts, resampled_means
 
@@ -27,11 +28,10 @@ def standings(counts: Mapping[str, Mapping[float, int]], seed: int = 0) -> list[
     if not names:
         return []
     import numpy
-    from scipy.stats import rankdata
 
     random = numpy.random.default_rng(seed)
     drawn = numpy.stack([resampled_means(counts[name], random) for name in names])
-    ranks = rankdata(-drawn.round(12), method="min", axis=0)
+    ranks = _ranks(drawn.round(12))
     ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     lows, highs = numpy.quantile(drawn, ends, axis=1)
     firsts, lasts = numpy.quantile(ranks, ends, axis=1, method="nearest")
@@ -48,3 +48,16 @@ def standings(counts: Mapping[str, Mapping[float, int]], seed: int = 0) -> list[
         for row, name in enumerate(names)
     ]
     return sorted(found, key=lambda standing: (standing.rank, standing.name))
+
+
+def _ranks(drawn: Any) -> Any:
+    """In each column, 1 for the largest; equal values share the best of their ranks."""
+    import numpy
+
+    order = numpy.argsort(-drawn, axis=0, kind="stable")
+    sorted_values = numpy.take_along_axis(drawn, order, axis=0)
+    places = numpy.arange(1, len(drawn) + 1)[:, None].repeat(drawn.shape[1], axis=1)
+    places[1:][sorted_values[1:] == sorted_values[:-1]] = 0
+    ranks = numpy.empty_like(places)
+    numpy.put_along_axis(ranks, order, numpy.maximum.accumulate(places, axis=0), axis=0)
+    return ranks

@@ -1,6 +1,6 @@
 """Runs the real command in a process of its own.
 
-Loading SQLModel and scipy takes a second, and hundreds of commands are run: those that only run to their end are
+Loading the SDKs and numpy takes a second, and hundreds of commands are run: those that only run to their end are
 forked from a process that has loaded them (`tests.support.warm`). What is watched or killed starts from nothing.
 """
 

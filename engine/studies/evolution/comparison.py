@@ -13,12 +13,12 @@ from typing import Any
 
 from tidepool.engine.statistics.comparisons import compare_samples, holm
 from tidepool.engine.statistics.intervals import mean_interval
+from tidepool.engine.statistics.permutations import mean_difference_p_value
 from tidepool.engine.studies.evolution.recorder import VALIDATION
 from tidepool.engine.studies.evolution.validation import paired_p_value
 
 Scores = Sequence[float | None]
 """by held-out problem; None: not answered"""
-PERMUTATIONS = 9_999
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
@@ -89,17 +89,4 @@ def _p_of_means(ours: Sequence[float], theirs: Sequence[float], seed: int) -> fl
     several models have right, though both are as good."""
     if len({*ours, *theirs}) == 1:
         return 1.0
-    import numpy
-    from scipy.stats import permutation_test
-
-    def gap(one: "numpy.ndarray", other: "numpy.ndarray", axis: int) -> "numpy.ndarray":
-        return numpy.asarray(one.mean(axis=axis) - other.mean(axis=axis))
-
-    tested = permutation_test(
-        (numpy.array(ours), numpy.array(theirs)),
-        gap,
-        n_resamples=PERMUTATIONS,
-        vectorized=True,
-        rng=numpy.random.default_rng(seed),
-    )
-    return float(tested.pvalue)
+    return mean_difference_p_value(ours, theirs, seed)

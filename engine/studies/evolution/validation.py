@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, variance
 
+from tidepool.engine.statistics.distributions import even_odds_p_value
+from tidepool.engine.statistics.permutations import sign_flip_p_value
 from tidepool.engine.studies.evolution.fitness import Replies
 
 LEVEL = 0.05
-_FLIPS = 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,30 +111,5 @@ def paired_p_value(differences: Sequence[float], seed: int = 0) -> float:
     if not discordant:
         return 1.0
     if all(abs(difference) == 1 for difference in discordant):
-        return _mcnemar(sum(difference > 0 for difference in discordant), len(discordant))
-    return _sign_flips(discordant, seed)
-
-
-def _mcnemar(wins: int, discordant: int) -> float:
-    from scipy.stats import binomtest
-
-    return float(binomtest(wins, discordant).pvalue)
-
-
-def _sign_flips(differences: Sequence[float], seed: int) -> float:
-    """All sign patterns where they are few, else a sample of them that counts what was seen."""
-    import numpy
-    from scipy.stats import permutation_test
-
-    def mean(values: "numpy.ndarray", axis: int) -> "numpy.ndarray":
-        return numpy.asarray(values.mean(axis=axis))
-
-    tested = permutation_test(
-        (numpy.array(differences),),
-        mean,
-        permutation_type="samples",
-        n_resamples=_FLIPS,
-        vectorized=True,
-        rng=numpy.random.default_rng(seed),
-    )
-    return float(tested.pvalue)
+        return even_odds_p_value(sum(difference > 0 for difference in discordant), len(discordant))
+    return sign_flip_p_value(discordant, seed)

@@ -1,0 +1,107 @@
+"""Tails and quantiles of the distributions that intervals and tests need, in plain Python.
+
+scipy has them all, but loading it takes longer than a small study; the tests hold these to it.
+"""
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+_STANDARD = NormalDist()
+_SMALLEST = 1e-300
+_MOST_STEPS = 100_000
+
+
+def normal_quantile(share: float) -> float:
+    return _STANDARD.inv_cdf(share)
+
+
+def normal_tail(z: float) -> float:
+    """The chance of more than `z`."""
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
+def student_tail(freedom: float, t: float) -> float:
+    """The chance of more than `t` in Student's distribution."""
+    if t < 0:
+        return 1 - student_tail(freedom, -t)
+    whole = freedom + t * t
+    return _beta_share(freedom / 2, 0.5, freedom / whole, t * t / whole) / 2
+
+
+def student_quantile(freedom: float, share: float) -> float:
+    return -_student_beyond(freedom, share) if share < 0.5 else _student_beyond(freedom, 1 - share)
+
+
+@lru_cache(maxsize=4096)
+def _student_beyond(freedom: float, tail: float) -> float:
+    """Where so much of the tail is left: Newton's steps from the normal quantile. The tail is convex, so none goes too far."""
+    t = -normal_quantile(tail)
+    while True:
+        closer = t + (student_tail(freedom, t) - tail) / _student_density(freedom, t)
+        if closer <= t:
+            return t
+        t = closer
+
+
+def _student_density(freedom: float, t: float) -> float:
+    scale = _log_gamma_step(freedom / 2, 0.5) - math.log(freedom * math.pi) / 2
+    return math.exp(scale - (freedom + 1) / 2 * math.log1p(t * t / freedom))
+
+
+def chi_squared_tail(freedom: int, value: float) -> float:
+    """The chance of more than `value`: a finite sum, since the degrees of freedom are a whole number."""
+    if value <= 0:
+        return 1.0
+    half = value / 2
+    powers = [power / 2 for power in range(freedom % 2, freedom, 2)]
+    terms = (math.exp(power * math.log(half) - half - math.lgamma(power + 1)) for power in powers)
+    return math.fsum((math.erfc(math.sqrt(half)) if freedom % 2 else 0.0, *terms))
+
+
+def even_odds_p_value(successes: int, trials: int) -> float:
+    """Two-sided: how surprising so many successes are where each trial was a toss of a coin."""
+    if trials == 0:
+        return 1.0
+    fewer = min(successes, trials - successes)
+    return min(1.0, 2 * _beta_share(trials - fewer, fewer + 1, 0.5, 0.5))
+
+
+def _beta_share(a: float, b: float, x: float, rest: float) -> float:
+    """The regularised incomplete beta function at `x`; `rest` is 1 - x, which the caller knows better."""
+    if x <= 0 or rest <= 0:
+        return 0.0 if x <= 0 else 1.0
+    scale = math.exp(_log_gamma_step(a, b) - math.lgamma(b) + a * math.log(x) + b * math.log(rest))
+    if x > (a + 1) / (a + b + 2):
+        return 1 - scale * _beta_fraction(b, a, rest) / b
+    return scale * _beta_fraction(a, b, x) / a
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """Its continued fraction, by Lentz's method; fast where x < (a + 1) / (a + b + 2)."""
+    upper, lower = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1))
+    value = lower
+    for step in range(1, _MOST_STEPS):
+        even = step * (b - step) * x / ((a + 2 * step - 1) * (a + 2 * step))
+        odd = -(a + step) * (a + b + step) * x / ((a + 2 * step) * (a + 2 * step + 1))
+        change = 1.0
+        for numerator in (even, odd):
+            lower = 1 / _not_zero(1 + numerator * lower)
+            upper = _not_zero(1 + numerator / upper)
+            change *= lower * upper
+        value *= change
+        if abs(change - 1) < 1e-15:
+            break
+    return value
+
+
+def _log_gamma_step(value: float, step: float) -> float:
+    """lgamma(value + step) - lgamma(value): by Stirling's series where both are large and would cancel."""
+    if value < 1000:
+        return math.lgamma(value + step) - math.lgamma(value)
+    after = value + step
+    return (value - 0.5) * math.log1p(step / value) + step * (math.log(after) - 1) + (1 / after - 1 / value) / 12
+
+
+def _not_zero(value: float) -> float:
+    return value if abs(value) > _SMALLEST else _SMALLEST

@@ -1,0 +1,57 @@
+"""Tails and quantiles are those of scipy, over wide ranges."""
+
+import math
+
+import pytest
+from scipy import special
+from scipy.stats import binomtest
+
+from tidepool.engine.statistics.distributions import (
+    chi_squared_tail,
+    even_odds_p_value,
+    normal_quantile,
+    normal_tail,
+    student_quantile,
+    student_tail,
+)
+
+FREEDOMS = [1, 2, 3, 5, 9.5, 30, 100, 1_000, 10_000, 100_000, 1_000_000]
+SHARES = [1e-9, 1e-6, 0.025, 0.3, 0.5, 0.5001, 0.75, 0.95, 0.975, 0.995, 0.9999, 1 - 1e-9]
+
+
+def test_normal_quantiles_and_tails_are_those_of_scipy() -> None:
+    assert [normal_quantile(share) for share in SHARES] == pytest.approx(special.ndtri(SHARES), abs=1e-12, rel=1e-12)
+    values = [-40, -8, -1.96, -1e-9, 0, 0.1, 1, 5, 12, 35]
+    assert [normal_tail(z) for z in values] == pytest.approx([special.ndtr(-z) for z in values], rel=1e-12)
+
+
+@pytest.mark.parametrize("freedom", FREEDOMS)
+def test_students_tail_and_quantile_are_those_of_scipy(freedom: float) -> None:
+    values = [-50, -3, -1, -0.001, 0, 0.001, 0.1, 0.5, 1, 1.96, 3, 10, 40, 1_000]
+    expected = [special.stdtr(freedom, -t) for t in values]
+    assert [student_tail(freedom, t) for t in values] == pytest.approx(expected, rel=1e-9, abs=1e-290)
+    quantiles = [student_quantile(freedom, share) for share in SHARES]
+    assert quantiles == pytest.approx(special.stdtrit(freedom, SHARES), rel=1e-9, abs=1e-12)
+
+
+def test_students_tail_near_the_middle_is_exact_where_scipy_is_not() -> None:
+    assert student_tail(1, 1e-8) == pytest.approx(0.5 - 1e-8 / math.pi, abs=1e-16)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 10, 11, 50, 99, 100, 1_000, 1_001])
+def test_the_chi_squared_tail_is_that_of_scipy(freedom: int) -> None:
+    values = [0, 1e-9, 0.01, 0.5, 1, 3, 10, 50, 99, 200, 900, 1_500, 3_000]
+    expected = [special.chdtrc(freedom, value) for value in values]
+    assert [chi_squared_tail(freedom, value) for value in values] == pytest.approx(expected, rel=1e-9, abs=1e-290)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 5, 10, 57, 100, 1_001, 10_000, 100_000])
+def test_tosses_of_a_coin_are_tested_as_scipy_tests_them(trials: int) -> None:
+    near = {0, 1, trials // 3, trials // 2, trials // 2 + 1, trials // 2 + math.isqrt(trials), trials - 1, trials}
+    for successes in near & set(range(trials + 1)):
+        expected = binomtest(successes, trials).pvalue
+        assert even_odds_p_value(successes, trials) == pytest.approx(expected, rel=1e-9, abs=1e-290)
+
+
+def test_nothing_tossed_says_nothing() -> None:
+    assert even_odds_p_value(0, 0) == 1.0
