@@ -95,6 +95,11 @@ def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
     return found
 
 
+def batch_numbered(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Row:
+    row: sqlite3.Row = connection.execute("SELECT * FROM batch WHERE number = ?", (batch_number,)).fetchone()
+    return row
+
+
 def progress_of(connection: sqlite3.Connection, batch_number: int) -> sqlite3.Row:
     row: sqlite3.Row = connection.execute("SELECT * FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
     return row

@@ -55,6 +55,12 @@ def unit_of(connection: sqlite3.Connection, batch_number: int, sequence_number: 
     return page[0] if page and page[0].sequence_number == sequence_number else None
 
 
+def last_unit(connection: sqlite3.Connection, batch_number: int) -> int:
+    """The highest sequence number there is; 0 where the batch has no unit yet."""
+    last = connection.execute("SELECT max(id) FROM unit WHERE batch_number = ?", (batch_number,)).fetchone()[0]
+    return 0 if last is None else int(last) - unit_id(batch_number, 0)
+
+
 def _page(connection: sqlite3.Connection, batch_number: int, first: int, size: int) -> list[StoredUnit]:
     rows = connection.execute(
         "SELECT * FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",

@@ -7,22 +7,21 @@ from typing import Any
 
 from tidepool.engine.errors import FileError, NotFound
 from tidepool.engine.studies.simulation.exports import content_of, moment, simulation_id
+from tidepool.storage.api_queue import simulation_batch, simulation_batches
 from tidepool.storage.batches import progress_of, shown_status
 from tidepool.storage.units import StoredUnit, units_in_pages
 
 
 def find(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row:
     """By its whole id; batches of other kinds are none of this API's."""
-    row: sqlite3.Row | None = connection.execute(
-        "SELECT * FROM batch WHERE id = ? AND kind = 'simulation'", (batch_id,)
-    ).fetchone()
+    row = simulation_batch(connection, batch_id)
     if row is None:
         raise NotFound(f"There is no batch of simulations {batch_id!r} in this file.")
     return row
 
 
 def all_batches(path: Path, connection: sqlite3.Connection, *, with_simulations: bool) -> list[dict[str, Any]]:
-    rows = connection.execute("SELECT * FROM batch WHERE kind = 'simulation' ORDER BY number").fetchall()
+    rows = simulation_batches(connection)
     return [batch_record(path, connection, row, with_simulations=with_simulations) for row in rows]
 
 

@@ -28,6 +28,7 @@ from tidepool.engine.run import enlist, program_version
 from tidepool.storage import library
 from tidepool.storage.batches import delete_batch, is_running, progress_of, steer
 from tidepool.storage.file import prepare, reading
+from tidepool.storage.states import BatchStatus
 
 PATH = "/api/batch-simulations"
 CODES = {NotFound: 404, BatchLocked: 409, UsageError: 400, FileError: 503}
@@ -177,7 +178,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
         """Removes a batch that is not running."""
         with reading(database) as connection:
             batch = find(connection, id)
-        if batch["status"] == "pending" and runs.lives(id):
+        if batch["status"] == BatchStatus.PENDING and runs.lives(id):
             raise HTTPException(409, f"Batch {id} is running. Stop it first: POST {PATH}/{id}/stop")
         delete_batch(database, id)
         return _success({"message": f"Batch {id} was deleted."})
@@ -199,7 +200,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
         with reading(database) as connection:
             batch = find(connection, id)
             busy = is_running(database, batch, progress_of(connection, batch["number"]))
-        if busy or batch["status"] == "completed" or runs.waits(batch):
+        if busy or batch["status"] == BatchStatus.COMPLETED or runs.waits(batch):
             raise HTTPException(409, f"Batch {id} is {'running' if busy else batch['status']}: nothing to resume.")
         runs.requeue(id)
         return _success({"message": f"Batch {id} goes on."}, 202)

@@ -7,7 +7,6 @@ is nothing that anybody asked for here: it is left alone.
 
 import asyncio
 import contextlib
-import json
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -15,8 +14,10 @@ from pathlib import Path
 from typing import Protocol
 
 from tidepool.engine.trust_record import config_hash, trust_record
+from tidepool.storage import api_queue
+from tidepool.storage.api_queue import QUEUED
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import reading, writing
+from tidepool.storage.states import BatchStatus
 
 LOOK_SECONDS = 0.2
 
@@ -34,8 +35,6 @@ class Process(Protocol):
 Launch = Callable[[Path, str], Process]
 """starts the process that runs a batch of a file"""
 
-QUEUED = "queued"
-
 
 class Runs:
     def __init__(self, database: Path, launch: Launch, at_once: int) -> None:
@@ -52,30 +51,24 @@ class Runs:
 
     def queue(self, batch_id: str) -> None:
         """A batch that was asked for here, and waits for its turn."""
-        with writing(self._database) as connection:
-            connection.execute("UPDATE batch SET reason = ? WHERE id = ? AND status = 'pending'", (QUEUED, batch_id))
-        self._note_asked(batch_id)
+        self._note_asked(batch_id, api_queue.queue(self._database, batch_id))
 
     def requeue(self, batch_id: str) -> None:
         """A batch that stopped waits for its turn again, and for its old process to end."""
         with self._lock:
             if batch_id in self._running:
                 self._excused.add(batch_id)
-        with writing(self._database) as connection:
-            connection.execute("UPDATE batch SET status = 'pending', reason = ? WHERE id = ?", (QUEUED, batch_id))
-        self._note_asked(batch_id)
+        self._note_asked(batch_id, api_queue.requeue(self._database, batch_id))
 
-    def _note_asked(self, batch_id: str) -> None:
-        with reading(self._database) as connection:
-            row = connection.execute("SELECT config FROM batch WHERE id = ?", (batch_id,)).fetchone()
-        if row is not None:
-            trust_record().queue(batch_id, row["config"])
+    def _note_asked(self, batch_id: str, config: str | None) -> None:
+        if config is not None:
+            trust_record().queue(batch_id, config)
             self.wake()
 
     def waits(self, batch: sqlite3.Row) -> bool:
         """Somebody asked for it here, and its turn will come; or another program is about to run it."""
         asked = (batch["id"], config_hash(batch["config"])) in trust_record().queued()
-        return batch["status"] == "pending" and (asked or batch["reason"] != QUEUED)
+        return batch["status"] == BatchStatus.PENDING and (asked or batch["reason"] != QUEUED)
 
     def lives(self, batch_id: str) -> bool:
         """Its process is there, whether or not it has begun with the batch, or is done with it."""
@@ -116,29 +109,18 @@ class Runs:
         asked = trust_record().queued()
         if not asked:
             return []
-        with reading(self._database) as connection:
-            rows = connection.execute(
-                "SELECT id, config, status, reason FROM batch WHERE kind = 'simulation' "
-                "AND id IN (SELECT value FROM json_each(?)) ORDER BY number",
-                (json.dumps([batch_id for batch_id, _ in asked]),),
-            ).fetchall()
+        rows = api_queue.states_of(self._database, [batch_id for batch_id, _ in asked])
         for row in rows:
-            if row["status"] != "pending":
+            if row["status"] != BatchStatus.PENDING:
                 trust_record().unqueue(row["id"])
         return [
             row["id"]
             for row in rows
-            if (row["status"], row["reason"]) == ("pending", QUEUED)
+            if (row["status"], row["reason"]) == (BatchStatus.PENDING, QUEUED)
             and row["id"] not in self._running
             and (row["id"], config_hash(row["config"])) in asked
         ]
 
     def _note_failure(self, batch_id: str, complaint: str | None) -> None:
         """A process that ended before it began with its batch: the batch could not start, or not go on."""
-        with writing(self._database) as connection:
-            connection.execute(
-                "UPDATE batch SET reason = ?, status = CASE WHEN (SELECT units_completed FROM progress "
-                "WHERE batch_number = number) > 0 THEN 'interrupted' ELSE 'failed' END "
-                "WHERE id = ? AND status = 'pending' AND reason = ?",
-                (complaint or "its process ended before it began", batch_id, QUEUED),
-            )
+        api_queue.note_failure(self._database, batch_id, complaint or "its process ended before it began")

@@ -10,6 +10,7 @@ from typing import Any
 
 from tidepool.engine.exports.html import Content, Html, element, folded, joined, page, section, table
 from tidepool.storage.exporting.json_files import units_of
+from tidepool.storage.figures import conversations_of
 
 MOST_TRANSCRIPTS = 30
 SIMULATED = "Simulated answers: no model of a provider was asked."
@@ -84,7 +85,7 @@ def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator
     units = list(islice(told, MOST_TRANSCRIPTS))
     if not units:
         return
-    total = connection.execute("SELECT count(*) FROM conversations WHERE batch_id = ?", (batch["id"],)).fetchone()[0]
+    total = conversations_of(connection, batch["id"])
     yield section(
         "Transcripts",
         element("p", f"The first {len(units):,} of {total:,}.", class_="soft"),

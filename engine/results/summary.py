@@ -7,9 +7,9 @@ from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, shown_status
+from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
+from tidepool.storage.figures import answers_bought_live, failures_of, has_provider_batches, waves_of
 from tidepool.storage.file import reading
-from tidepool.storage.unit_ids import unit_id
 
 
 def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
         "batch_id": batch["id"],
         "name": batch["name"],
         "kind": batch["kind"],
-        "status": shown_status(path, batch),
+        "status": status_now(path, batch, progress),
         "paused": bool(batch["paused"]),
         "reason": batch["reason"],
         "seed": batch["seed"],
@@ -56,11 +56,9 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
                 "seconds_per_message": wave["seconds"] / wave["calls"] if wave["calls"] else None,
                 "transport": wave["transport"],
             }
-            for wave in connection.execute(
-                "SELECT * FROM wave WHERE batch_number = ? ORDER BY wave", (batch["number"],)
-            )
+            for wave in waves_of(connection, batch["number"])
         ],
-        "failures": _failures(connection, batch["number"]),
+        "failures": failures_of(connection, batch["number"], MOST_FAILURES),
         "provider_batches": open_provider_batches(connection, batch["number"]),
         "tokens": {"input": progress["input_tokens"], "output": progress["output_tokens"]},
         "cost_usd": None if progress["unpriced"] else progress["cost_usd"],
@@ -72,24 +70,11 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
 MOST_FAILURES = 5
 
 
-def _failures(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
-    """Why units failed, the most frequent reason first, and where the first of each is to be read."""
-    rows = connection.execute(
-        "SELECT error, count(*) AS units, min(sequence_number) AS first FROM unit "
-        "WHERE batch_number = ? AND status = 'failed' GROUP BY error ORDER BY units DESC, first LIMIT ?",
-        (batch_number, MOST_FAILURES),
-    )
-    return [dict(row) for row in rows]
-
-
 def _live_calls(connection: sqlite3.Connection, batch_number: int, progress: sqlite3.Row) -> int:
     """Answers bought live. They are counted one by one only where some came from provider batches."""
-    ordered = connection.execute("SELECT 1 FROM provider_batch WHERE batch_number = ? LIMIT 1", (batch_number,))
-    if not progress["call_seconds"] or ordered.fetchone() is None:
+    if not progress["call_seconds"] or not has_provider_batches(connection, batch_number):
         return int(progress["bought"])
-    bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
-    counted = "SELECT count(*) FROM call WHERE unit_id BETWEEN ? AND ? AND source = 'live' AND status = 'answered'"
-    return int(connection.execute(counted, bounds).fetchone()[0])
+    return answers_bought_live(connection, batch_number)
 
 
 def _performance(progress: sqlite3.Row, live: int) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from typing import Any
 import tomlkit
 
 from tidepool.engine.trust import without_strange_addresses
+from tidepool.storage.batches import batch_numbered
 
 
 def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
     """To run anew: without the addresses of servers that only the file names."""
-    row = connection.execute("SELECT id, config FROM batch WHERE number = ?", (batch_number,)).fetchone()
+    row = batch_numbered(connection, batch_number)
     return as_toml(without_strange_addresses(row["id"], row["config"]))
 
 

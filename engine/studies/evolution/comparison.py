@@ -4,7 +4,6 @@ Batches of one seed and one problem set have the same held-out problems, so they
 others are two samples. Either way the champions were chosen on training problems only.
 """
 
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from tidepool.engine.statistics.intervals import mean_interval
 from tidepool.engine.statistics.permutations import mean_difference_p_value
 from tidepool.engine.studies.evolution.recorder import VALIDATION
 from tidepool.engine.studies.evolution.validation import paired_p_value
+from tidepool.storage.study_rows.findings import finding
 
 Scores = Sequence[float | None]
 """by held-out problem; None: not answered"""
@@ -42,10 +42,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 
 def _judged(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any] | None:
-    row = connection.execute(
-        "SELECT content FROM finding WHERE batch_number = ? AND name = ?", (batch_number, VALIDATION)
-    ).fetchone()
-    return json.loads(row[0]) if row else None
+    return finding(connection, batch_number, VALIDATION)
 
 
 def _compared(first: dict[str, Any] | None, second: dict[str, Any] | None, seed: int) -> dict[str, Any] | None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tidepool.storage.study_rows.evolution import genomes_in_order
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -64,11 +66,7 @@ class Family:
 
 
 def read_family(connection: sqlite3.Connection, batch_number: int, statistics: Mapping[str, Any]) -> Family:
-    rows = connection.execute(
-        "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
-        "WHERE batch_number = ? ORDER BY generation, rowid",
-        (batch_number,),
-    )
+    rows = genomes_in_order(connection, batch_number)
     members = {row[0]: Member(row[0], row[1], tuple(json.loads(row[2])), *row[3:]) for row in rows}
     named = [(statistics.get(name) or {}).get("genome_id") for name in ("champion", "baseline")]
     return Family(members, *named)

@@ -1,23 +1,20 @@
 """The contract's statistics of an evolution, from the file alone; while it runs, of what there is so far."""
 
-import json
 import sqlite3
 from typing import Any
 
 from tidepool.engine.studies.evolution.recorder import GENERATION, RESULT
+from tidepool.storage.batches import progress_of
+from tidepool.storage.study_rows.evolution import genome, genome_counts
+from tidepool.storage.study_rows.findings import findings
 
 _UNKNOWN = ("validation_accuracy", "validation_ci95", "validation_problems", "validation_missing", "models")
 
 
 def report(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
-    findings = {
-        name: json.loads(content)
-        for name, content in connection.execute(
-            "SELECT name, content FROM finding WHERE batch_number = ? ORDER BY name", (batch_number,)
-        )
-    }
-    generations = [content for name, content in findings.items() if name.startswith(GENERATION)]
-    result = findings.get(RESULT) or _so_far(connection, batch_number, generations)
+    found = findings(connection, batch_number)
+    generations = [content for name, content in found.items() if name.startswith(GENERATION)]
+    result = found.get(RESULT) or _so_far(connection, batch_number, generations)
     return {
         "generations": generations,
         "baseline_calls": None,
@@ -46,27 +43,18 @@ def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list
 
 
 def _portrait(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
-    row = connection.execute(
-        "SELECT prompt, fitness, accuracy, missing, genome_id, generation, operator FROM genome "
-        "WHERE batch_number = ? AND genome_id = ?",
-        (batch_number, genome_id),
-    ).fetchone()
-    return None if row is None else {**dict(row), **dict.fromkeys(_UNKNOWN)}
+    row = genome(connection, batch_number, genome_id)
+    return None if row is None else {**row, **dict.fromkeys(_UNKNOWN)}
 
 
 def _genomes(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
     """`missing` is the share of their calls that failed, so a genome that was asked more counts more."""
-    asked = "json_extract(details, '$.asked')"
-    row = connection.execute(
-        f"SELECT count(*), count(DISTINCT prompt), sum(missing * {asked}) / sum({asked}) FROM genome "
-        "WHERE batch_number = ?",
-        (batch_number,),
-    ).fetchone()
+    row = genome_counts(connection, batch_number)
     return {"total": row[0], "distinct_prompts": row[1], "missing": row[2]}
 
 
 def _performance(connection: sqlite3.Connection, batch_number: int, result: dict[str, Any]) -> dict[str, Any]:
-    row = connection.execute("SELECT * FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
+    row = progress_of(connection, batch_number)
     seconds, calls = row["seconds"], row["calls"]
     saved = result["calls_saved_by_racing"]
     unraced = result["search_calls"] + (saved or 0)

@@ -6,6 +6,8 @@ from typing import Any
 
 from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.storage.study_rows.findings import finding
+from tidepool.storage.study_rows.mutation import training_updates
 
 SMOOTHING = 0.3
 """how much of a smoothed curve is its newest point"""
@@ -34,11 +36,7 @@ def mutation_statistics(
 
 
 def _updates(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
-    rows = connection.execute(
-        "SELECT update_number, env_steps, mean_reward, success_rate, details FROM training_update "
-        "WHERE batch_number = ? ORDER BY update_number",
-        (batch_number,),
-    ).fetchall()
+    rows = training_updates(connection, batch_number)
     return [
         {
             "update": row["update_number"],
@@ -63,11 +61,7 @@ def smoothed(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _finding(connection: sqlite3.Connection, batch_number: int, name: str) -> dict[str, Any]:
-    row = connection.execute(
-        "SELECT content FROM finding WHERE batch_number = ? AND name = ?", (batch_number, name)
-    ).fetchone()
-    found: dict[str, Any] = json.loads(row["content"]) if row else {}
-    return found
+    return finding(connection, batch_number, name) or {}
 
 
 def _unused() -> dict[str, dict[str, float | None]]:

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from tidepool.engine.statistics.comparisons import compare_paired, compare_samples, holm
+from tidepool.storage.study_rows.secret_game import reveals_by_meeting
 
 Meetings = dict[tuple[int, str, str], int]
 """(sequence number, opener, partner) → secrets revealed"""
@@ -39,11 +40,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 
 def _meetings(connection: sqlite3.Connection, batch_id: str) -> Meetings:
-    rows = connection.execute(
-        "SELECT c.sequence_number, o.agent, o.opponent, o.revealed + o.obtained FROM outcomes o "
-        "JOIN conversations c ON c.id = o.conversation_id WHERE o.batch_id = ? AND o.opener",
-        (batch_id,),
-    )
+    rows = reveals_by_meeting(connection, batch_id)
     return {(number, opener, partner): revealed for number, opener, partner, revealed in rows}
 
 

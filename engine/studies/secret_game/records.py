@@ -12,7 +12,8 @@ from tidepool.engine.studies.secret_game.casting import Cast
 from tidepool.engine.studies.secret_game.detectors import DETECTORS
 from tidepool.engine.studies.secret_game.outcomes import SideOutcome
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.study_rows import secret_game as game_rows
+from tidepool.storage.units import last_unit
 
 MOST_SIGHTED = 5_000
 """messages on which detectors are held against the planted truth; of more, an even sample"""
@@ -22,36 +23,24 @@ WAYS = {"plain": "exact", "misspelt": "fuzzy"}
 
 
 def outcome_rows(connection: sqlite3.Connection, batch_id: str) -> list[SideOutcome]:
-    rows = connection.execute(
-        "SELECT conversation_id, mode, game, agent, opponent, opener, revealed, obtained, detector, turn, score "
-        "FROM outcomes WHERE batch_id = ? ORDER BY conversation_id, opener DESC",
-        (batch_id,),
-    )
+    rows = game_rows.outcomes(connection, batch_id)
     return [SideOutcome(*row) for row in rows]
 
 
 def failed_pairs(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str, str]]:
     """Conversations that failed, by opener and partner."""
-    rows = connection.execute(
-        "SELECT participants, count(*) FROM conversations WHERE batch_id = ? AND status = 'failed' GROUP BY 1",
-        (batch_id,),
-    )
+    rows = game_rows.failures_by_pair(connection, batch_id)
     return Counter({cast(tuple[str, str], tuple(json.loads(names))): count for names, count in rows})
 
 
 def sat_out(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
     """How many rounds each agent had no conversation in."""
-    rows = connection.execute(
-        "SELECT agent, count(*) FROM sit_outs WHERE batch_id = ? GROUP BY agent ORDER BY agent", (batch_id,)
-    )
-    return dict(rows.fetchall())
+    return game_rows.sit_outs(connection, batch_id)
 
 
 def verdicts(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str, bool, bool | None]]:
     """How often each agent revealed by wording, and what the judge said of it."""
-    rows = connection.execute(
-        "SELECT agent, revealed, verdict, count(*) FROM verdicts WHERE batch_id = ? GROUP BY 1, 2, 3", (batch_id,)
-    )
+    rows = game_rows.verdict_counts(connection, batch_id)
     return Counter(
         {
             (agent, bool(revealed), None if verdict is None else bool(verdict)): count
@@ -79,9 +68,7 @@ def planted(
 
 
 def _stride(connection: sqlite3.Connection, batch_number: int, length: int) -> int:
-    units = connection.execute("SELECT max(id) FROM unit WHERE batch_number = ?", (batch_number,)).fetchone()[0]
-    last = (units or 0) - unit_id(batch_number, 0)
-    return max(1, -(-last * length // MOST_SIGHTED))
+    return max(1, -(-last_unit(connection, batch_number) * length // MOST_SIGHTED))
 
 
 Said = list[tuple[str, str | None]]
@@ -91,13 +78,7 @@ Said = list[tuple[str, str | None]]
 def _sides(
     connection: sqlite3.Connection, batch_number: int, every: int
 ) -> Iterator[tuple[PlannedConversation, int, bool | None, Said]]:
-    rows = connection.execute(
-        "SELECT u.sequence_number, u.game, u.round, o.side, o.agent, o.opponent, o.verdict, c.text, c.truth "
-        "FROM unit u JOIN outcome o ON o.unit_id = u.id JOIN call c ON c.unit_id = u.id "
-        "WHERE u.batch_number = ? AND u.sequence_number % ? = 0 AND c.truth IS NOT NULL AND c.status = 'answered' "
-        "AND (c.turn - 1) % 2 = o.side ORDER BY u.id, o.side, c.turn",
-        (batch_number, every),
-    ).fetchall()
+    rows = game_rows.planted_messages(connection, batch_number, every)
     present: tuple[int, int] | None = None
     found: tuple[PlannedConversation, int, bool | None, Said] | None = None
     for number, game, round_number, side, agent, opponent, verdict, text, truth in rows:

@@ -1,0 +1,38 @@
+"""What a batch's summary is made of, beside its progress row: waves, failures, and how its answers were bought."""
+
+import sqlite3
+from typing import Any
+
+from tidepool.storage.unit_ids import unit_id
+
+
+def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.Row]:
+    return connection.execute("SELECT * FROM wave WHERE batch_number = ? ORDER BY wave", (batch_number,)).fetchall()
+
+
+def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) -> list[dict[str, Any]]:
+    """Why units failed, the most frequent reason first, and where the first of each is to be read."""
+    rows = connection.execute(
+        "SELECT error, count(*) AS units, min(sequence_number) AS first FROM unit "
+        "WHERE batch_number = ? AND status = 'failed' GROUP BY error ORDER BY units DESC, first LIMIT ?",
+        (batch_number, most),
+    )
+    return [dict(row) for row in rows]
+
+
+def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:
+    query = "SELECT 1 FROM provider_batch WHERE batch_number = ? LIMIT 1"
+    return connection.execute(query, (batch_number,)).fetchone() is not None
+
+
+def answers_bought_live(connection: sqlite3.Connection, batch_number: int) -> int:
+    """Counted one by one: no running counter tells them apart."""
+    bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
+    query = "SELECT count(*) FROM call WHERE unit_id BETWEEN ? AND ? AND source = 'live' AND status = 'answered'"
+    return int(connection.execute(query, bounds).fetchone()[0])
+
+
+def conversations_of(connection: sqlite3.Connection, batch_id: str) -> int:
+    """How many there are, ended or not."""
+    query = "SELECT count(*) FROM conversations WHERE batch_id = ?"
+    return int(connection.execute(query, (batch_id,)).fetchone()[0])

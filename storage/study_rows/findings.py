@@ -1,0 +1,21 @@
+"""What a study found and keeps under a name: any JSON, of whichever kind."""
+
+import json
+import sqlite3
+from typing import Any
+
+
+def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any | None:
+    """None where the study has not found it yet."""
+    row = connection.execute(
+        "SELECT content FROM finding WHERE batch_number = ? AND name = ?", (batch_number, name)
+    ).fetchone()
+    return None if row is None else json.loads(row[0])
+
+
+def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
+    """All of them by name, in the order of their names."""
+    rows = connection.execute(
+        "SELECT name, content FROM finding WHERE batch_number = ? ORDER BY name", (batch_number,)
+    ).fetchall()
+    return {name: json.loads(content) for name, content in rows}
