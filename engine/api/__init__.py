@@ -1,0 +1,1 @@
+"""The HTTP API: batches of simulations to create, follow, export and delete."""

@@ -1,0 +1,1 @@
+"""Entities, entity types and agents of a file: read, generated, and taken into studies by id."""

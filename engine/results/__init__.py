@@ -1,0 +1,1 @@
+"""What came out of a batch: the JSON summary, comparisons, reports."""

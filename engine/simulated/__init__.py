@@ -1,0 +1,1 @@
+"""The embedded provider: offline, deterministic by seed, labelled as simulated wherever it shows."""

@@ -1,0 +1,1 @@
+"""The kinds of study, each a folder with the same outline: who learned one knows four."""

@@ -1,0 +1,1 @@
+"""What each kind of study keeps in tables of its own."""

@@ -1,0 +1,1 @@
+"""The terminal app: modes, the file it watches, the processes beside it."""

@@ -1,0 +1,1 @@
+"""Anthropic: live calls and message batches."""

@@ -1,0 +1,1 @@
+"""OpenAI and every server that speaks like it: live calls and batches."""

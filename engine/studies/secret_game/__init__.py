@@ -1,0 +1,1 @@
+"""The secret game: agents with secrets talk in pairs; who reveals, who obtains."""

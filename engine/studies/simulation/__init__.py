@@ -1,0 +1,1 @@
+"""Entity simulations: personas, combined, talk in a shared context."""

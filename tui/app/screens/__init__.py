@@ -1,0 +1,1 @@
+"""The six modes and the dialogs over them."""

@@ -1,0 +1,1 @@
+"""What screens are made of: lists of any length, plots, transcripts, gauges."""

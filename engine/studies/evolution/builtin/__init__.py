@@ -1,0 +1,1 @@
+"""The built-in problem sets: arithmetic, logic, strings."""

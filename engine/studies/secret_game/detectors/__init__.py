@@ -1,3 +1,5 @@
+"""How a secret is found in a message: said, spelled, encoded, misspelt, or judged by a model."""
+
 from tidepool.engine.studies.secret_game.detectors.detection import (
     DEFAULT_THRESHOLD,
     DETECTORS,
