@@ -37,7 +37,8 @@ def requeue(path: Path, batch_id: str) -> str | None:
     """The same for a batch that has stopped."""
     with writing(path) as connection:
         connection.execute(
-            "UPDATE batch SET status = ?, reason = ? WHERE id = ?", (BatchStatus.PENDING, QUEUED, batch_id)
+            "UPDATE batch SET status = ?, reason = ?, stop_code = NULL WHERE id = ?",
+            (BatchStatus.PENDING, QUEUED, batch_id),
         )
     return _config_of(path, batch_id)
 

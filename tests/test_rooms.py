@@ -2,22 +2,29 @@
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+STORIES = ("secret_game", "simulation", "evolution", "mutation")
 MAY_IMPORT = {"tui": {"tui", "engine", "storage"}, "engine": {"engine", "storage"}, "storage": {"storage"}}
 
 
-def _imported(path: Path) -> set[str]:
+def _names(path: Path) -> set[str]:
+    """Everything of ours that a file imports, lazily or for its types alone too."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-    return {name.split(".")[1] for name in names if name.startswith("tidepool.")} & set(MAY_IMPORT)
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name.removeprefix("tidepool.") for name in names if name.startswith("tidepool.")}
+
+
+def _imported(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in _names(path)} & set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
@@ -38,7 +45,44 @@ def test_nothing_is_imported_by_the_name_of_its_folder(folder: str) -> None:
     assert files and [str(path) for path in files if bare.search(path.read_text())] == []
 
 
-STORIES = ("secret_game", "simulation", "evolution", "mutation")
+def _modules(room: str) -> dict[str, Path]:
+    """Files by the name they are imported by; a package's own file counts where there is something in it."""
+    files = (path for path in (ROOT / room).rglob("*.py") if path.name != "__init__.py" or path.stat().st_size)
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in files}
+
+
+@pytest.mark.parametrize("room", ["engine", "storage"])
+def test_no_circle_of_imports_not_even_of_lazy_or_type_only_ones(room: str) -> None:
+    modules = _modules(room)
+    graph = {name: (_names(path) & modules.keys()) - {name} for name, path in modules.items()}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(modules)
+
+
+@pytest.mark.parametrize("kind", STORIES)
+def test_no_kind_imports_another(kind: str) -> None:
+    others = tuple(f"engine.studies.{other}." for other in STORIES if other != kind)
+    wrong = {
+        str(path.relative_to(ROOT)): found
+        for path in (ROOT / "engine" / "studies" / kind).rglob("*.py")
+        if (found := sorted(name for name in _names(path) if name.startswith(others)))
+    }
+    assert wrong == {}
+
+
+OWN_DATABASES = {"engine/trust_record.py", "engine/simulated/purchase_log.py", "engine/bench/probes.py"}
+"""they keep files of their own, or disturb a study's on purpose"""
+
+
+def test_statements_on_the_tables_live_in_storage_alone() -> None:
+    elsewhere = {
+        str(path.relative_to(ROOT))
+        for room in ("engine", "tui")
+        for path in (ROOT / room).rglob("*.py")
+        if re.search(r"\.execute(?:many|script)?\((?!\"PRAGMA)", path.read_text())
+    }
+    assert elsewhere == OWN_DATABASES
+
+
 TOLD_BY_THE_FILE = "simulation/exports.py"
 """writes times that are in the file already"""
 

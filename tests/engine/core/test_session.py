@@ -1,0 +1,74 @@
+"""What a batch's turn leaves in the file: its state, the reason for people, and the code for programs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.stage import Stage, question, talk, units
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.run_control import RunControl, Stop
+from tidepool.engine.core.session import Outcome, Verdict, verdict
+from tidepool.engine.errors import RunError
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import reading
+from tidepool.storage.states import BatchStatus, StopCode
+
+FAULT = RunError("no key")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "counts", "expected"),
+    [
+        (Outcome(None), (5, 2, 0), Verdict(BatchStatus.COMPLETED)),
+        (Outcome(None), (5, 1, 1), Verdict(BatchStatus.PARTIAL)),
+        (Outcome(None), (5, 0, 2), Verdict(BatchStatus.FAILED)),
+        (Outcome(None, "stagnation"), (5, 2, 0), Verdict(BatchStatus.COMPLETED, "stagnation", StopCode.RULE)),
+        (Outcome(Stop(StopCode.BUDGET)), (5, 2, 0), Verdict(BatchStatus.INTERRUPTED, "budget", StopCode.BUDGET)),
+        (Outcome(Stop(StopCode.BUDGET)), (0, 0, 0), Verdict(BatchStatus.INTERRUPTED, "budget", StopCode.BUDGET)),
+        (
+            Outcome(Stop(StopCode.SIGNAL, "signal SIGINT"), "stagnation"),
+            (5, 2, 1),
+            Verdict(BatchStatus.INTERRUPTED, "signal SIGINT", StopCode.SIGNAL),
+        ),
+        (
+            Outcome(Stop(StopCode.FAULT, fault=FAULT)),
+            (5, 2, 0),
+            Verdict(BatchStatus.INTERRUPTED, "no key", StopCode.FAULT),
+        ),
+        (Outcome(Stop(StopCode.FAULT, fault=FAULT)), (0, 0, 0), Verdict(BatchStatus.FAILED, "no key", StopCode.FAULT)),
+    ],
+)
+def test_the_state_of_a_batch_follows_from_what_stopped_it_and_what_it_has(
+    outcome: Outcome, counts: tuple[int, int, int], expected: Verdict
+) -> None:
+    calls, completed, failed = counts
+    assert verdict(outcome, calls=calls, completed=completed, failed=failed) == expected
+
+
+def _kept(database: Path) -> tuple[str, str | None, str | None]:
+    with reading(database) as connection:
+        batch = find_batch(connection, "last")
+    return batch["status"], batch["reason"], batch["stop_code"]
+
+
+async def test_the_stop_is_kept_as_a_code_and_a_resume_forgets_it(stage: Stage) -> None:
+    control = RunControl()
+
+    async def play(run: BatchRun) -> None:
+        await units(2, talk(1))(run)
+        control.stop_for(StopCode.SIGNAL, "signal SIGTERM")
+        await run.study.ask(question("never asked"))
+
+    await stage.run(play, control=control)
+    assert _kept(stage.database) == ("interrupted", "signal SIGTERM", "signal")
+    await stage.resume(units(2, talk(1)))
+    assert _kept(stage.database) == ("completed", None, None)
+
+
+async def test_a_fault_is_kept_as_one(stage: Stage) -> None:
+    async def play(run: BatchRun) -> None:
+        raise RunError("the study broke")
+
+    with pytest.raises(RunError, match="the study broke"):
+        await stage.run(play)
+    assert _kept(stage.database) == ("failed", "the study broke", "fault")
