@@ -6,8 +6,6 @@ Beneath the opening of a file: an old one is upgraded only while nobody holds a 
 import glob
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 
 def lock_path(path: Path, batch_id: str) -> Path:
     """The file whose lock stands for the batch."""
@@ -19,6 +17,8 @@ def is_held(path: Path, batch_id: str) -> bool:
     where = lock_path(path, batch_id)
     if not where.exists():
         return False
+    from filelock import FileLock, Timeout  # loaded where a lock is at stake: it brings asyncio with it
+
     probe = FileLock(where, blocking=False)
     try:
         probe.acquire()

@@ -9,8 +9,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 from tidepool.storage.errors import BatchLocked
 from tidepool.storage.file import reading
@@ -40,7 +42,9 @@ def holding(path: Path, batch_id: str) -> Iterator[None]:
         lock.release()
 
 
-def _acquired(where: Path, batch_id: str) -> FileLock:
+def _acquired(where: Path, batch_id: str) -> "FileLock":
+    from filelock import FileLock, Timeout
+
     lock = FileLock(where, timeout=PROBE_SECONDS)
     try:
         lock.acquire(poll_interval=0.01)

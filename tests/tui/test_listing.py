@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from tidepool.storage.queries import BatchLine
-from tidepool.tui.command.commands.read import batch_table
+from tidepool.tui.command.commands.list_batches import batch_table
 
 
 def line(number: int, name: str, *, failed: int = 0, simulated: bool = True) -> BatchLine:

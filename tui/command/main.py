@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 COMMANDS = {
-    "list": ("read", "the batches of the file"),
+    "list": ("list_batches", "the batches of the file"),
     "show": ("read", "one batch: its summary, a transcript (--conversation N) or a family tree (--genealogy)"),
     "stats": ("read", "the statistics of one batch"),
     "log": ("read", "what happened while a batch ran"),

@@ -1,6 +1,5 @@
 """The readable summary of a batch on the terminal, with plots; the figures are those of the JSON summary."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
@@ -9,24 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tidepool.tui.drawing.terminal import console, money, printable
 from tidepool.tui.drawing.words import gained
 
 SIMULATED = "simulated answers: no model of a provider was asked"
-
-
-class _Terminal(Console):
-    """Rich ends the program with 1 where a reader goes away (`| head`); what that means is for the command to say."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def console() -> Console:
-    return _Terminal(markup=False, highlight=False, width=min(110, shutil.get_terminal_size((80, 24)).columns))
-
-
-def money(amount: float | None) -> str:
-    return "unknown" if amount is None else f"${amount:,.4f}"
 
 
 def duration(seconds: float) -> str:
@@ -39,11 +24,6 @@ def duration(seconds: float) -> str:
 
 def number(value: float | None, digits: int = 1, unit: str = "") -> str:
     return "–" if value is None else f"{value:,.{digits}f}{unit}"
-
-
-def printable(text: str) -> str:
-    """Foreign text for a terminal: no control characters but line breaks and tabs."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
 
 
 def print_summary(summary: dict[str, Any]) -> None:

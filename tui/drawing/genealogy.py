@@ -6,7 +6,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tidepool.engine.studies.evolution.genealogy import Family, Member
-from tidepool.tui.command.report import number, printable
+from tidepool.tui.command.report import number
+from tidepool.tui.drawing.terminal import printable
 
 MOST_LINES = 200
 _PROMPT_SHOWN = 60

@@ -31,6 +31,11 @@ def span(seconds: float) -> str:
     return f"{int(seconds // 86_400)} d {int(seconds % 86_400 // 3600)} h"
 
 
+def utc(moment: float) -> str:
+    """A moment that sorts, and means the same to everybody who reads it."""
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(moment))
+
+
 def ago(moment: float, now: float | None = None) -> str:
     """How old something is, in one word: 5 s, 12 min, 3 h, 2 d."""
     seconds = max(0.0, (time.time() if now is None else now) - moment)

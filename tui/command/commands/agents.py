@@ -27,7 +27,7 @@ from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.commands.entities import add_generation, generated
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.command.report import console, printable
+from tidepool.tui.drawing.terminal import console, printable
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

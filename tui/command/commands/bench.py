@@ -5,7 +5,8 @@ import json
 import sys
 
 from tidepool.engine.errors import UsageError
-from tidepool.tui.command.report import console, duration, money, number
+from tidepool.tui.command.report import duration, number
+from tidepool.tui.drawing.terminal import console, money
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.results.comparing import compare
-from tidepool.tui.command.report import SIMULATED, console, money, number, printable
+from tidepool.tui.command.report import SIMULATED, number
 from tidepool.tui.drawing.charts import bars
+from tidepool.tui.drawing.terminal import console, money, printable
 
 MOST_ROWS = 60
 

@@ -6,7 +6,7 @@ import sys
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import delete_batch, find_batch
 from tidepool.storage.file import reading
-from tidepool.tui.command.report import printable
+from tidepool.tui.drawing.terminal import printable
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from tidepool.engine.library.type_library import find_type, known_types
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.command.report import console, money, printable
+from tidepool.tui.drawing.terminal import console, money, printable
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.tui.command.report import console, printable
+from tidepool.tui.drawing.terminal import console, printable
 
 MOST_SHOWN = 40
 """models without a price that are named; an account may list hundreds"""

@@ -1,90 +1,34 @@
-"""`tidepool list`, `show`, `stats`, `log`: reading the file."""
+"""`tidepool show`, `stats`, `log`: reading one batch."""
 
 import argparse
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.errors import NotFound
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.queries import BatchLine, Transcript, list_batches, log_lines, transcript
-from tidepool.tui.command.report import console, money, print_head, print_statistics, print_summary, printable
+from tidepool.storage.queries import Transcript, log_lines, transcript
+from tidepool.tui.command.report import print_head, print_statistics, print_summary
+from tidepool.tui.drawing.terminal import console, printable
+from tidepool.tui.drawing.words import utc
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    if name != "list":
-        parser.add_argument("batch", metavar="BATCH")
+    parser.add_argument("batch", metavar="BATCH")
     if name == "show":
         parser.add_argument("--conversation", type=int, metavar="N", help="the transcript of one conversation")
         parser.add_argument("--genealogy", action="store_true", help="the family tree of an evolution")
 
 
 def run(options: argparse.Namespace) -> int:
-    {"list": _list, "show": _show, "stats": _stats, "log": _log}[options.command](options)
+    {"show": _show, "stats": _stats, "log": _log}[options.command](options)
     return 0
-
-
-def _list(options: argparse.Namespace) -> None:
-    with reading(options.db) as connection:
-        batches = list_batches(options.db, connection)
-    if options.json:
-        print(json.dumps([asdict(batch) for batch in batches], ensure_ascii=False))
-        return
-    if not batches:
-        print("no batches yet: run one with `tidepool --run CONFIG.toml`")
-        return
-    out = console()
-    out.print(batch_table(batches, out.width))
-
-
-LEFT_OUT = ("started", "kind", "cost")
-"""what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
-SHORTEST_NAME = 14
-
-
-def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
-    """One line for each batch: the name is cut where it is long, everything else stands whole."""
-    rows = [_cells(batch) for batch in batches]
-    names = [name for name in rows[0] if any(row[name] for row in rows)]
-    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in names}
-    kept = list(widths)
-    room = 0
-    for name in ("", *LEFT_OUT):
-        kept = [column for column in kept if column != name]
-        room = max(1, width - sum(widths[column] + 1 for column in kept if column != "name") - 1)
-        if room >= min(SHORTEST_NAME, widths["name"]):
-            break
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in kept:
-        justify: Literal["left", "right"] = "right" if name in ("units", "cost") else "left"
-        table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], room) if name == "name" else None)
-    for row in rows:
-        table.add_row(*(Text(row[name]) for name in kept))
-    return table
-
-
-def _cells(batch: BatchLine) -> dict[str, str]:
-    done = batch.units_completed + batch.units_failed
-    failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
-    return {
-        "id": printable(batch.id),
-        "kind": printable(batch.kind),
-        "name": " ".join(printable(batch.name).split()),
-        "status": printable(batch.status) + (" (paused)" if batch.paused else ""),
-        "units": f"{done:,}/{batch.units_total:,}{failed}",
-        "cost": money(batch.cost_usd),
-        "answers": "simulated" if batch.simulated else "",
-        "started": _moment(batch.created_at),
-    }
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -168,11 +112,7 @@ def _log(options: argparse.Namespace) -> None:
         batch = find_batch(connection, options.batch)
         lines: list[dict[str, Any]] = [dict(row) for row in log_lines(connection, batch["number"])]
     if options.json:
-        print(json.dumps([{**line, "at": _moment(line["at"])} for line in lines], ensure_ascii=False))
+        print(json.dumps([{**line, "at": utc(line["at"])} for line in lines], ensure_ascii=False))
         return
     for line in lines:
-        print(f"{_moment(line['at'])}  {printable(line['level']):<8}{printable(line['message'])}")
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        print(f"{utc(line['at'])}  {printable(line['level']):<8}{printable(line['message'])}")

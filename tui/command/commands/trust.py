@@ -11,7 +11,7 @@ from tidepool.engine.trust import servers_named
 from tidepool.engine.trust_record import Origin, TrustedServer, origin_of, trust_record
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.tui.command.report import printable
+from tidepool.tui.drawing.terminal import printable
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
 

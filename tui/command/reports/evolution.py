@@ -6,10 +6,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.tui.command.report import number, printable
+from tidepool.tui.command.report import number
 from tidepool.tui.command.reports.evolution_comparison import print_compared as print_compared
 from tidepool.tui.command.reports.evolution_figures import interval, percent
 from tidepool.tui.drawing.charts import lines
+from tidepool.tui.drawing.terminal import printable
 from tidepool.tui.drawing.words import gained
 
 ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search": "random search"}

@@ -9,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tidepool.storage.queries import Transcript
-from tidepool.tui.command.report import number, printable
+from tidepool.tui.command.report import number
 from tidepool.tui.drawing.charts import lines
+from tidepool.tui.drawing.terminal import printable
 
 WIDEST = 100
 

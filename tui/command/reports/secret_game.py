@@ -6,10 +6,11 @@ from rich.console import Console
 from rich.text import Text
 
 from tidepool.storage.queries import Transcript
-from tidepool.tui.command.report import number, printable
+from tidepool.tui.command.report import number
 from tidepool.tui.command.reports import secret_game_tables as tables
 from tidepool.tui.drawing.charts import bars, scatter
 from tidepool.tui.drawing.heat_map import heat_map
+from tidepool.tui.drawing.terminal import printable
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""

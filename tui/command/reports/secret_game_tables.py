@@ -6,7 +6,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.tui.command.report import number, printable
+from tidepool.tui.command.report import number
+from tidepool.tui.drawing.terminal import printable
 
 MOST_AGENTS = 40
 MOST_COMPARISONS = 10

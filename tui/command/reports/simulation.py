@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.tui.command.report import number, printable
+from tidepool.tui.command.report import number
 from tidepool.tui.drawing.charts import bars
+from tidepool.tui.drawing.terminal import printable
 
 MOST_ENTITIES = 12
 MOST_ATTRIBUTES = 6

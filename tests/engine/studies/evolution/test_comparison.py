@@ -8,7 +8,7 @@ from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.results.comparing import compare
 from tidepool.engine.studies.evolution.comparison import _compared
 from tidepool.tui.command.commands.compare import print_comparison
-from tidepool.tui.command.report import console
+from tidepool.tui.drawing.terminal import console
 
 SAME = "digest"
 

@@ -1,0 +1,74 @@
+"""`tidepool list`: the batches of the file. It loads little, for it is asked often: no config class, no numpy."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Literal
+
+from rich.table import Table
+from rich.text import Text
+
+from tidepool.storage.file import reading
+from tidepool.storage.queries import BatchLine, list_batches
+from tidepool.tui.drawing.terminal import console, money, printable
+from tidepool.tui.drawing.words import utc
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    """Only those that every command has."""
+
+
+def run(options: argparse.Namespace) -> int:
+    with reading(options.db) as connection:
+        batches = list_batches(options.db, connection)
+    if options.json:
+        print(json.dumps([asdict(batch) for batch in batches], ensure_ascii=False))
+        return 0
+    if not batches:
+        print("no batches yet: run one with `tidepool --run CONFIG.toml`")
+        return 0
+    out = console()
+    out.print(batch_table(batches, out.width))
+    return 0
+
+
+LEFT_OUT = ("started", "kind", "cost")
+"""what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
+SHORTEST_NAME = 14
+
+
+def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
+    """One line for each batch: the name is cut where it is long, everything else stands whole."""
+    rows = [_cells(batch) for batch in batches]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in names}
+    kept = list(widths)
+    room = 0
+    for name in ("", *LEFT_OUT):
+        kept = [column for column in kept if column != name]
+        room = max(1, width - sum(widths[column] + 1 for column in kept if column != "name") - 1)
+        if room >= min(SHORTEST_NAME, widths["name"]):
+            break
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in kept:
+        justify: Literal["left", "right"] = "right" if name in ("units", "cost") else "left"
+        table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], room) if name == "name" else None)
+    for row in rows:
+        table.add_row(*(Text(row[name]) for name in kept))
+    return table
+
+
+def _cells(batch: BatchLine) -> dict[str, str]:
+    done = batch.units_completed + batch.units_failed
+    failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
+    return {
+        "id": printable(batch.id),
+        "kind": printable(batch.kind),
+        "name": " ".join(printable(batch.name).split()),
+        "status": printable(batch.status) + (" (paused)" if batch.paused else ""),
+        "units": f"{done:,}/{batch.units_total:,}{failed}",
+        "cost": money(batch.cost_usd),
+        "answers": "simulated" if batch.simulated else "",
+        "started": utc(batch.created_at),
+    }
