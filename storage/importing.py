@@ -129,7 +129,7 @@ def _copied(path: Path, other: Path, configs: Mapping[str, str], replaced: Seque
 
 
 def _set_aside(connection: sqlite3.Connection, batch_id: str) -> None:
-    """Frees the id of a batch, and those of its orders: the copy brings the same ones."""
+    """Frees the id of a batch, and those of its provider batches: the copy brings the same ones."""
     connection.execute(
         "DELETE FROM main.provider_batch WHERE batch_number = (SELECT number FROM main.batch WHERE id = ?)", (batch_id,)
     )

@@ -62,7 +62,7 @@ class BatchScheduler:
         job = self._open.by_address.get((unit_number, step))
         if job is not None and job.addresses[unit_number, step] != key.hex():
             raise ReplayMismatch(
-                f"Unit {unit_number} now asks something else at {step!r} than what was ordered there. The batch was made "
+                f"Unit {unit_number} now asks something else at {step!r} than what was sent there. The batch was made "
                 "by another version of Tidepool or its file was changed; run it anew instead of resuming."
             )
 

@@ -28,12 +28,12 @@ class ProviderError(Exception):
 
 
 class BatchRefused(Exception):
-    """The batch API does not take this order: its calls go live, and the log says why."""
+    """The batch API does not take this provider batch: its calls go live, and the log says why."""
 
     def __init__(self, message: str, *, too_large: bool = False) -> None:
         super().__init__(message)
         self.too_large = too_large
-        """smaller orders may pass"""
+        """smaller provider batches may pass"""
 
 
 class CreationUnclear(Exception):
@@ -41,7 +41,7 @@ class CreationUnclear(Exception):
 
 
 class ProviderBatchGone(Exception):
-    """The provider does not know the order, or keeps its results no longer. A fresh one may need a moment to show."""
+    """The provider does not know the batch, or keeps its results no longer. A fresh one may need a moment to show."""
 
 
 class Notices:
@@ -98,7 +98,7 @@ class BatchedCall:
 
 @dataclass(frozen=True, slots=True)
 class ProviderBatchTicket:
-    """What identifies an order at a provider: enough to find it again after a crash."""
+    """What identifies a provider batch at its provider: enough to find it again after a crash."""
 
     order_id: str
     content_hash: str
@@ -119,7 +119,7 @@ class ProviderBatchState:
     failed_reason: str | None = None
     """the provider refused the whole batch after taking it"""
     too_large: bool = False
-    """the refusal was about size: smaller orders may pass"""
+    """the refusal was about size: smaller provider batches may pass"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class ProviderBatchBounds:
 class BatchApi(Protocol):
     bounds: ProviderBatchBounds
     uploads: bool
-    """what is ordered is brought to the provider in a step of its own, which buys nothing"""
+    """what is to be bought is brought to the provider in a step of its own, which buys nothing"""
 
     def group(self, call: Call) -> str:
         """Calls of one group may share a provider batch."""
@@ -158,13 +158,13 @@ class BatchApi(Protocol):
         """Takes an upload back, so that a creation which is still on its way can no longer succeed."""
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
-        """Searches the provider's list for an order whose creation is unclear; `others` are known to be none."""
+        """Searches the provider's list for a provider batch whose creation is unclear; `others` are known to be none."""
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
         """Raises OrderGone where the provider does not know it."""
 
     def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
-        """All results of an ended order, in any order."""
+        """All results of an ended provider batch, in any order."""
 
     async def cancel(self, remote_id: str) -> None: ...
 

@@ -1,7 +1,7 @@
 """Anthropic's message batches: one request creates them, and nothing in it can be searched for afterwards.
 
-So an order whose creation is unclear is recognised by its time and its number of calls, and confirmed by the ids of
-its calls, which the provider shows only once it has ended.
+So a provider batch whose creation is unclear is recognised by its time and its number of calls, and confirmed by the
+ids of its calls, which the provider shows only once it has ended.
 """
 
 from collections import Counter

@@ -65,7 +65,7 @@ class OpenAIBatches:
             raise self._line.garbage("a file's card") from None
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
-        order = {
+        body = {
             "input_file_id": upload_id,
             "endpoint": ENDPOINT,
             "completion_window": "24h",
@@ -78,7 +78,7 @@ class OpenAIBatches:
             },
         }
         try:
-            response = await self._line.post("/batches", packed(order), CREATE_SECONDS)
+            response = await self._line.post("/batches", packed(body), CREATE_SECONDS)
             return str(self._line.parsed(response.content)["id"])
         except Complained as complained:
             complaint = complained.complaint

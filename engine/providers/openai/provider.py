@@ -35,7 +35,7 @@ class OpenAIProvider:
         self._tags: dict[str, PriceTag | None] = {}
 
     def serve(self, batch_id: str) -> None:
-        """Orders carry the batch's id; single calls need none."""
+        """Provider batches carry the study's id; single calls need none."""
 
     def concurrency(self, max_concurrent: int) -> int:
         return max_concurrent

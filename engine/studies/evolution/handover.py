@@ -1,6 +1,6 @@
 """A search that cannot wait asynchronously runs in a thread, and hands each of its questions to the study.
 
-The study's own strand answers them, one at a time. It counts as busy while the thread computes, so waves stay exact;
+The study's own task answers them, one at a time. It counts as busy while the thread computes, so waves stay exact;
 and a question is answered before the thread goes on, so a replay asks the same in the same order.
 """
 

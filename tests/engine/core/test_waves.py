@@ -228,11 +228,11 @@ async def test_a_batch_api_that_takes_its_time_is_waited_for(stage: Stage) -> No
     assert summary["calls"]["bought"] == 10
 
 
-# -- strands alone ---------------------------------------------------------------------------------------
+# -- tasks alone -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_strands_never_pass_through_a_false_zero(seed: int) -> None:
+async def test_tasks_never_pass_through_a_false_zero(seed: int) -> None:
     """Whatever the stories do, idle means: every story that has not ended waits for what the test releases."""
     tasks, rng = Tasks(), Random(seed)
     waiting: list[asyncio.Future[None]] = []
