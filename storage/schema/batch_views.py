@@ -1,6 +1,7 @@
 """Views of batches as wholes, of the studies they make up, and of what happened while they ran."""
 
 from tidepool.storage.schema.view import BATCH_ID, STALE_SECONDS, View, ViewColumn, moment
+from tidepool.storage.states import BatchStatus, ProviderBatchPhase, StopCode
 
 BATCHES = View(
     "batches",
@@ -16,7 +17,7 @@ BATCHES = View(
             "status",
             "text",
             "How far it is. A batch whose process died shows as interrupted, also on a copy of the file.",
-            values=("pending", "in_progress", "completed", "partial", "failed", "interrupted"),
+            values=tuple(BatchStatus),
         ),
         ViewColumn("reason", "text", "Why it stopped, in words for people; empty where nothing stopped it."),
         ViewColumn("seed", "integer", "The seed that every random draw comes from."),
@@ -30,7 +31,7 @@ BATCHES = View(
             "stop_code",
             "text",
             "Why it stopped, for programs; empty where nothing stopped it, and for batches that ended before version 2.",
-            values=("budget", "signal", "stopped", "cancelled", "fault", "rule"),
+            values=tuple(StopCode),
             since=2,
         ),
         ViewColumn(
@@ -119,7 +120,7 @@ PROVIDER_BATCHES = View(
             "state",
             "text",
             "How far it is on our side; the last four are closed.",
-            values=("intended", "creating", "created", "collected", "cancelled", "refused", "lost"),
+            values=tuple(ProviderBatchPhase),
             since=2,
         ),
         ViewColumn("calls", "integer", "How many calls it holds.", since=2),

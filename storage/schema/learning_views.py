@@ -1,6 +1,6 @@
 """Views of prompt evolution and query mutation: what was tried, and how it did."""
 
-from tidepool.storage.schema.view import BATCH_ID, View, ViewColumn
+from tidepool.storage.schema.view import BATCH_ID, FINISH_REASONS, View, ViewColumn
 
 GENOMES = View(
     "genomes",
@@ -42,7 +42,7 @@ ANSWERS = View(
             "finish_reason",
             "text",
             "Why the reply ended, as in `messages`.",
-            values=("complete", "cut", "filtered", "refused", "tool", "empty", "error"),
+            values=FINISH_REASONS,
             since=2,
         ),
         ViewColumn(

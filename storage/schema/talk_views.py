@@ -1,6 +1,7 @@
 """Views of conversations: who said what, and what came of it."""
 
-from tidepool.storage.schema.view import BATCH_ID, CONVERSATION_ID, View, ViewColumn, moment
+from tidepool.storage.schema.view import BATCH_ID, CONVERSATION_ID, FINISH_REASONS, View, ViewColumn, moment
+from tidepool.storage.states import Source, UnitStatus
 
 CONVERSATIONS = View(
     "conversations",
@@ -23,7 +24,7 @@ CONVERSATIONS = View(
             "JSON",
             "A list: the speakers in speaking order, the genome's id, or who chose in an episode.",
         ),
-        ViewColumn("status", "text", "How far it is.", values=("in_progress", "completed", "failed")),
+        ViewColumn("status", "text", "How far it is.", values=tuple(UnitStatus)),
         ViewColumn("error", "text", "Why it failed."),
     ),
     """
@@ -58,14 +59,14 @@ MESSAGES = View(
             "finish_reason",
             "text",
             "Why the reply ended: `cut` at its length limit, `complete` by itself. Empty where it was not recorded.",
-            values=("complete", "cut", "filtered", "refused", "tool", "empty", "error"),
+            values=FINISH_REASONS,
             since=2,
         ),
         ViewColumn("input_tokens", "integer", "What was read, with the first message of a reply; 0 with its others."),
         ViewColumn("output_tokens", "integer", "What was written, likewise."),
         ViewColumn("cost_usd", "real", "Its price in dollars, likewise; empty where it is unknown."),
         ViewColumn("seconds", "real", "How long the call took, likewise."),
-        ViewColumn("source", "text", "Where the reply came from.", values=("live", "batch", "cache")),
+        ViewColumn("source", "text", "Where the reply came from.", values=(Source.LIVE, Source.BATCH, Source.CACHE)),
         ViewColumn("position", "integer", "Tells apart the messages of one reply, from 0."),
     ),
     """

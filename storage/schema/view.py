@@ -42,3 +42,5 @@ def moment(column: str) -> str:
 
 BATCH_ID = ViewColumn("batch_id", "text", "The batch.")
 CONVERSATION_ID = ViewColumn("conversation_id", "integer", "The conversation: `conversations.id`.")
+FINISH_REASONS = ("complete", "cut", "filtered", "refused", "tool", "empty", "error")
+"""why a reply ended, in words that are the same for every provider"""
