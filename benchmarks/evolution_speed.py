@@ -10,21 +10,22 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tidepool import Evolution
 from tidepool.engine.bench.figures import Measurement, at_least
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.evolution.config import Evolution
+from tidepool.engine.studies.evolution.config import PresetName
 from tidepool.storage.states import StopCode
 
 POPULATION, PROBLEMS, LATENCY = 30, 50, 0.1
 CALLS = POPULATION * PROBLEMS
-PRESET_CONCURRENCY = {"conservative": 15, "balanced": 50}
+PRESET_CONCURRENCY: dict[PresetName, int] = {"conservative": 15, "balanced": 50}
 """genomes at once × calls of each: what the presets of the contract allow"""
 
 
-async def seconds(*, preset: str = "balanced", sequential: bool = False) -> float:
+async def seconds(*, preset: PresetName = "balanced", sequential: bool = False) -> float:
     """From the first call of a generation to its last answer, start-up excluded; then the batch is stopped."""
     began = ended = 0.0
     control = RunControl()

@@ -20,11 +20,11 @@ from random import Random
 from statistics import fmean, stdev
 from typing import Any
 
+from tidepool import Evolution
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.solver import true_accuracy
-from tidepool.engine.studies.evolution.config import Evolution
 from tidepool.engine.studies.evolution.problems import generate
 from tidepool.engine.studies.evolution.seeds import seed_genomes
 

@@ -16,11 +16,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tidepool import Mutation
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Service
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.offline_transport import Losing, OfflineTransport
-from tidepool.engine.studies.mutation.config import Mutation
+from tidepool.engine.studies.mutation.config import LearnerName
 from tidepool.engine.studies.mutation.environment import Environments, endless
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play
@@ -40,7 +41,7 @@ LOSSY = "ask_for_steps"
 # -- learning, through the engine --------------------------------------------------------------------------
 
 
-def learnt(learner: str, seed: int, steps: int = 10_000) -> dict[str, Any]:
+def learnt(learner: LearnerName, seed: int, steps: int = 10_000) -> dict[str, Any]:
     """The held-out comparison of a study with the config's defaults."""
     study = Mutation(
         learner=learner,
@@ -142,7 +143,7 @@ def _averaged(case: str, trials: Sequence[Trial]) -> Losing30:
 
 
 def prove() -> Iterable[Measurement]:
-    learners = ["bandit", *(["ppo"] if find_spec("stable_baselines3") else [])]
+    learners: list[LearnerName] = ["bandit", "ppo"] if find_spec("stable_baselines3") else ["bandit"]
     for learner in learners:
         wins = sum(is_above(learnt(learner, seed)) for seed in SEEDS)
         yield at_least(
@@ -184,7 +185,7 @@ def main() -> None:
             show_learning(learner, arguments.seeds or SEEDS, arguments.steps)
 
 
-def show_learning(learner: str, seeds: Sequence[int], steps: int) -> None:
+def show_learning(learner: LearnerName, seeds: Sequence[int], steps: int) -> None:
     for seed in seeds:
         heldout = learnt(learner, seed, steps)
         cells = " | ".join(_cell(heldout[name]) for name in ("policy", "random", "best_constant"))

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tidepool import Mutation
 from tidepool.engine.bench.figures import Measurement, at_least
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.mutation.config import Mutation
 from tidepool.storage.states import StopCode
 
 ENVIRONMENTS, STEPS, LATENCY = 16, 10, 0.1

@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.emulator.remote import RemoteEmulator
+from tidepool import Mutation
 from tidepool.engine.bench.figures import Measurement, at_least
 from tidepool.engine.config.sections import OllamaSettings, Providers, Service
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.mutation.config import Mutation
 from tidepool.storage.states import StopCode
 
 ENVIRONMENTS, STEPS, WARM_UP = 256, 2, 1

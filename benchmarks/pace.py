@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tidepool import SecretGame
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
 from tidepool.engine.events import CallRetried
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
 
 PER_MINUTE = 600
 MINUTES = 3

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tidepool import SecretGame
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
+from tidepool.engine.studies.secret_game.config import Detector
 from tidepool.engine.studies.secret_game.scoring import MODES
 
 ROOT = Path(__file__).parent.parent
@@ -90,7 +91,7 @@ def _detection(folder: Path) -> Iterator[Measurement]:
             yield at_least(f"specificity of {name}", row["specificity_percentage"], "%", 99.5, quiet)
 
 
-def _cpu(folder: Path, detection: list[str], conversations: int) -> tuple[float, dict[str, Any]]:
+def _cpu(folder: Path, detection: list[Detector], conversations: int) -> tuple[float, dict[str, Any]]:
     study = SecretGame(
         agents=[Agent(name=name, model=f"simulated:{name}", secret=secret) for name, secret in PLAYERS.items()],
         num_interactions=conversations,

@@ -10,6 +10,7 @@ from typing import Any
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
+from tidepool.engine.config.study import Study
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl
@@ -26,7 +27,7 @@ from tidepool.storage.states import BatchStatus, StopCode
 
 
 async def run_batch(
-    study: Config,
+    study: Config | Study,
     database: str | Path = "tidepool.db",
     *,
     on_event: Listener | None = None,
@@ -43,7 +44,7 @@ async def run_batch(
         return await _run(turn, kind.play)
 
 
-def enlist(study: Config, database: str | Path) -> str:
+def enlist(study: Config | Study, database: str | Path) -> str:
     """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
     path = Path(database)
     return _written_down(path, freeze(study, path))

@@ -1,26 +1,129 @@
-"""Tidepool from Python: names are loaded when they are first used, so that importing costs nothing."""
+"""Tidepool from Python.
+
+    from tidepool import Agent, SecretGame, run_batch
+
+    study = SecretGame(agents=[Agent(name="Ada", model="gpt4o_mini", secret="marigold"), …], num_interactions=20)
+    summary = await run_batch(study, database="study.db")
+
+A name is loaded when it is first used, so that importing costs next to nothing; type checkers and editors follow the
+imports below. docs/python.md is a tour.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.loading import load_config
+    from tidepool.engine.config.sections import (
+        Agent,
+        Config,
+        OllamaSettings,
+        Providers,
+        ProviderSettings,
+        Service,
+        SimulatedSettings,
+    )
+    from tidepool.engine.config.study import Study
+    from tidepool.engine.core.run_control import RunControl
+    from tidepool.engine.errors import (
+        BatchLocked,
+        CallFailed,
+        FileError,
+        NotFound,
+        ReplayMismatch,
+        RunError,
+        TidepoolError,
+        UsageError,
+    )
+    from tidepool.engine.events import (
+        BatchEnded,
+        BatchStarted,
+        CallAnswered,
+        CallLost,
+        CallRetried,
+        Event,
+        Logged,
+        ProviderBatchChanged,
+        UnitEnded,
+        UnitsExpected,
+    )
+    from tidepool.engine.library.entities import Entity
+    from tidepool.engine.run import resume_batch, run_batch
+    from tidepool.engine.studies.evolution.in_code import Evolution
+    from tidepool.engine.studies.mutation.in_code import Mutation
+    from tidepool.engine.studies.secret_game.config import Scenario, Scoring
+    from tidepool.engine.studies.secret_game.in_code import SecretGame
+    from tidepool.engine.studies.simulation.config import Judge
+    from tidepool.engine.studies.simulation.in_code import Simulation
+
+__all__ = [
+    "Agent",
+    "BatchEnded",
+    "BatchLocked",
+    "BatchStarted",
+    "CallAnswered",
+    "CallFailed",
+    "CallLost",
+    "CallRetried",
+    "Config",
+    "Entity",
+    "Event",
+    "Evolution",
+    "FileError",
+    "Judge",
+    "Logged",
+    "Mutation",
+    "NotFound",
+    "OllamaSettings",
+    "ProviderBatchChanged",
+    "ProviderSettings",
+    "Providers",
+    "ReplayMismatch",
+    "RunControl",
+    "RunError",
+    "Scenario",
+    "Scoring",
+    "SecretGame",
+    "Service",
+    "SimulatedSettings",
+    "Simulation",
+    "Study",
+    "TidepoolError",
+    "UnitEnded",
+    "UnitsExpected",
+    "UsageError",
+    "load_config",
+    "resume_batch",
+    "run_batch",
+]
 
 _HOMES = {
-    "Agent": "tidepool.engine.config.sections",
-    "Config": "tidepool.engine.config.sections",
-    "Service": "tidepool.engine.config.sections",
-    "load_config": "tidepool.engine.config.loading",
-    "run_batch": "tidepool.engine.run",
-    "resume_batch": "tidepool.engine.run",
-    "Evolution": "tidepool.engine.studies.evolution.config",
-    "Mutation": "tidepool.engine.studies.mutation.config",
-    "SecretGame": "tidepool.engine.studies.secret_game.config",
-    "Simulation": "tidepool.engine.studies.simulation.config",
-    "Entity": "tidepool.engine.library.entities",
+    "tidepool.engine.config.loading": "load_config",
+    "tidepool.engine.config.sections": "Agent Config OllamaSettings Providers ProviderSettings Service SimulatedSettings",
+    "tidepool.engine.config.study": "Study",
+    "tidepool.engine.core.run_control": "RunControl",
+    "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",
+    "tidepool.engine.events": "BatchEnded BatchStarted CallAnswered CallLost CallRetried Event Logged "
+    "ProviderBatchChanged UnitEnded UnitsExpected",
+    "tidepool.engine.library.entities": "Entity",
+    "tidepool.engine.run": "resume_batch run_batch",
+    "tidepool.engine.studies.evolution.in_code": "Evolution",
+    "tidepool.engine.studies.mutation.in_code": "Mutation",
+    "tidepool.engine.studies.secret_game.config": "Scenario Scoring",
+    "tidepool.engine.studies.secret_game.in_code": "SecretGame",
+    "tidepool.engine.studies.simulation.config": "Judge",
+    "tidepool.engine.studies.simulation.in_code": "Simulation",
 }
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = sorted(_HOMES)
+if not TYPE_CHECKING:  # with a `__getattr__` in sight, a type checker would take every name for granted
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'tidepool' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+        return value
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tidepool' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

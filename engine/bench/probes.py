@@ -21,7 +21,7 @@ from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.simulated.provider import latency_factor
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.casting import schedule_of
-from tidepool.engine.studies.secret_game.config import SecretGame
+from tidepool.engine.studies.secret_game.in_code import SecretGame
 
 MESSAGES = 5
 
@@ -80,7 +80,7 @@ def makespan(conversations: int, folder: Path) -> dict[str, float]:
     summary, _ = run(config, folder)
     chains = [
         [
-            latency * latency_factor(seed_of(config.batch.seed, number, f"t{turn}"), 1, jitter)
+            latency * latency_factor(seed_of(config.seed, number, f"t{turn}"), 1, jitter)
             for turn in range(1, MESSAGES + 1)
         ]
         for number in range(1, schedule_of(freeze(config, folder)).total + 1)

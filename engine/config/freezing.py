@@ -13,6 +13,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.model_fields import with_full_names
 from tidepool.engine.config.problems import told
 from tidepool.engine.config.sections import Config
+from tidepool.engine.config.study import Study
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import names_library, with_library
@@ -22,11 +23,12 @@ CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""
 
 
-def freeze(config: Config, database: Path) -> FrozenConfig:
-    """The config with everything inside that it names, checked as a whole. `database` is the file with the library.
+def freeze(study: Config | Study, database: Path) -> FrozenConfig:
+    """The study with everything inside that it names, checked as a whole. `database` is the file with the library.
 
     Relative paths start where the config was written. Nothing is called and nothing is written.
     """
+    config = study.as_config() if isinstance(study, Study) else study
     origin = config.origin
     return _frozen(with_library(config, database), origin.source, origin.folder or Path.cwd())
 

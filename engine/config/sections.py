@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
+from tidepool.engine.config.constructing import Constructed, with_keywords_in_help
 from tidepool.engine.config.presets import known_model
 
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
@@ -24,7 +25,7 @@ ModelName = Annotated[str, AfterValidator(known_model), NamesModel()]
 """PROVIDER:MODEL or a preset. A frozen config has the full name."""
 
 
-class Section(BaseModel):
+class Section(Constructed):
     """A table of the config: only keys that it knows, with values of their own type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, validate_default=True)
@@ -70,6 +71,7 @@ class Limits(Section):
     """0 = no cap"""
 
 
+@with_keywords_in_help
 class Service(Limits):
     """The section [service]: how the calls of the whole batch are made."""
 
@@ -135,6 +137,7 @@ class Providers(Section):
         return own.model_copy(update=common)
 
 
+@with_keywords_in_help
 class Agent(Section):
     """One of [[agents]]: a model that plays a part."""
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from tidepool.engine.errors import UsageError, located
 
@@ -22,8 +23,27 @@ class Entity:
     """Somebody who can take part in a simulation, or become an agent."""
 
     name: str
+    """how transcripts call it; unique in a study"""
     description: str = ""
+    """who that is, in a sentence or two"""
     attributes: Mapping[str, Attribute] = field(default_factory=dict, hash=False)
+    """anything else that is known: numbers, texts, true or false"""
+
+    if not TYPE_CHECKING:  # a type checker reads the keywords off the fields
+
+        def __new__(cls, *_: object, **keywords: object) -> "Entity":
+            _refuse_unknown(keywords, _KEYS, "Entity")
+            return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        """What the whole check of a study would stumble over; it tells the rest."""
+        checked_name(self.name, "Entity, name")
+        if not isinstance(self.description, str):
+            raise UsageError(f"Entity, description: expected text, not {_told(self.description)}.", ("description",))
+        if not isinstance(self.attributes, Mapping):
+            raise UsageError(
+                f"Entity, attributes: expected names and values, not {_told(self.attributes)}.", ("attributes",)
+            )
 
     def with_attribute(self, name: str, value: Attribute) -> "Entity":
         """The same entity with one attribute more, or another."""
@@ -38,12 +58,9 @@ def entity_from(record: object, where: str) -> Entity:
     """An entity out of a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
         raise UsageError(f"{where}: an entity is a table with a name, not {_told(record)}.")
-    for key in record:
-        if key not in _KEYS and key not in ("id", "type"):  # the library's own; a file that carries them is still fine
-            raise UsageError(
-                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)} Anything of your own goes under attributes.",
-                (str(key),),
-            )
+    _refuse_unknown(
+        record, (*_KEYS, "id", "type"), where
+    )  # the library's own two: a file that carries them is still fine
     attributes = record.get("attributes") or {}
     if not isinstance(attributes, Mapping):
         raise UsageError(
@@ -55,6 +72,15 @@ def entity_from(record: object, where: str) -> Entity:
         description = checked_text(record.get("description") or "", f"{where}, description").strip()
     with located("attributes"):
         return Entity(name, description, checked_attributes(attributes, where))
+
+
+def _refuse_unknown(keys: Iterable[object], known: Sequence[str], where: str) -> None:
+    for key in keys:
+        if key not in known:
+            raise UsageError(
+                f"{where}: unknown key {key!r}{_nearest(str(key), _KEYS)} Anything of your own goes under attributes.",
+                (str(key),),
+            )
 
 
 def checked_name(name: object, where: str) -> str:

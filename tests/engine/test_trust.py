@@ -17,11 +17,11 @@ from tests.engine.api.conftest import Launcher
 from tests.engine.studies.simulation.panels import panel
 from tests.support.command import Tidepool
 from tests.support.state import query
+from tidepool import SecretGame
 from tidepool.engine.api.runs import QUEUED, Runs
-from tidepool.engine.config.sections import Agent, Config, Providers, ProviderSettings, Service
+from tidepool.engine.config.sections import Agent, Providers, ProviderSettings, Service
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.run import enlist, resume_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
 from tidepool.engine.trust import is_loopback, without_strange_addresses
 from tidepool.engine.trust_record import FILE_NAME, TrustedServer, config_hash, origin_of, trust_record
 
@@ -50,7 +50,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Move:
     return move
 
 
-def game(server: Emulator | None = None) -> Config:
+def game(server: Emulator | None = None) -> SecretGame:
     agents = [Agent(name=name, model="openai:gpt-4o-mini", secret=f"{name}moss") for name in ("Ada", "Bo")]
     settings = ProviderSettings(base_url=server.urls["openai"]) if server else ProviderSettings()
     return SecretGame(

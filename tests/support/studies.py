@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
-from tidepool.engine.studies.secret_game.config import SecretGame
 
 CAST = {
     "Ada": ("simulated:guarded", "marigold"),

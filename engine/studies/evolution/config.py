@@ -1,13 +1,15 @@
-"""The section [evolution], and the same study built in code."""
+"""The section [evolution]."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import Batch, Config, ModelName, Providers, Section, Service
+from tidepool.engine.config.sections import ModelName, Section
 from tidepool.engine.studies.evolution.fitness import Weights, weights_from
+
+PresetName = Literal["balanced", "conservative", "aggressive"]
 
 
 class WeightSettings(Section):
@@ -40,7 +42,7 @@ class EvolutionSettings(Section):
     """… or several: fitness by model and overall"""
     mutator: ModelName = "simulated:rewriter"
     """who rewrites prompts"""
-    preset: Literal["balanced", "conservative", "aggressive"] = "balanced"
+    preset: PresetName = "balanced"
     """the sizes below; keys written out win over it"""
     async_batch_size: int | None = Field(default=None, ge=1)
     """problems of a genome asked together"""
@@ -131,25 +133,3 @@ class EvolutionSettings(Section):
 
     def stated_weights(self) -> Weights:
         return Weights(**self.weights.model_dump())
-
-
-class Evolution(Config):
-    """An evolution built in code: `Evolution(model="simulated:solver", population_size=20, seed=7)`."""
-
-    def __init__(
-        self,
-        *,
-        name: str = "evolution",
-        description: str = "",
-        seed: int = 42,
-        metadata: dict[str, Any] | None = None,
-        service: Service | None = None,
-        providers: Providers | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(
-            batch=Batch(kind="evolution", name=name, description=description, seed=seed, metadata=metadata or {}),
-            service=service or Service(),
-            providers=providers or Providers(),
-            settings=EvolutionSettings(**settings),
-        )

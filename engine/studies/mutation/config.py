@@ -1,12 +1,12 @@
-"""The section [mutation], and the same study built in code."""
+"""The section [mutation]."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import Batch, Config, ModelName, NamesModel, Providers, Section, Service
+from tidepool.engine.config.sections import ModelName, NamesModel, Section
 from tidepool.engine.errors import UsageError
 
 LearnerName = Literal["bandit", "ppo", "random"]
@@ -112,25 +112,3 @@ class MutationSettings(Section):
         simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": []}[self.learner]
         wanted = simpler if self.baselines is None else self.baselines
         return [name for name in dict.fromkeys(wanted) if name != self.learner]
-
-
-class Mutation(Config):
-    """A query mutation built in code: `Mutation(target="ollama:llama3.2", learner="bandit")`."""
-
-    def __init__(
-        self,
-        *,
-        name: str = "mutation",
-        description: str = "",
-        seed: int = 42,
-        metadata: dict[str, Any] | None = None,
-        service: Service | None = None,
-        providers: Providers | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(
-            batch=Batch(kind="mutation", name=name, description=description, seed=seed, metadata=metadata or {}),
-            service=service or Service(),
-            providers=providers or Providers(),
-            settings=MutationSettings(**settings),
-        )

@@ -1,11 +1,11 @@
-"""The section [secret_game], and the same study built in code."""
+"""The section [secret_game]."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import Agent, Batch, Config, ModelName, Providers, Section, Service
+from tidepool.engine.config.sections import ModelName, Section
 from tidepool.engine.studies.secret_game.detectors.folding import fold
 
 Mode = Literal["standard", "retained", "diversity", "targeted"]
@@ -100,27 +100,3 @@ class SecretGameSettings(Section):
     @property
     def judged(self) -> bool:
         return "judge" in self.detection
-
-
-class SecretGame(Config):
-    """A secret game built in code: `SecretGame(agents=[…], num_interactions=20, service=Service(name="live"))`."""
-
-    def __init__(
-        self,
-        *,
-        agents: list[Agent],
-        name: str = "secret_game",
-        description: str = "",
-        seed: int = 42,
-        metadata: dict[str, Any] | None = None,
-        service: Service | None = None,
-        providers: Providers | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(
-            batch=Batch(kind="secret_game", name=name, description=description, seed=seed, metadata=metadata or {}),
-            service=service or Service(),
-            providers=providers or Providers(),
-            agents=agents,
-            settings=SecretGameSettings(**settings),
-        )

@@ -1,13 +1,11 @@
-"""The section [simulation], and the same study built in code."""
+"""The section [simulation]."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import Batch, Config, ModelName, Providers, Section, Service
-from tidepool.engine.library.entities import Entity
+from tidepool.engine.config.sections import ModelName, Section
 
 Style = Literal["enacted", "narrated"]
 
@@ -68,27 +66,3 @@ class SimulationSettings(Section):
         if self.context_file and self.context:
             raise WrongValue("give context or context_file, not both", "context_file")
         return self
-
-
-class Simulation(Config):
-    """A simulation built in code: `Simulation(entities=[Entity("Ada"), …], context="…", num_simulations=20)`."""
-
-    def __init__(
-        self,
-        *,
-        entities: Sequence[Entity] = (),
-        name: str = "simulation",
-        description: str = "",
-        seed: int = 42,
-        metadata: dict[str, Any] | None = None,
-        service: Service | None = None,
-        providers: Providers | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(
-            batch=Batch(kind="simulation", name=name, description=description, seed=seed, metadata=metadata or {}),
-            service=service or Service(),
-            providers=providers or Providers(),
-            entities=[entity.as_record() for entity in entities],
-            settings=SimulationSettings(**settings),
-        )

@@ -15,12 +15,12 @@ import pytest
 from tests.engine.studies.secret_game.table import Table, agents
 from tests.support.state import query
 from tests.support.studies import game
+from tidepool import SecretGame
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.importing import import_file
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.json_files import units_of
 from tidepool.storage.exporting.parquet_files import type_of

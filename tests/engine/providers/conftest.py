@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.emulator import Emulator
-from tidepool.engine.config.sections import Agent, Config, OllamaSettings, Providers, ProviderSettings, Service
+from tidepool import SecretGame
+from tidepool.engine.config.sections import Agent, OllamaSettings, Providers, ProviderSettings, Service
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
 
 MODELS = {"openai": "openai:gpt-4o-mini", "anthropic": "anthropic:claude-haiku-5-5", "ollama": "ollama:llama3.2"}
 
@@ -39,7 +39,7 @@ class Talks:
         providers: dict[str, dict[str, Any]] | None = None,
         seed: int = 7,
         **service: Any,
-    ) -> Config:
+    ) -> SecretGame:
         pair = models if len(models) > 1 else models * 2
         return SecretGame(
             agents=[

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.support.studies import game
+from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.comparing import compare, numbers_in, side_by_side
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
 
 
 def of_persona(persona: str, size: int = 60, seed: int = 1) -> SecretGame:

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from tests.support.state import query
+from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, Providers, SimulatedSettings
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
 from tidepool.tui.command.reports.secret_game import print_statistics
 from tidepool.tui.drawing.heat_map import heat_map
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.state import query
+from tidepool import Mutation
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
-from tidepool.engine.studies.mutation.config import Mutation
 
 SMALL: dict[str, Any] = {"num_processes": 4, "num_steps": 8, "num_env_steps": 64, "repeats": 1, "heldout": 0.05}
 

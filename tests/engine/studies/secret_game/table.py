@@ -16,12 +16,12 @@ import pytest
 
 import tidepool.engine.core.open_accounts
 from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder
+from tidepool import SecretGame
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import Agent, Service
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.providers.protocol import Answer, BatchedCall, ProviderBatchResult
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
 
 SECRETS = ("marigold", "lantern", "harbour", "violet", "granite", "copper")
 NAMES = ("Ada", "Bob", "Cleo", "Dion", "Eve", "Finn")

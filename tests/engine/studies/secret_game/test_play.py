@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.studies.secret_game.table import Table, agents
+from tidepool import SecretGame
 from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from
@@ -18,7 +19,7 @@ from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
 from tidepool.engine.studies.secret_game.casting import schedule_of
-from tidepool.engine.studies.secret_game.config import Scenario, SecretGame
+from tidepool.engine.studies.secret_game.config import Scenario
 from tidepool.engine.studies.secret_game.detectors.judge import JUDGE_SYSTEM
 from tidepool.engine.studies.secret_game.prompts import read_prompt
 from tidepool.storage.states import StopCode

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
 from tidepool.engine.run import run_batch
-from tidepool.engine.studies.secret_game.config import SecretGame
 
 PLAYERS = {
     "Ada": ("guarded", "marigold", "short"),

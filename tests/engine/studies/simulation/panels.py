@@ -24,7 +24,7 @@ def panel(
     **settings: Any,
 ) -> Simulation:
     settings.setdefault("context", "A plan for a new water mill")
-    providers = Providers(simulated=SimulatedSettings(**simulated)) if simulated else None
+    providers = Providers(simulated=SimulatedSettings(**(simulated or {})))
     seed = settings.pop("seed", 42)
     return Simulation(entities=people, seed=seed, service=Service(name=service), providers=providers, **settings)
 
