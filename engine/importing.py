@@ -12,7 +12,7 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.library.contents import agent_of, entity_of
 from tidepool.engine.library.type_files import entity_type_from
-from tidepool.engine.trust import without_addresses
+from tidepool.engine.trust.servers import without_addresses
 from tidepool.storage import library
 from tidepool.storage.file import connect
 from tidepool.storage.importing import Imported, OtherBatch, merge, opened_other, other_batches

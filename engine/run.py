@@ -19,8 +19,8 @@ from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.trust import refuse_strange_servers
-from tidepool.engine.trust_record import trust_record
+from tidepool.engine.trust.record import trust_record
+from tidepool.engine.trust.servers import refuse_strange_servers
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle
 from tidepool.storage.states import BatchStatus, StopCode

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tidepool.engine.trust_record import config_hash, trust_record
+from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.storage import api_queue
 from tidepool.storage.api_queue import QUEUED
 from tidepool.storage.errors import FileError

@@ -6,7 +6,7 @@ from typing import Any
 
 import tomlkit
 
-from tidepool.engine.trust import without_strange_addresses
+from tidepool.engine.trust.servers import without_strange_addresses
 from tidepool.storage.batches import batch_numbered
 
 

@@ -7,8 +7,8 @@ import re
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.trust import servers_named
-from tidepool.engine.trust_record import Origin, TrustedServer, origin_of, trust_record
+from tidepool.engine.trust.record import Origin, TrustedServer, origin_of, trust_record
+from tidepool.engine.trust.servers import servers_named
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.tui.drawing.terminal import printable

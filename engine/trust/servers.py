@@ -16,7 +16,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, OWN_ADDRESSES, keys_looked_for
-from tidepool.engine.trust_record import TrustedServer, TrustRecord, origin_of, trust_record
+from tidepool.engine.trust.record import TrustedServer, TrustRecord, origin_of, trust_record
 
 ADDRESSES = ("base_url", "hosts")
 SHOWN = 200

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.state_folder import state_folder
+from tidepool.engine.trust.state_folder import state_folder
 
 FILE_NAME = "trust.db"
 BUSY_SECONDS = 10
