@@ -24,7 +24,7 @@ from tidepool.engine.simulated.offline_transport import Losing, OfflineTransport
 from tidepool.engine.studies.mutation.config import LearnerName
 from tidepool.engine.studies.mutation.environment import Environments, endless
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play
+from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play_heldout
 from tidepool.engine.studies.mutation.learner import Training
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
@@ -83,7 +83,7 @@ def trial(learner: str, seed: int, steps: int, rules: EpisodeRules, losing: Losi
     finished(train(environments, [Player(learner, student, steps, 0, 16, record)]))
     own = TrainingRecord(update_size=0)
     scores = finished(
-        play(
+        play_heldout(
             contenders(student.policy(), seed),
             split.heldout,
             OfflineTransport(seed + 1),

@@ -17,7 +17,7 @@ from tidepool.engine.config.study import Study
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import names_library, with_library
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.studies.kinds import load_kind
 
 CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""
@@ -41,7 +41,7 @@ def load_frozen(text: str) -> FrozenConfig:
         data = None
     if not isinstance(data, dict):
         raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
-    sections = [data[name] for name in KINDS if isinstance(data.get(name), dict)]
+    sections = [data[name] for name in data if name not in Config.model_fields and isinstance(data[name], dict)]
     if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
         raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
     source = "the batch's own config"

@@ -33,7 +33,7 @@ def config_from(data: Mapping[str, Any], *, source: str = "the config", folder: 
     for problem in outline_problems(sections):
         raise UsageError(told(source, problem.sentence), problem.where)
     kind_name = str(sections["batch"]["kind"])
-    settings = validated(load_kind(kind_name).SETTINGS, sections.pop(kind_name), source, (kind_name,))
+    settings = validated(load_kind(kind_name).settings, sections.pop(kind_name), source, (kind_name,))
     config = validated(Config, {**sections, "settings": settings}, source)
     if not config.batch.name:
         config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": kind_name})})
@@ -52,7 +52,7 @@ def outline_problems(sections: Mapping[str, Any]) -> list[ConfigProblem]:
         return [ConfigProblem(("batch", "kind"), f"batch.kind {kind!r} is none of {', '.join(KINDS)}.{hint}")]
     if sections.get(kind) is None:
         return [ConfigProblem((kind,), f"the section [{kind}] is missing. Batches of this kind need it.")]
-    strange = [name for name in KINDS if name in sections and name != kind]
+    strange = [name for name in sections if name not in Config.model_fields and name != kind and name in KINDS]
     return [
         ConfigProblem((name,), f"[{name}] does not belong to a batch of kind {kind!r}. Remove it.") for name in strange
     ]

@@ -1,12 +1,13 @@
 """The reference of every config key, made from the sections themselves: `python -m tidepool.engine.config.reference > docs/config.md`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.sections import (
     Agent,
     Batch,
@@ -39,8 +40,8 @@ def _sections() -> Iterator[str]:
     yield from _table("[providers.ollama]", OllamaSettings, beyond=ProviderSettings)
     yield from _table("[providers.simulated]", SimulatedSettings, beyond=ProviderSettings)
     yield from _table("[[agents]]", Agent)
-    for name in KINDS:
-        yield from _table(f"[{name}]", load_kind(name).SETTINGS)
+    for name in KINDS.own:
+        yield from _table(f"[{name}]", load_kind(name).settings)
 
 
 def _table(title: str, section: type[BaseModel], beyond: type[BaseModel] | None = None) -> Iterator[str]:
@@ -51,11 +52,14 @@ def _table(title: str, section: type[BaseModel], beyond: type[BaseModel] | None 
     for name, field in section.model_fields.items():
         if name not in known:
             text = re.sub(r"\s+", " ", field.description or "").replace("|", "\\|")
-            yield f"| `{name}` | {_type(field.annotation)} | {_default(field)} | {text} |"
+            yield f"| `{name}` | {_type(field.annotation, field.metadata)} | {_default(field)} | {text} |"
     yield ""
 
 
-def _type(annotation: Any) -> str:
+def _type(annotation: Any, remarks: Sequence[Any] = ()) -> str:
+    for remark in remarks:
+        if isinstance(remark, OneOf):
+            return "one of " + ", ".join(f"`{name}`" for name in remark.own_options())
     text = (
         annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
     )

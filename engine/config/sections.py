@@ -10,10 +10,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
 from tidepool.engine.config.constructing import Constructed, with_keywords_in_help
+from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import known_model
+from tidepool.engine.registries import KINDS
 
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
-KindName = Literal["secret_game", "simulation", "evolution", "mutation"]
+KindName = Annotated[str, OneOf(KINDS)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from tidepool.engine.core.accounts import Account
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.engine.studies.kinds import Kind
+from tidepool.engine.studies.kinds import KindSpec
 
 
 class OpenAccounts:
-    def __init__(self, kind: Kind, config: FrozenConfig) -> None:
+    def __init__(self, kind: KindSpec, config: FrozenConfig) -> None:
         self._config = config
         self._models = sorted(kind.models(config))
         self.by_provider: dict[str, Account] = {}

@@ -1,47 +1,20 @@
 """`tidepool export`: one batch out, in a format of the table below.
 
-A kind that writes a format its own way has a module `engine/KIND/exports.py` with a table `FORMATS` of the same shape; what
-stands there wins (a simulation's CSV, a policy of the mutation).
+A kind that writes a format its own way declares it (`KindSpec.formats`), and what it declares wins: a simulation's CSV, a
+policy of the mutation.
 """
 
 import json
-import sqlite3
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from tidepool.engine.errors import UsageError
+from tidepool.engine.exports.request import Exporter, ExportRequest
+from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
+from tidepool.storage.exporting.contents import ExportContents
 from tidepool.storage.file import reading
 
 FORMATS = ("json", "csv", "sqlite", "html", "parquet", "policy")
-
-
-@dataclass(frozen=True, slots=True)
-class ExportRequest:
-    """What is to be exported, and where to."""
-
-    database: Path
-    connection: sqlite3.Connection
-    batch: sqlite3.Row
-    target: Path | None
-    """what -o says; None: the working folder"""
-
-    def folder(self) -> Path:
-        """For formats of several files: what -o says, else a folder named by the batch."""
-        return self.target if self.target is not None else Path(self.batch["id"])
-
-    def file(self, suffix: str) -> Path:
-        """For formats of one file: what -o says, or a file named by the batch in the folder that -o names."""
-        if self.target is None or self.target.is_dir():
-            return (self.target or Path()) / f"{self.batch['id']}{suffix}"
-        return self.target
-
-
-Exporter = Callable[[ExportRequest], list[Path]]
-"""writes, and returns the files it wrote"""
 
 
 def export_batch(database: Path, reference: str, format_name: str, target: Path | None) -> list[Path]:
@@ -52,19 +25,17 @@ def export_batch(database: Path, reference: str, format_name: str, target: Path 
 
 
 def exporter_for(kind: str, format_name: str) -> Exporter:
-    own = own_formats(kind)
+    own = load_kind(kind).formats()
     if format_name in own:
         return own[format_name]
     if format_name in EXPORTERS:
         return EXPORTERS[format_name]
-    known = ", ".join(name for name in FORMATS if name in own or name in EXPORTERS)
+    known = ", ".join(dict.fromkeys((*EXPORTERS, *own)))
     raise UsageError(f"A batch of kind {kind} cannot be exported as {format_name!r}. It can be as {known}.")
 
 
-def own_formats(kind: str) -> Mapping[str, Exporter]:
-    name = f"tidepool.engine.studies.{kind}.exports"
-    formats: Mapping[str, Exporter] = import_module(name).FORMATS if find_spec(name) else {}
-    return formats
+def _contents(order: ExportRequest) -> ExportContents:
+    return load_kind(order.batch["kind"]).contents
 
 
 def _json(order: ExportRequest) -> list[Path]:
@@ -77,7 +48,7 @@ def _json(order: ExportRequest) -> list[Path]:
     head = summarise(order.database, order.batch["id"], with_statistics=False)
     head["config"] = json.loads(order.batch["config"])
     return [
-        *export_results(order.connection, order.batch, folder / "results.json", head),
+        *export_results(order.connection, order.batch, folder / "results.json", head, _contents(order)),
         *write_json(folder / "analysis.json", statistics_of(order.connection, order.batch)),
     ]
 
@@ -85,7 +56,7 @@ def _json(order: ExportRequest) -> list[Path]:
 def _csv(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.csv_files import export_csv
 
-    return export_csv(order.connection, order.batch, order.folder())
+    return export_csv(order.connection, order.batch, order.folder(), _contents(order).views)
 
 
 def _sqlite(order: ExportRequest) -> list[Path]:
@@ -106,7 +77,7 @@ def _html(order: ExportRequest) -> list[Path]:
 def _parquet(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.parquet_files import export_parquet
 
-    return export_parquet(order.connection, order.batch, order.folder())
+    return export_parquet(order.connection, order.batch, order.folder(), _contents(order).views)
 
 
 EXPORTERS: dict[str, Exporter] = {"json": _json, "csv": _csv, "sqlite": _sqlite, "html": _html, "parquet": _parquet}

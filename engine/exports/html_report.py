@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from tidepool.engine.exports.html import Content, Html, element, folded, joined, page, section, table
+from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.json_files import units_of
 from tidepool.storage.figures import conversations_of
 
@@ -81,7 +82,11 @@ def _short(value: Any) -> str:
 
 def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
     """Of units that have something to read: a genome's evaluation has not, unless it failed."""
-    told = (unit for unit in units_of(connection, batch) if unit["messages"] or unit["error"])
+    told = (
+        unit
+        for unit in units_of(connection, batch, load_kind(batch["kind"]).contents)
+        if unit["messages"] or unit["error"]
+    )
     units = list(islice(told, MOST_TRANSCRIPTS))
     if not units:
         return

@@ -1,18 +1,16 @@
 """`tidepool compare`: the statistics of several batches of one kind, side by side.
 
-What a kind can say beyond that (is the difference more than chance?) stands in `engine/KIND/comparison.py`, as
-`differences(connection, batches)`.
+What a kind can say beyond that (is the difference more than chance?) stands in its `comparison.py`.
 """
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 
@@ -56,9 +54,8 @@ def _check(batches: Sequence[sqlite3.Row]) -> None:
 
 
 def _differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    name = f"tidepool.engine.studies.{batches[0]['kind']}.comparison"
-    found: list[dict[str, Any]] = import_module(name).differences(connection, batches) if find_spec(name) else []
-    return found
+    own = load_kind(batches[0]["kind"]).differences
+    return own(connection, batches) if own else []
 
 
 def side_by_side(statistics: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

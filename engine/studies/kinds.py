@@ -1,50 +1,89 @@
-"""The four kinds of study, each a folder with the same outline. Who learned one knows four.
+"""What a kind of study is to the engine, declared once: `KIND` in its `study.py`. Who learned one kind knows them all.
 
-engine/KIND/config.py       the section of the config that carries the kind's name
-engine/KIND/study.py        the functions below
-engine/KIND/*.py            pure domain rules
+Each of our kinds is a folder with the same files:
+config.py       the section of the config that carries the kind's name
+study.py        its declaration, and what is checked and taken in before a batch begins
+plan.py         what a batch will take, before anything is called
+story.py        the study itself: what is asked, and what follows from the answers
+statistics.py   what came out, from the file alone
+comparison.py   batch against batch
+report.py       the same for people, as neutral blocks
+exports.py      what an export of the kind holds, and formats of its own
+and beside them pure rules. A kind of an installed package is a `KindSpec` under the entry-point group `tidepool.kinds`.
 """
 
 import sqlite3
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config, Section
-from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.plan import Plan
+from tidepool.engine.exports.request import Exporter
+from tidepool.engine.registries import KINDS
+from tidepool.storage.exporting.contents import PLAIN, ExportContents
 
-KINDS = ("secret_game", "simulation", "evolution", "mutation")
+if TYPE_CHECKING:
+    from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.studies.plan import Plan
 
-
-class Kind(Protocol):
-    SETTINGS: type[Section]
-
-    def freeze(self, config: Config, folder: Path | None) -> Config:
-        """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else.
-
-        Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
-        """
-
-    def models(self, config: FrozenConfig) -> set[str]:
-        """Every PROVIDER:MODEL the study may call."""
-
-    def plan(self, config: FrozenConfig) -> Plan:
-        """Units, waves, calls and tokens, before anything is called."""
-
-    async def play(self, run: BatchRun) -> None:
-        """The study itself."""
-
-    def statistics(
-        self, connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig
-    ) -> dict[str, Any]:
-        """The contract's `statistics`, from the file alone."""
+__all__ = ["KINDS", "KindSpec", "load_kind"]
 
 
-def load_kind(name: str) -> Kind:
+def _no_words(config: FrozenConfig) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class KindSpec:
+    name: str
+    """as `batch.kind` and the kind's own section are written"""
+    title: str
+    """the same for people"""
+    summary: str
+    """one sentence without a capital: what such a study does"""
+    units: str
+    """what its units are called, in the plural"""
+    settings: type[Section]
+    """the section that carries the kind's name"""
+    freeze: Callable[[Config, Path | None], Config]
+    """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else.
+
+    Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
+    """
+    models: Callable[[FrozenConfig], set[str]]
+    """Every PROVIDER:MODEL the study may call."""
+    plan: "Callable[[FrozenConfig], Plan]"
+    """Units, waves, calls and tokens, before anything is called."""
+    play: "Callable[[BatchRun], Coroutine[Any, Any, None]]"
+    """The study itself."""
+    statistics: Callable[[sqlite3.Connection, Mapping[str, Any], FrozenConfig], dict[str, Any]]
+    """The `statistics` of the JSON summary, from the file alone."""
+    differences: Callable[[sqlite3.Connection, Sequence[sqlite3.Row]], list[dict[str, Any]]] | None = None
+    """Batch against batch: is the difference more than chance?"""
+    report: Callable[[Mapping[str, Any]], Sequence[Any]] | None = None
+    """Statistics as a list of neutral blocks; None shows all figures as they are."""
+    formats: Callable[[], Mapping[str, Exporter]] = dict
+    """Formats that the kind exports its own way, or alone."""
+    contents: ExportContents = PLAIN
+    shape: Callable[[FrozenConfig], list[str]] = _no_words
+    """The arithmetic behind the number of units, in words."""
+    talks: bool = False
+    """its units are conversations: their messages are read in turn, and a wave is a message's position"""
+    people: Literal["agents", "entities"] | None = None
+    """which list of the config says who takes part"""
+    files: tuple[str, ...] = ()
+    """keys of its section that may name a file"""
+    filled_in: tuple[str, ...] = ()
+    """keys of its section that Tidepool writes itself when a batch starts"""
+
+
+def load_kind(name: str) -> KindSpec:
     if name not in KINDS:  # it may come from a stranger's file
-        raise UsageError(f"{name!r} is no kind of study; known are {', '.join(KINDS)}.")
-    return cast(Kind, import_module(f"tidepool.engine.studies.{name}.study"))
+        raise UsageError(
+            f"{name!r} is no kind of study; known are {', '.join(KINDS)}. A kind of another package needs that package."
+        )
+    kind: KindSpec = KINDS[name]
+    return kind

@@ -16,13 +16,6 @@ from tidepool.storage.exporting.rows import columns_of, rows_of
 
 FORMULA_SIGNS = tuple("=+-@\t\r\n|%＝＋－＠")
 
-VIEWS_OF_KIND = {
-    "secret_game": ("messages", "outcomes"),
-    "simulation": ("messages",),
-    "evolution": ("messages", "genomes"),
-    "mutation": ("messages", "training"),
-}
-
 
 def harmless(cell: Any) -> Any:
     if isinstance(cell, str) and (cell.startswith(FORMULA_SIGNS) or cell.lstrip().startswith(FORMULA_SIGNS)):
@@ -44,11 +37,11 @@ def csv_file(path: Path) -> Iterator[TextIO]:
         yield stream
 
 
-def export_csv(connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path) -> list[Path]:
-    """One file for each view that fits the batch's kind."""
+def export_csv(connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path, views: Iterable[str]) -> list[Path]:
+    """One file for each of the views."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for view in VIEWS_OF_KIND[batch["kind"]]:
+    for view in views:
         path = folder / f"{view}.csv"
         with csv_file(path) as stream:
             write_rows(stream, columns_of(connection, view), rows_of(connection, view, batch))

@@ -7,19 +7,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tidepool.storage.exporting.contents import PLAIN, ExportContents
 from tidepool.storage.exporting.files import finished, write_text
 from tidepool.storage.exporting.rows import RowPage, columns_of, page_of, rows_of, unit_pages
 
-EXTRA_VIEWS = {"evolution": ("genomes",), "mutation": ("training",)}
-"""by kind: what a batch holds beside its units"""
-
 
 def export_results(
-    connection: sqlite3.Connection, batch: sqlite3.Row, path: Path, head: Mapping[str, Any]
+    connection: sqlite3.Connection, batch: sqlite3.Row, path: Path, head: Mapping[str, Any], contents: ExportContents
 ) -> list[Path]:
     """`results.json`: the batch, its units with their messages and outcomes, its findings and its log."""
     with finished(path) as unfinished, unfinished.open("w", encoding="utf-8") as stream:
-        for piece in _pieces(connection, batch, head):
+        for piece in _pieces(connection, batch, head, contents):
             stream.write(piece)
     return [path]
 
@@ -28,12 +26,14 @@ def write_json(path: Path, content: Any) -> list[Path]:
     return write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
-def _pieces(connection: sqlite3.Connection, batch: sqlite3.Row, head: Mapping[str, Any]) -> Iterator[str]:
+def _pieces(
+    connection: sqlite3.Connection, batch: sqlite3.Row, head: Mapping[str, Any], contents: ExportContents
+) -> Iterator[str]:
     yield f'{{"batch": {_dump(head)},\n"units": ['
-    for count, unit in enumerate(units_of(connection, batch)):
+    for count, unit in enumerate(units_of(connection, batch, contents)):
         yield (",\n" if count else "\n") + _dump(unit)
     yield "\n]"
-    for view in (*EXTRA_VIEWS.get(batch["kind"], ()), "waves", "log"):
+    for view in (*contents.beside_units, "waves", "log"):
         columns = columns_of(connection, view)
         rows = [dict(zip(columns, row, strict=True)) for row in rows_of(connection, view, batch)]
         if view == "genomes":
@@ -42,24 +42,23 @@ def _pieces(connection: sqlite3.Connection, batch: sqlite3.Row, head: Mapping[st
     yield f',\n"findings": {_dump(_findings(connection, batch["number"]))}}}\n'
 
 
-def units_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[dict[str, Any]]:
-    """Each unit with its messages and outcomes, in order."""
+def units_of(
+    connection: sqlite3.Connection, batch: sqlite3.Row, contents: ExportContents = PLAIN
+) -> Iterator[dict[str, Any]]:
+    """Each unit with its messages and what else its kind keeps of it, in order."""
     for page in unit_pages(connection, batch["number"]):
         messages = _by_unit(connection, "messages", batch, page)
-        outcomes = _by_unit(connection, "outcomes", batch, page)
-        judgements = _by_unit(connection, "judgements", batch, page)
-        details = _details(connection, page)
+        rows_by_view = {view: _by_unit(connection, view, batch, page) for view in contents.of_units}
+        details = _details(connection, page) if contents.details is not None else {}
         for row in page_of(connection, "conversations", batch, page):
             unit = _without_batch(dict(row))
             unit["participants"] = json.loads(unit["participants"])
             unit["messages"] = messages.get(row["id"], [])
-            if batch["kind"] == "secret_game":
-                unit["outcomes"] = outcomes.get(row["id"], [])
-            if batch["kind"] == "simulation":
-                unit |= details.get(row["id"], {})
-                unit["judgements"] = judgements.get(row["id"], [])
-            if batch["kind"] == "mutation":
-                unit["episode"] = details.get(row["id"], {})
+            if contents.details is not None:
+                kept = details.get(row["id"], {})
+                unit |= {contents.details: kept} if contents.details else kept
+            for view, found in rows_by_view.items():
+                unit[view] = found.get(row["id"], [])
             yield unit
 
 

@@ -1,13 +1,12 @@
 """Parquet for data frames: the same views as in CSV, with types. Needs the extra `parquet`, which is light (12 MB)."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tidepool.storage.errors import FileError
-from tidepool.storage.exporting.csv_files import VIEWS_OF_KIND
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.exporting.rows import columns_of, rows_of
 from tidepool.storage.schema.views import VIEWS
@@ -18,8 +17,10 @@ TYPES = {"integer": "int64", "real": "float64", "boolean": "bool"}
 """what a column of a view holds → its type; anything else is text"""
 
 
-def export_parquet(connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path) -> list[Path]:
-    """One file for each view that fits the batch's kind."""
+def export_parquet(
+    connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path, views: Iterable[str]
+) -> list[Path]:
+    """One file for each of the views."""
     try:
         from arro3.io import write_parquet
     except ImportError:
@@ -27,7 +28,7 @@ def export_parquet(connection: sqlite3.Connection, batch: sqlite3.Row, folder: P
             "Parquet needs two small packages that are not installed: pip install 'tidepool-lab[parquet]'. CSV needs none."
         ) from None
     written = []
-    for view in VIEWS_OF_KIND[batch["kind"]]:
+    for view in views:
         path = folder / f"{view}.parquet"
         with finished(path) as unfinished:
             write_parquet(_table(connection, view, batch), str(unfinished), compression="zstd(1)")

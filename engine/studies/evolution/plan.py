@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.evolution.breeding import Breeding
 from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.numbering import Numbering
 from tidepool.engine.studies.evolution.problems import ProblemSet
 from tidepool.engine.studies.evolution.racing import Rung, calls_in, rungs
@@ -27,8 +29,14 @@ NOTE = (
 GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown as two a generation."
 
 
-def planned(settings: EvolutionSettings, problems: ProblemSet) -> Plan:
-    return _SearchPlan(settings, problems).plan()
+def plan(config: FrozenConfig) -> Plan:
+    return _SearchPlan(settings_of(config), problems_of(config)).plan()
+
+
+def shape(config: FrozenConfig) -> list[str]:
+    """How many prompts there can be."""
+    size, most = settings_of(config).population_size, settings_of(config).max_generations
+    return [f"{size:,} prompts × at most {most:,} generations = {size * most:,}"]
 
 
 class _SearchPlan:

@@ -1,14 +1,21 @@
 """The contract's statistics of an evolution, from the file alone; while it runs, of what there is so far."""
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.studies.evolution.inputs import settings_of
 from tidepool.engine.studies.evolution.recorder import GENERATION, RESULT
 from tidepool.storage.batches import progress_of
 from tidepool.storage.study_rows.evolution import genome, genome_counts
 from tidepool.storage.study_rows.findings import findings
 
 _UNKNOWN = ("validation_accuracy", "validation_ci95", "validation_problems", "validation_missing", "models")
+
+
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+    return {"strategy": settings_of(config).strategy, **report(connection, batch["number"])}
 
 
 def report(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:

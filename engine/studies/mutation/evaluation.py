@@ -64,7 +64,7 @@ def arena(named: Mapping[str, Policy], queries: Sequence[Query], repeats: int) -
     return [name for name in named for _ in range(len(queries) * repeats)]
 
 
-async def play(
+async def play_heldout(
     named: Mapping[str, Policy],
     queries: Sequence[Query],
     transport: Transport,

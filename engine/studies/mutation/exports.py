@@ -4,7 +4,7 @@ import base64
 from pathlib import Path
 
 from tidepool.engine.errors import NotFound
-from tidepool.engine.exports.export import ExportRequest
+from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.mutation.policy_file import policy_description, policy_paths, read_policy
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.study_rows.findings import finding
@@ -28,4 +28,4 @@ def _policy(order: ExportRequest) -> list[Path]:
     return [arrays, description]
 
 
-FORMATS = {"policy": _policy}
+FORMATS: dict[str, Exporter] = {"policy": _policy}

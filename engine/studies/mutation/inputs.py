@@ -4,7 +4,9 @@ import base64
 import binascii
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
+from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
@@ -112,3 +114,7 @@ def heldout_for(card: PolicyCard, queries: Sequence[Query]) -> tuple[Query, ...]
         told = "The policy was trained on every one of these queries, so there is nothing to test it on."
         raise UsageError(told, ("mutation", "policy"))
     return unknown
+
+
+def settings_of(config: ConfigSections) -> MutationSettings:
+    return cast(MutationSettings, config.settings)

@@ -8,7 +8,7 @@ from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.core.services import SERVICES
 from tidepool.engine.prices import TOKENS_PER_MESSAGE, expected_tokens
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
-from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy
+from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
 from tidepool.engine.studies.mutation.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, REWRITER_SYSTEM
 from tidepool.engine.studies.mutation.queries import split_queries
@@ -25,7 +25,8 @@ REWRITING_SHARE = 1 - 1 / len(OPERATOR_NAMES)
 """of all steps: the operator noop asks nobody"""
 
 
-def planned(config: FrozenConfig, settings: MutationSettings) -> Plan:
+def plan(config: FrozenConfig) -> Plan:
+    settings = settings_of(config)
     calls = list(_calls(config, settings))
     training, players = _training_steps(settings)
     each = settings.episode_length
@@ -103,3 +104,11 @@ def _notes(config: FrozenConfig, settings: MutationSettings, players: int) -> It
         yield 'Each wave waits for the one before: through a batch API that takes long. service.name = "live" is quicker.'
     if settings.encoder == HASHING:
         yield "The encoder hashing is lexical: it sees which words are used, not what they mean."
+
+
+def shape(config: FrozenConfig) -> list[str]:
+    """How steps make updates."""
+    settings = settings_of(config)
+    together, steps = settings.num_processes, settings.num_steps
+    updates = -(-settings.num_env_steps // (together * steps))
+    return [f"{together:,} environments × {steps:,} steps = {together * steps:,} an update, {updates:,} updates"]

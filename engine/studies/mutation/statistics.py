@@ -2,15 +2,22 @@
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.studies.mutation.config import MutationSettings
+from tidepool.engine.studies.mutation.inputs import settings_of
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.storage.study_rows.findings import finding
 from tidepool.storage.study_rows.mutation import training_updates
 
 SMOOTHING = 0.3
 """how much of a smoothed curve is its newest point"""
+
+
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+    return mutation_statistics(connection, batch["number"], settings_of(config))
 
 
 def mutation_statistics(

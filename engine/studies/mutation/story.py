@@ -17,8 +17,22 @@ from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.environment import Environments, Outcome, endless
 from tidepool.engine.studies.mutation.episode_book import EpisodeBook
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.evaluation import Estimate, PolicyComparison, arena, compare, contenders, play
-from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, rules_of, saved_policy, training_of
+from tidepool.engine.studies.mutation.evaluation import (
+    Estimate,
+    PolicyComparison,
+    arena,
+    compare,
+    contenders,
+    play_heldout,
+)
+from tidepool.engine.studies.mutation.inputs import (
+    heldout_for,
+    queries_of,
+    rules_of,
+    saved_policy,
+    settings_of,
+    training_of,
+)
 from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.ledger_transport import LedgerTransport
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
@@ -29,6 +43,10 @@ from tidepool.engine.studies.mutation.record import Losses, TrainingRecord
 from tidepool.engine.studies.mutation.training import Player, Silence, train
 
 TRAINING, HELDOUT = "training", "heldout"
+
+
+async def play(run: BatchRun) -> None:
+    await Story(run, settings_of(run.config)).run()
 
 
 class Story:
@@ -175,7 +193,7 @@ class Story:
             self._tested.count(outcome)
             own.count(outcome.part(0, len(heldout) * settings.repeats))
 
-        scores = await play(
+        scores = await play_heldout(
             named,
             heldout,
             self._transport,

@@ -1,20 +1,22 @@
-"""Query mutation as a study: what it asks, what it costs, and what comes out of it."""
+"""Query mutation as a study: its declaration, and what is taken in before a batch begins."""
 
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.model_fields import models_named
-from tidepool.engine.config.sections import Config, ConfigSections
-from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.config.sections import Config
+from tidepool.engine.exports.request import Exporter
+from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
-from tidepool.engine.studies.mutation.inputs import with_files
-from tidepool.engine.studies.mutation.statistics import mutation_statistics
-from tidepool.engine.studies.plan import Plan
+from tidepool.engine.studies.mutation.inputs import settings_of, with_files
+from tidepool.storage.exporting.contents import ExportContents
 
-SETTINGS = MutationSettings
+if TYPE_CHECKING:
+    from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.studies.plan import Plan
 
 
 def freeze(config: Config, folder: Path | None) -> Config:
@@ -27,21 +29,50 @@ def models(config: FrozenConfig) -> set[str]:
     return models_named(settings, but=[name for name, idle in unused.items() if idle])
 
 
-def plan(config: FrozenConfig) -> Plan:
-    from tidepool.engine.studies.mutation.plan import planned
+def plan(config: FrozenConfig) -> "Plan":
+    from tidepool.engine.studies.mutation.plan import plan
 
-    return planned(config, settings_of(config))
+    return plan(config)
 
 
-async def play(run: BatchRun) -> None:
-    from tidepool.engine.studies.mutation.story import Story
+def shape(config: FrozenConfig) -> list[str]:
+    from tidepool.engine.studies.mutation.plan import shape
 
-    await Story(run, settings_of(run.config)).run()
+    return shape(config)
+
+
+async def play(run: "BatchRun") -> None:
+    from tidepool.engine.studies.mutation.story import play
+
+    await play(run)
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
-    return mutation_statistics(connection, batch["number"], settings_of(config))
+    from tidepool.engine.studies.mutation.statistics import statistics
+
+    return statistics(connection, batch, config)
 
 
-def settings_of(config: ConfigSections) -> MutationSettings:
-    return cast(MutationSettings, config.settings)
+def formats() -> Mapping[str, Exporter]:
+    from tidepool.engine.studies.mutation.exports import FORMATS
+
+    return FORMATS
+
+
+KIND = KindSpec(
+    name="mutation",
+    title="Mutation",
+    summary="a learner finds out which rewriting of a query helps",
+    units="episodes",
+    settings=MutationSettings,
+    freeze=freeze,
+    models=models,
+    plan=plan,
+    play=play,
+    statistics=statistics,
+    formats=formats,
+    contents=ExportContents(views=("messages", "training"), beside_units=("training",), details="episode"),
+    shape=shape,
+    files=("queries", "policy"),
+    filled_in=("query_list", "policy_content"),
+)

@@ -1,13 +1,14 @@
 """What a secret game will take, before anything is called: calls by wave and model, tokens by what they are told."""
 
 from collections.abc import Iterator
+from math import comb
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import Agent
 from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.plan import Plan, PlannedCalls, merged
-from tidepool.engine.studies.secret_game.casting import Cast, Part, schedule_of
+from tidepool.engine.studies.secret_game.casting import Cast, Part, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.story import judge_call
 from tidepool.engine.studies.secret_game.tally import tally_of
 
@@ -17,7 +18,7 @@ TOKENS_OF_A_VERDICT = 30
 MESSAGE_OVERHEAD = 8
 
 
-def planned(config: FrozenConfig) -> Plan:
+def plan(config: FrozenConfig) -> Plan:
     players, schedule = Cast.of(config), schedule_of(config)
     length = players.settings.messages_per_interaction
     tally = tally_of(schedule)
@@ -59,3 +60,11 @@ def _notes(players: Cast) -> Iterator[str]:
         yield f"A verdict of the judge is taken to have {TOKENS_OF_A_VERDICT} tokens."
     if players.linked:
         yield "Rounds of a game follow one another, so a provider batch holds one message position of one round."
+
+
+def shape(config: FrozenConfig) -> list[str]:
+    """How many could meet."""
+    agents = len(config.agents)
+    if settings_of(config).pairing == "ordered":
+        return [f"{agents:,} agents: {agents:,}² = {agents**2:,} ordered pairs"]
+    return [f"{agents:,} agents: C({agents},2) = {comb(agents, 2):,} pairs"]

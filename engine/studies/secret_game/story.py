@@ -1,12 +1,13 @@
 """The story of one conversation: two agents take turns, each heard from its own side; a judge may read it afterwards."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
-from tidepool.engine.studies.secret_game.casting import Cast, Part, Stand
+from tidepool.engine.studies.secret_game.casting import Cast, Part, Stand, schedule_of
 from tidepool.engine.studies.secret_game.detectors.detection import Reveal, judge_talk
 from tidepool.engine.studies.secret_game.detectors.judge import judge_prompt, read_verdict
 from tidepool.engine.studies.secret_game.game import FinishedConversation, Game, Talk
@@ -15,6 +16,37 @@ from tidepool.engine.studies.secret_game.prompts import remembered
 from tidepool.engine.studies.secret_game.scoring import sides, standard_points
 
 VERDICT_TOKENS = 200
+
+
+async def play(run: BatchRun) -> None:
+    schedule = schedule_of(run.config)
+    run.expect_units(schedule.total)
+    await run.units(_conversations(run))
+
+
+def _conversations(run: BatchRun) -> Iterator[UnitPlan]:
+    """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
+    players, schedule = Cast.of(run.config), schedule_of(run.config)
+    game: Game | None = None
+    number = 0
+    for a_round in schedule.play():
+        if players.linked and a_round.game != number:
+            number = a_round.game
+            game = Game(players, run, schedule.conversations_in_game(number))
+        for agent in a_round.sits_out:
+            run.ledger.put_sit_out(a_round.game, a_round.number, agent)
+        for meeting in a_round.meetings:
+            if game:
+                game.announce(meeting)
+        for meeting in a_round.meetings:
+            yield UnitPlan(
+                meeting.sequence_number,
+                Conversation(players, run, meeting, game).play,
+                participants=(meeting.opener, meeting.partner),
+                game=meeting.game,
+                round=meeting.round,
+                interaction_type="dyadic",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,24 @@
-"""The secret game as a study: who meets whom, and what comes out of it."""
+"""The secret game as a study: its declaration, and what is checked before a batch begins."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.model_fields import models_named
 from tidepool.engine.config.sections import Config
-from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.core.unit import UnitPlan
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.plan import Plan
-from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
+from tidepool.engine.studies.kinds import KindSpec
+from tidepool.engine.studies.secret_game.casting import settings_of
 from tidepool.engine.studies.secret_game.config import SecretGameSettings
 from tidepool.engine.studies.secret_game.detectors.folding import fold
-from tidepool.engine.studies.secret_game.game import Game
-from tidepool.engine.studies.secret_game.story import Conversation
+from tidepool.engine.studies.secret_game.exports import CONTENTS
 
-SETTINGS = SecretGameSettings
+if TYPE_CHECKING:
+    from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.studies.plan import Plan
 
 
 def freeze(config: Config, folder: Path | None) -> Config:
@@ -57,44 +56,50 @@ def models(config: FrozenConfig) -> set[str]:
     return models_named(settings, unused).union(*map(models_named, config.agents))
 
 
-def plan(config: FrozenConfig) -> Plan:
-    from tidepool.engine.studies.secret_game.plan import planned
+def plan(config: FrozenConfig) -> "Plan":
+    from tidepool.engine.studies.secret_game.plan import plan
 
-    return planned(config)
-
-
-async def play(run: BatchRun) -> None:
-    schedule = schedule_of(run.config)
-    run.expect_units(schedule.total)
-    await run.units(_conversations(run))
+    return plan(config)
 
 
-def _conversations(run: BatchRun) -> Iterator[UnitPlan]:
-    """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
-    players, schedule = Cast.of(run.config), schedule_of(run.config)
-    game: Game | None = None
-    number = 0
-    for a_round in schedule.play():
-        if players.linked and a_round.game != number:
-            number = a_round.game
-            game = Game(players, run, schedule.conversations_in_game(number))
-        for agent in a_round.sits_out:
-            run.ledger.put_sit_out(a_round.game, a_round.number, agent)
-        for meeting in a_round.meetings:
-            if game:
-                game.announce(meeting)
-        for meeting in a_round.meetings:
-            yield UnitPlan(
-                meeting.sequence_number,
-                Conversation(players, run, meeting, game).play,
-                participants=(meeting.opener, meeting.partner),
-                game=meeting.game,
-                round=meeting.round,
-                interaction_type="dyadic",
-            )
+def shape(config: FrozenConfig) -> list[str]:
+    from tidepool.engine.studies.secret_game.plan import shape
+
+    return shape(config)
+
+
+async def play(run: "BatchRun") -> None:
+    from tidepool.engine.studies.secret_game.story import play
+
+    await play(run)
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
     from tidepool.engine.studies.secret_game.recorded_statistics import recorded_statistics
 
     return recorded_statistics(connection, batch, config)
+
+
+def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    from tidepool.engine.studies.secret_game.comparison import differences
+
+    return differences(connection, batches)
+
+
+KIND = KindSpec(
+    name="secret_game",
+    title="Secret game",
+    summary="agents with secrets talk in pairs: who reveals, who obtains?",
+    units="conversations",
+    settings=SecretGameSettings,
+    freeze=freeze,
+    models=models,
+    plan=plan,
+    play=play,
+    statistics=statistics,
+    differences=differences,
+    contents=CONTENTS,
+    shape=shape,
+    talks=True,
+    people="agents",
+)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen
-from tidepool.engine.exports.export import Exporter, ExportRequest
+from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.simulation.casting import settings_of
 from tidepool.engine.studies.simulation.conversation import SpokenLine, joined
 from tidepool.storage.exporting.csv_files import csv_file, write_rows

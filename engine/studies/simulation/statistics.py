@@ -1,16 +1,41 @@
 """The contract's `statistics` of a simulation batch, from its tally."""
 
+import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.statistics.intervals import Interval, mean_interval_of_counts, mean_of_counts
 from tidepool.engine.studies.simulation.attributes import UNBOUNDED, compare_by_attribute, group_mean
+from tidepool.engine.studies.simulation.casting import cast_of, settings_of
+from tidepool.engine.studies.simulation.combinations import combinations_possible
 from tidepool.engine.studies.simulation.config import Judge
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
+from tidepool.storage.units import units_in_pages
+
+
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+    settings, cast = settings_of(config), cast_of(config)
+    possible = combinations_possible(len(cast), settings.interaction_size)
+    entities = [member.entity for member in cast]
+    return simulation_statistics(
+        _tally(connection, batch["number"]), entities, possible, settings.judge, config.batch.seed
+    )
+
+
+def _tally(connection: sqlite3.Connection, batch_number: int) -> SpeechTally:
+    tally = SpeechTally()
+    for unit in units_in_pages(connection, batch_number):
+        if unit.status == "completed":
+            said = ((message.speaker, message.content) for message in unit.messages)
+            tally.completed(unit.interaction_type or "", unit.participants, said, unit.ratings)
+        else:
+            tally.unfinished(unit.interaction_type or "", unit.status)
+    return tally
 
 
 def simulation_statistics(

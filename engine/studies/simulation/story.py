@@ -8,11 +8,13 @@ from typing import Any
 from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.core.unit import Unit
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.studies.simulation.casting import CastMember, settings_of
-from tidepool.engine.studies.simulation.combinations import Combination
+from tidepool.engine.streams import stream
+from tidepool.engine.studies.simulation.casting import CastMember, cast_of, settings_of
+from tidepool.engine.studies.simulation.combinations import Combination, combinations
 from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
 from tidepool.engine.studies.simulation.judging import read_rating
@@ -214,3 +216,35 @@ def stored_line(speech: Speech, step: str, position: int, turn: int) -> dict[str
         "thought_start": thought.start if thought else None,
         "thought_length": thought.end - thought.start if thought else None,
     }
+
+
+async def play(run: BatchRun) -> None:
+    settings = settings_of(run.config)
+    run.expect_units(settings.num_simulations)
+    stage = Stage.of(run.config, run.all)
+    await run.units(_units(run.config, stage, cast_of(run.config)))
+
+
+def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> Iterator[UnitPlan]:
+    settings, seed = settings_of(config), config.batch.seed
+    kind = interaction_type(settings.interaction_size)
+    for combination in combinations(len(cast), settings.interaction_size, settings.num_simulations, seed):
+        meeting = conversation_of(stage, cast, combination, _speaking_order(settings, combination, seed))
+        yield UnitPlan(
+            combination.sequence_number,
+            meeting.play,
+            participants=meeting.names,
+            interaction_type=kind,
+            details=meeting.details,
+        )
+
+
+def _speaking_order(settings: SimulationSettings, combination: Combination, seed: int) -> list[int]:
+    order = list(range(len(combination.members)))
+    if settings.speaking_order == "shuffled":
+        stream(seed, "speaking order", combination.sequence_number).shuffle(order)
+    return order
+
+
+def interaction_type(size: int) -> str:
+    return {1: "solo", 2: "dyadic"}.get(size, "group")

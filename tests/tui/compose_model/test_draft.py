@@ -38,7 +38,7 @@ def test_another_kind_and_back_is_the_same_study(kind: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(KINDS), max_size=6))
+@given(st.lists(st.sampled_from(list(KINDS)), max_size=6))
 def test_wandering_through_the_kinds_loses_nothing(kinds: list[str]) -> None:
     draft = Draft(edited(REMARKED, [Put(("batch", "name"), "Mine")]))
     start = values_of(draft.text)

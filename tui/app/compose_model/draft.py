@@ -37,7 +37,7 @@ def template(kind: str) -> str:
     return (Path(__file__).parent / "templates" / f"{kind}.toml").read_text(encoding="utf-8")
 
 
-def fresh(kind: str = KINDS[0]) -> Draft:
+def fresh(kind: str = "secret_game") -> Draft:
     return Draft(template(kind))
 
 

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import known_model
 
 Path = tuple[str | int, ...]
@@ -88,6 +89,8 @@ def fields_of(section: type[BaseModel], prefix: Path = ()) -> Iterator[Field]:
 
 def _form(name: str, info: FieldInfo) -> tuple[Form, tuple[str, ...]]:
     kind = _core(info.annotation)
+    if options := _options(info.metadata):
+        return Form.CHOICE, options
     if get_origin(kind) is Literal:
         return Form.CHOICE, tuple(str(option) for option in get_args(kind))
     if get_origin(kind) is list:
@@ -108,6 +111,8 @@ def _form(name: str, info: FieldInfo) -> tuple[Form, tuple[str, ...]]:
 def _list_form(item: Any) -> tuple[Form, tuple[str, ...]]:
     if get_origin(item) is Literal:
         return Form.CHOICES, tuple(str(option) for option in get_args(item))
+    if get_origin(item) is Annotated and (options := _options(get_args(item)[1:])):
+        return Form.CHOICES, options
     if get_origin(item) is Annotated and _names_model(get_args(item)[1:]):
         return Form.MODELS, ()
     if get_origin(item) is dict or (isinstance(item, type) and issubclass(item, BaseModel)):
@@ -128,6 +133,11 @@ def _core(annotation: Any) -> Any:
 def _inner_section(annotation: Any) -> type[BaseModel] | None:
     kind = _core(annotation)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _options(remarks: Sequence[Any]) -> tuple[str, ...]:
+    """The names of a registry, with what installed packages add."""
+    return next((tuple(remark.options()) for remark in remarks if isinstance(remark, OneOf)), ())
 
 
 def _names_model(metadata: Sequence[Any]) -> bool:

@@ -111,7 +111,7 @@ def _batch() -> FieldGroup:
 
 
 def _kind_groups(kind: str) -> Iterator[FieldGroup]:
-    fields = [field for field in fields_of(load_kind(kind).SETTINGS, (kind,)) if field.key not in _ON_PEOPLE_PAGE]
+    fields = [field for field in fields_of(load_kind(kind).settings, (kind,)) if field.key not in _ON_PEOPLE_PAGE]
     return _placed(_ORDER.get(kind, ()), fields, _LAST.get(kind, "More"))
 
 

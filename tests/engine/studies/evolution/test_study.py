@@ -17,7 +17,8 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.simulated.solver import true_accuracy
 from tidepool.engine.studies.evolution.answers import judge
-from tidepool.engine.studies.evolution.study import plan, problems_of
+from tidepool.engine.studies.evolution.inputs import problems_of
+from tidepool.engine.studies.evolution.study import plan
 from tidepool.storage.unit_ids import unit_id
 
 GSM8K = [

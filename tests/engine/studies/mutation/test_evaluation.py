@@ -3,7 +3,7 @@ import pytest
 
 from tidepool.engine.simulated.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.evaluation import Estimate, compare, contenders, interval, play
+from tidepool.engine.studies.mutation.evaluation import Estimate, compare, contenders, interval, play_heldout
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
@@ -59,7 +59,7 @@ def test_intervals_are_apart_when_they_share_no_value(one: tuple, other: tuple, 
 
 def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
     transport = OfflineTransport(2)
-    scores = finished(play(contenders(ConstantPolicy(0), 1), HELDOUT, transport, EpisodeRules(), repeats=2))
+    scores = finished(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, transport, EpisodeRules(), repeats=2))
     answers = [count for stage, count in transport.waves if stage == "answer"]
     assert len(answers) == 5
     assert answers[0] == len(HELDOUT) * 2 * (2 + len(OPERATOR_NAMES))
@@ -70,5 +70,5 @@ def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
 def test_a_query_whose_every_episode_is_lost_at_once_is_missing_and_not_zero() -> None:
     gone = HELDOUT[0].text
     transport = OfflineTransport(2, losing=lambda text: 1.0 if text == gone else 0.0)
-    scores = finished(play({"noop": ConstantPolicy(0)}, HELDOUT, transport, EpisodeRules()))
+    scores = finished(play_heldout({"noop": ConstantPolicy(0)}, HELDOUT, transport, EpisodeRules()))
     assert np.isnan(scores["noop"]).tolist() == [True] + [False] * (len(HELDOUT) - 1)

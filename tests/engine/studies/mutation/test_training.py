@@ -125,8 +125,8 @@ def test_without_the_extra_ppo_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     program = (
-        "import sys; from tidepool.engine.studies.mutation.learner import Training;"
-        " from tidepool.engine.studies.mutation import evaluation, policy_file; from tidepool.engine.studies.mutation.episodes import Rules;"
+        "import sys; from tidepool.engine.studies.mutation.learner import Training; from tidepool.engine.studies.mutation.learners import make_learner;"
+        " from tidepool.engine.studies.mutation import evaluation, policy_file; from tidepool.engine.studies.mutation.episodes import EpisodeRules as Rules;"
         " make_learner(Training(), Rules(), 5, 9);"
         " print(sorted({'torch', 'gymnasium', 'stable_baselines3'} & set(sys.modules)))"
     )

@@ -1,0 +1,95 @@
+"""Tables of things that a config may name, open to packages that the user has installed.
+
+Our own names come first and win: a package adds names, it never replaces one. A package's entry is loaded only when its
+own name is asked for, by the name it was registered under (`[project.entry-points."tidepool.kinds"]`), so neither a study
+file nor a config can name a module or a path. Listing names reads the packages' metadata and imports nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from tidepool.engine.errors import UsageError
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Name → thing: iterating gives names, indexing loads the one thing that is named."""
+
+    def __init__(self, noun: str, group: str, own: Mapping[str, str], check: Callable[[object], bool] | None = None):
+        """`own`: name → "module:attribute" of this package; `check` says whether a package's entry is such a thing."""
+        self.noun = noun
+        self.group = group
+        self.own = own
+        self._check = check
+        self._loaded: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._loaded:
+            if name in self.own:
+                self._loaded[name] = _load_own(self.own[name])
+            elif name in self.installed:
+                self._loaded[name] = self._from_package(self.installed[name])
+            else:
+                raise KeyError(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        yield from self.installed
+
+    def __len__(self) -> int:
+        return len(self.own) + len(self.installed)
+
+    def __contains__(self, name: object) -> bool:
+        """Our own names are known without a look at what is installed, which takes a while."""
+        return name in self.own or name in self.installed
+
+    @cached_property
+    def installed(self) -> Mapping[str, EntryPoint]:
+        """What packages add under names that are not ours."""
+        found = sorted(entry_points(group=self.group), key=lambda entry: entry.name)
+        return {entry.name: entry for entry in found if entry.name not in self.own}
+
+    def named(self, name: str) -> T:
+        """The thing of this name; an unknown one is an error in words."""
+        if name not in self:
+            raise UsageError(f"{self.noun}: {self.unknown(name)}")
+        return self[name]
+
+    def unknown(self, name: str, beside: Sequence[str] = ()) -> str:
+        """What is said of a name that nobody has registered; `beside` are names with a meaning of their own."""
+        known = [*self, *beside]
+        near = get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return f"{name!r} is none of {', '.join(known)}.{hint}"
+
+    def package_of(self, name: str) -> str | None:
+        """The distribution that adds this name; None for our own."""
+        if name in self.own or name not in self.installed:
+            return None
+        distribution = self.installed[name].dist
+        return distribution.name if distribution else "a package"
+
+    def _from_package(self, entry: EntryPoint) -> T:
+        """A stranger's code may fail in any way while it is loaded; whose it is must be told."""
+        whose = f"The {self.noun} {entry.name!r} of the package {self.package_of(entry.name)}"
+        advice = "Bring that package up to date, or uninstall it."
+        try:
+            loaded: T = entry.load()
+        except Exception as error:
+            raise UsageError(f"{whose} cannot be loaded ({type(error).__name__}: {error}). {advice}") from error
+        if self._check is not None and not self._check(loaded):
+            raise UsageError(f"{whose} is not what {self.group} asks for, but a {type(loaded).__name__}. {advice}")
+        return loaded
+
+
+def _load_own(place: str) -> T:  # type: ignore[type-var]
+    """What stands at "module:attribute" of this package: the one place where a module is loaded by a string."""
+    module, _, attribute = place.partition(":")
+    found: T = getattr(import_module(module), attribute)
+    return found

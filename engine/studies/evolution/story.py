@@ -1,0 +1,58 @@
+"""Prompt evolution: search on training problems, then an honest word on held-out ones."""
+
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.finale import by_problem, comparison, portrait, validated
+from tidepool.engine.studies.evolution.grader import Grader
+from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
+from tidepool.engine.studies.evolution.numbering import Numbering
+from tidepool.engine.studies.evolution.plan import plan
+from tidepool.engine.studies.evolution.recorder import Recorder
+from tidepool.engine.studies.evolution.seed_final import best_seed
+from tidepool.engine.studies.evolution.strategies.random_search import search_on
+from tidepool.engine.studies.evolution.strategies.strategy import strategy_named
+from tidepool.engine.studies.evolution.validation import score
+
+
+async def play(run: BatchRun) -> None:
+    settings, problems = settings_of(run.config), problems_of(run.config)
+    examiner, numbering, chronicle = Grader(run, settings), Numbering(), Recorder(run)
+    arena = Evaluator(run, settings, problems.training, examiner, numbering, chronicle)
+    arena.units_ahead = plan(run.config).units
+    stopped_by = await strategy_named(settings.strategy).search(arena)
+    arena.units_ahead, search_calls = 0, arena.calls
+    baseline = await best_seed(arena)
+    champion = arena.leader()
+    baseline_calls = arena.calls - search_calls
+    rival = await random_rival(arena, search_calls) if settings.random_baseline else None
+    finalists = [champion, baseline, *([rival.leader()] if rival else [])]
+    marks = await validated(arena, finalists, problems.validation)
+    ours, theirs = (marks[one.genome.prompt] for one in (champion, baseline))
+    result = {
+        "champion": portrait(champion, ours),
+        "baseline": portrait(baseline, theirs),
+        **comparison(ours, theirs, run.seed),
+        "stopped_by": stopped_by,
+        "calls_saved_by_racing": arena.calls_saved,
+        "search_calls": search_calls,
+        "baseline_calls": baseline_calls,
+        "random_search": None,
+    }
+    if rival:
+        drawn = rival.leader()
+        random_marks = marks[drawn.genome.prompt]
+        result["random_search"] = {
+            **portrait(drawn, random_marks),
+            "calls": rival.calls,
+            **comparison(ours, random_marks, run.seed),
+        }
+    chronicle.tell_validation(problems.validation, [score(replies) for replies in by_problem(ours)])
+    chronicle.tell_result(result)
+    run.reason = stopped_by
+
+
+async def random_rival(arena: Evaluator, calls: int) -> Evaluator:
+    """A random search that starts from the same judged seeds and makes at least so many calls in all."""
+    rival = arena.fork("r")
+    await search_on(rival, calls)
+    return rival

@@ -1,0 +1,5 @@
+"""What an export of a secret game holds."""
+
+from tidepool.storage.exporting.contents import ExportContents
+
+CONTENTS = ExportContents(views=("messages", "outcomes"), of_units=("outcomes",), details=None)

@@ -1,0 +1,19 @@
+"""What the batches of a kind hold, as far as an export must know: storage itself knows no kind."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ExportContents:
+    views: tuple[str, ...] = ("messages",)
+    """a file each, as CSV and Parquet"""
+    beside_units: tuple[str, ...] = ()
+    """views that a batch holds beside its units, in results.json"""
+    of_units: tuple[str, ...] = ()
+    """views with rows by unit that go into each unit, in results.json: outcomes, judgements"""
+    details: str | None = "details"
+    """the key under which a unit's details go into results.json; "" puts them into the unit itself, None leaves them out"""
+
+
+PLAIN = ExportContents()
+"""of a kind that keeps generic rows only"""
