@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tidepool.engine.errors import UsageError
 
@@ -31,7 +31,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def __getitem__(self, name: str) -> T:
         if name not in self._loaded:
             if name in self.own:
-                self._loaded[name] = _load_own(self.own[name])
+                self._loaded[name] = load_place(self.own[name])
             elif name in self.installed:
                 self._loaded[name] = self._from_package(self.installed[name])
             else:
@@ -88,8 +88,8 @@ class Registry(Mapping[str, T], Generic[T]):
         return loaded
 
 
-def _load_own(place: str) -> T:  # type: ignore[type-var]
-    """What stands at "module:attribute" of this package: the one place where a module is loaded by a string."""
+def load_place(place: str) -> Any:
+    """What stands at "module" or "module:attribute" of this package: nothing else here loads a module by a string."""
     module, _, attribute = place.partition(":")
-    found: T = getattr(import_module(module), attribute)
-    return found
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded

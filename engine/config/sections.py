@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
-from tidepool.engine.config.constructing import Constructed, with_keywords_in_help
 from tidepool.engine.config.choices import OneOf
+from tidepool.engine.config.constructing import Constructed, with_keywords_in_help
 from tidepool.engine.config.presets import known_model
 from tidepool.engine.registries import KINDS
 

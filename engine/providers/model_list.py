@@ -137,8 +137,8 @@ def _model(model: str, tag: PriceTag | None, retires: str | None) -> ListedModel
 
 
 def _simulated(settings: SimulatedSettings) -> ListedProvider:
-    from tidepool.engine.simulated.personas import PERSONAS
     from tidepool.engine.simulated.responders import VOICES
+    from tidepool.engine.simulated.secret_game.personas import PERSONAS
 
     tag = PriceTag(settings.price_input / MILLION, settings.price_output / MILLION)
     models = tuple(_model(f"simulated:{name}", tag, None) for name in (*PERSONAS, *VOICES))

@@ -6,29 +6,29 @@ each one `recognises`. The first of them answers what nobody recognises.
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from importlib import import_module
 from types import ModuleType
 
 from tidepool.engine.call import Call
+from tidepool.engine.plugins import load_place
 from tidepool.engine.simulated.reply import SimulatedReply
 
 Voice = Callable[[Call, int], SimulatedReply]
 
 VOICES: dict[str, tuple[str, ...]] = {
     "filler": ("filler",),
-    "solver": ("solver",),
-    "solver-small": ("solver",),
-    "solver-large": ("solver",),
-    "flat-solver": ("solver",),
-    "persona": ("persona",),
-    "encoder": ("encoder",),
-    "target": ("target",),
-    "rewriter": ("prompt_rewriter", "query_rewriter"),
-    "judge": ("conversation_judge", "answer_judge", "game_judge"),
+    "solver": ("evolution.solver",),
+    "solver-small": ("evolution.solver",),
+    "solver-large": ("evolution.solver",),
+    "flat-solver": ("evolution.solver",),
+    "persona": ("simulation.persona",),
+    "encoder": ("mutation.encoder",),
+    "target": ("mutation.target",),
+    "rewriter": ("evolution.prompt_rewriter", "mutation.query_rewriter"),
+    "judge": ("simulation.conversation_judge", "mutation.answer_judge", "secret_game.game_judge"),
 }
 """model name → modules of this package with `speak(model_name, system, messages, seed)`"""
 
-GAME_VOICE = "game_player"
+GAME_VOICE = "secret_game.game_player"
 
 
 def voice_for(call: Call) -> Voice:
@@ -38,7 +38,7 @@ def voice_for(call: Call) -> Voice:
 @cache
 def _voice(model_name: str) -> Voice:
     names = VOICES.get(model_name, (GAME_VOICE,))
-    voices = [import_module(f"tidepool.engine.simulated.{name}") for name in names]
+    voices: list[ModuleType] = [load_place(f"{__package__}.{name}") for name in names]
     if len(voices) == 1:
         return _speaking(model_name, lambda system: voices[0])
 

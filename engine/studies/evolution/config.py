@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, Section
-from tidepool.engine.studies.evolution.fitness import Weights, weights_from
+from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 
 PresetName = Literal["balanced", "conservative", "aggressive"]
 

@@ -5,12 +5,12 @@ from dataclasses import asdict
 from typing import Any
 
 from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.evolution.candidate import Candidate
-from tidepool.engine.studies.evolution.evaluator import NOTHING_ANSWERED, Evaluator
-from tidepool.engine.studies.evolution.fitness import Replies
-from tidepool.engine.studies.evolution.grader import Marks, Paper
-from tidepool.engine.studies.evolution.problems import Problem
-from tidepool.engine.studies.evolution.validation import compare, held_out
+from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
+from tidepool.engine.studies.evolution.evaluation.evaluator import NOTHING_ANSWERED, Evaluator
+from tidepool.engine.studies.evolution.evaluation.fitness import Replies
+from tidepool.engine.studies.evolution.evaluation.grader import Marks, Paper
+from tidepool.engine.studies.evolution.evaluation.validation import compare, held_out
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
 
 Validated = Mapping[str, Marks]
 """by prompt"""

@@ -7,7 +7,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
-from tidepool.engine.studies.evolution.problems import Problem, ProblemSet, problem_set
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, problem_set
 
 
 def settings_of(config: ConfigSections) -> EvolutionSettings:

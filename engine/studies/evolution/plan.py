@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.prices import expected_tokens
-from tidepool.engine.studies.evolution.breeding import Breeding
 from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
+from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, rungs
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
-from tidepool.engine.studies.evolution.numbering import Numbering
-from tidepool.engine.studies.evolution.problems import ProblemSet
-from tidepool.engine.studies.evolution.racing import Rung, calls_in, rungs
+from tidepool.engine.studies.evolution.operators.breeding import Breeding
+from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.seed_final import seed_rungs
 from tidepool.engine.studies.evolution.strategies.founders import seeds_of
 from tidepool.engine.studies.plan import Plan, PlannedCalls, merged

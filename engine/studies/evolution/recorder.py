@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.studies.evolution.candidate import Candidate
+from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.problems import Problem
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.stopping import Generation
 
 GENERATION = "generation/"

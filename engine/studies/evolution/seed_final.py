@@ -8,10 +8,10 @@ problems twice, as champions have. What a seed was answered before counts; only 
 
 from collections.abc import Sequence
 
-from tidepool.engine.studies.evolution.candidate import Candidate
-from tidepool.engine.studies.evolution.evaluator import Evaluator
-from tidepool.engine.studies.evolution.racing import FIRST_RUNG, Rung, rungs
-from tidepool.engine.studies.evolution.selection import elites
+from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.racing import FIRST_RUNG, Rung, rungs
+from tidepool.engine.studies.evolution.operators.selection import elites
 from tidepool.engine.studies.evolution.strategies.founders import SEED, seeds_of
 
 LEAST_SHARE = 4

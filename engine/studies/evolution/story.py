@@ -1,17 +1,17 @@
 """Prompt evolution: search on training problems, then an honest word on held-out ones."""
 
 from tidepool.engine.core.batch_run import BatchRun
-from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.grader import Grader
+from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
+from tidepool.engine.studies.evolution.evaluation.validation import score
 from tidepool.engine.studies.evolution.finale import by_problem, comparison, portrait, validated
-from tidepool.engine.studies.evolution.grader import Grader
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
-from tidepool.engine.studies.evolution.numbering import Numbering
 from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.recorder import Recorder
 from tidepool.engine.studies.evolution.seed_final import best_seed
 from tidepool.engine.studies.evolution.strategies.random_search import search_on
 from tidepool.engine.studies.evolution.strategies.strategy import strategy_named
-from tidepool.engine.studies.evolution.validation import score
 
 
 async def play(run: BatchRun) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.model_fields import models_named
 from tidepool.engine.config.sections import Config
-from tidepool.engine.studies.evolution.builtin.sets import SETS
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.exports import CONTENTS
 from tidepool.engine.studies.evolution.inputs import settings_of, taken_in
 from tidepool.engine.studies.evolution.pace import with_limits, with_sizes
+from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
 from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
 from tidepool.engine.studies.kinds import KindSpec
 

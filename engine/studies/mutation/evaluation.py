@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.mutation.environment import Environments, Outcome, once_each
-from tidepool.engine.studies.mutation.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, once_each
+from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.environment.transport import Transport
+from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy, Policy
+from tidepool.engine.studies.mutation.learners.random_policy import RandomPolicy
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
-from tidepool.engine.studies.mutation.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.queries import Query
-from tidepool.engine.studies.mutation.random_policy import RandomPolicy
-from tidepool.engine.studies.mutation.transport import Transport
 
 Scores = NDArray[np.float64]
 _RESAMPLES = 4000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tidepool.engine.errors import NotFound
 from tidepool.engine.exports.request import Exporter, ExportRequest
-from tidepool.engine.studies.mutation.policy_file import policy_description, policy_paths, read_policy
+from tidepool.engine.studies.mutation.learners.policy_file import policy_description, policy_paths, read_policy
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.study_rows.findings import finding
 

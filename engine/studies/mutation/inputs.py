@@ -10,10 +10,16 @@ from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import MutationSettings, WrittenQuery
-from tidepool.engine.studies.mutation.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.learner import Training
-from tidepool.engine.studies.mutation.learners import require_extra
-from tidepool.engine.studies.mutation.policy_file import PolicyCard, SavedPolicy, load_policy, policy_bytes, read_policy
+from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.learners.choice import require_extra
+from tidepool.engine.studies.mutation.learners.learner import Training
+from tidepool.engine.studies.mutation.learners.policy_file import (
+    PolicyCard,
+    SavedPolicy,
+    load_policy,
+    policy_bytes,
+    read_policy,
+)
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
 
 

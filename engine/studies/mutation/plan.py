@@ -8,13 +8,13 @@ from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.core.services import SERVICES
 from tidepool.engine.prices import TOKENS_PER_MESSAGE, expected_tokens
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
+from tidepool.engine.studies.mutation.environment.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
+from tidepool.engine.studies.mutation.environment.rewards import JUDGE_SYSTEM
+from tidepool.engine.studies.mutation.environment.step_calls import TARGET_SYSTEM
+from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
-from tidepool.engine.studies.mutation.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, REWRITER_SYSTEM
 from tidepool.engine.studies.mutation.queries import split_queries
-from tidepool.engine.studies.mutation.rewards import JUDGE_SYSTEM
-from tidepool.engine.studies.mutation.step_calls import TARGET_SYSTEM
-from tidepool.engine.studies.mutation.transport import ANSWER, JUDGE, REWRITE
 from tidepool.engine.studies.plan import Plan, PlannedCalls
 
 QUERY_TOKENS, ANSWER_TOKENS = 30, 60

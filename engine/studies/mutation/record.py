@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tidepool.engine.studies.mutation.environment import Outcome, Step
+from tidepool.engine.studies.mutation.environment.environments import Outcome, Step
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.studies.mutation.config import MutationSettings
-from tidepool.engine.studies.mutation.environment import Environments, Outcome, endless
-from tidepool.engine.studies.mutation.episode_book import EpisodeBook
-from tidepool.engine.studies.mutation.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, endless
+from tidepool.engine.studies.mutation.environment.episode_book import EpisodeBook
+from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.environment.ledger_transport import LedgerTransport
 from tidepool.engine.studies.mutation.evaluation import (
     Estimate,
     PolicyComparison,
@@ -33,14 +34,13 @@ from tidepool.engine.studies.mutation.inputs import (
     settings_of,
     training_of,
 )
-from tidepool.engine.studies.mutation.learners import make_learner
-from tidepool.engine.studies.mutation.ledger_transport import LedgerTransport
+from tidepool.engine.studies.mutation.learners.choice import make_learner
+from tidepool.engine.studies.mutation.learners.policy import Policy, TrainedPolicy
+from tidepool.engine.studies.mutation.learners.policy_file import PolicyCard, SavedPolicy, policy_bytes
+from tidepool.engine.studies.mutation.learners.training import Player, Silence, train
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
-from tidepool.engine.studies.mutation.policy import Policy, TrainedPolicy
-from tidepool.engine.studies.mutation.policy_file import PolicyCard, SavedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.record import Losses, TrainingRecord
-from tidepool.engine.studies.mutation.training import Player, Silence, train
 
 TRAINING, HELDOUT = "training", "heldout"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tidepool.engine.simulated.landscape import FAMILIES, chance, read_prompt
+from tidepool.engine.simulated.evolution.landscape import FAMILIES, chance, read_prompt
 from tidepool.engine.studies.evolution.seeds import SEED_PROMPTS
 
 STEP = "Solve it step by step."

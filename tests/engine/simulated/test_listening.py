@@ -1,8 +1,8 @@
 import pytest
 
-from tidepool.engine.simulated import phrases
-from tidepool.engine.simulated.listening import hear
-from tidepool.engine.simulated.tones import TONES
+from tidepool.engine.simulated.secret_game import phrases
+from tidepool.engine.simulated.secret_game.listening import hear
+from tidepool.engine.simulated.secret_game.tones import TONES
 from tidepool.engine.studies.secret_game.prompts import opening_line
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.simulated.playing import NAMED, rates
-from tidepool.engine.simulated.personas import PERSONAS, traits_of
+from tidepool.engine.simulated.secret_game.personas import PERSONAS, traits_of
 
 DOC = Path(__file__).parents[3] / "docs" / "simulated.md"
 TOLERANCE = 5.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.simulated.reveals import forms_of
+from tidepool.engine.simulated.secret_game.reveals import forms_of
 
 
 def guises(secret: str, way: str) -> dict[str | None, list[str]]:

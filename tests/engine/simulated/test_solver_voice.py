@@ -3,10 +3,10 @@ from random import Random
 import pytest
 
 from tidepool.engine.call import Message
-from tidepool.engine.simulated.solver import speak, true_accuracy
+from tidepool.engine.simulated.evolution.solver import speak, true_accuracy
 from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.evolution.answers import judge
-from tidepool.engine.studies.evolution.problems import generate
+from tidepool.engine.studies.evolution.problems.answers import judge
+from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.seeds import seed_genomes
 
 PROMPT = "Solve the problem step by step."

@@ -6,8 +6,8 @@ from functools import cache
 @cache
 def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config import presets
-    from tidepool.engine.simulated.personas import PERSONAS
     from tidepool.engine.simulated.responders import VOICES
+    from tidepool.engine.simulated.secret_game.personas import PERSONAS
 
     known = getattr(presets, "KNOWN_MODELS", {})
     return (

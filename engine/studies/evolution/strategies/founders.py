@@ -1,9 +1,9 @@
 """The first generation: prompts written by people, and mutants of them where there are too few."""
 
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome, genome_from
-from tidepool.engine.studies.evolution.mutation import Material, mutated
+from tidepool.engine.studies.evolution.operators.mutation import Material, mutated
 from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
 
 SEED = "seed"

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from tidepool.engine.studies.evolution.breeding import Breeding, breed
-from tidepool.engine.studies.evolution.diversity import Rates, adapted
-from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.diversity import Rates, adapted
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.mutation import Material
-from tidepool.engine.studies.evolution.offspring import finished
-from tidepool.engine.studies.evolution.selection import elites
+from tidepool.engine.studies.evolution.operators.breeding import Breeding, breed
+from tidepool.engine.studies.evolution.operators.mutation import Material
+from tidepool.engine.studies.evolution.operators.offspring import finished
+from tidepool.engine.studies.evolution.operators.selection import elites
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
 
 

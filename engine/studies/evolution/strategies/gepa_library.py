@@ -14,7 +14,7 @@ from typing import Any
 from gepa import EvaluationBatch, optimize
 
 from tidepool.engine.studies.evolution.handover import Ask
-from tidepool.engine.studies.evolution.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Reflection, Result, Turn
 
 MINIBATCH = 3

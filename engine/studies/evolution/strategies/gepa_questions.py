@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tidepool.engine.studies.evolution.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 
 
 @dataclass(frozen=True, slots=True)

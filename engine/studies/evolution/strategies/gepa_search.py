@@ -11,18 +11,18 @@ from typing import Any
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.evolution.breeding import COPY, Breeding, Child
-from tidepool.engine.studies.evolution.candidate import Candidate
-from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.grader import Marks
+from tidepool.engine.studies.evolution.evaluation.validation import score
 from tidepool.engine.studies.evolution.finale import by_problem
-from tidepool.engine.studies.evolution.grader import Marks
 from tidepool.engine.studies.evolution.handover import Ask, Handover
-from tidepool.engine.studies.evolution.offspring import rewritten_by_model
-from tidepool.engine.studies.evolution.problems import Problem
-from tidepool.engine.studies.evolution.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.operators.breeding import COPY, Breeding, Child
+from tidepool.engine.studies.evolution.operators.offspring import rewritten_by_model
+from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
 from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Question, Reflection, Result
-from tidepool.engine.studies.evolution.validation import score
 
 NEEDS_EXTRA = 'evolution.strategy = "gepa" needs the extra `gepa`: pip install "tidepool-lab[gepa]"'
 SMALL_WAVES = (

@@ -1,9 +1,9 @@
 """No inheritance at all: sentences drawn at random. What a search must beat to have searched."""
 
-from tidepool.engine.studies.evolution.breeding import random_genome
-from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.mutation import Material
+from tidepool.engine.studies.evolution.operators.breeding import random_genome
+from tidepool.engine.studies.evolution.operators.mutation import Material
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from tidepool.engine.studies.evolution.breeding import COPY, Child
-from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.mutation import Material
-from tidepool.engine.studies.evolution.offspring import finished
-from tidepool.engine.studies.evolution.selection import elites, selection_named
+from tidepool.engine.studies.evolution.operators.breeding import COPY, Child
+from tidepool.engine.studies.evolution.operators.mutation import Material
+from tidepool.engine.studies.evolution.operators.offspring import finished
+from tidepool.engine.studies.evolution.operators.selection import elites, selection_named
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
 
 

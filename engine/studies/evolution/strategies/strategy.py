@@ -1,9 +1,9 @@
 """How a search goes on from one generation to the next: each strategy is a small file with one function."""
 
-from importlib import import_module
 from typing import Protocol
 
-from tidepool.engine.studies.evolution.evaluator import Evaluator
+from tidepool.engine.plugins import load_place
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 
 MODULES = {"genetic": "genetic", "reflective": "reflective", "gepa": "gepa_search", "random": "random_search"}
 
@@ -14,7 +14,7 @@ class Strategy(Protocol):
 
 
 def strategy_named(name: str) -> Strategy:
-    module: Strategy = import_module(f"tidepool.engine.studies.evolution.strategies.{MODULES[name]}")
+    module: Strategy = load_place(f"{__package__}.{MODULES[name]}")
     return module
 
 

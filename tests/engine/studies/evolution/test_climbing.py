@@ -7,8 +7,8 @@ from statistics import fmean
 import pytest
 
 from tests.engine.studies.evolution.pure_evolution import Outcome, PureEvolution
-from tidepool.engine.simulated.solver import true_accuracy
-from tidepool.engine.studies.evolution.problems import generate
+from tidepool.engine.simulated.evolution.solver import true_accuracy
+from tidepool.engine.studies.evolution.problems.problem_set import generate
 
 SEEDS = range(5)
 QUESTIONS = tuple(problem.question for problem in generate("arithmetic", 600, Random(99)))

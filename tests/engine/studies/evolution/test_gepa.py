@@ -10,7 +10,7 @@ import pytest
 from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
 from tests.support.state import query
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 from tidepool.engine.studies.evolution.strategies import gepa_search
 from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Question, Reflection, Result, Turn
 from tidepool.engine.studies.evolution.strategies.strategy import check_strategy

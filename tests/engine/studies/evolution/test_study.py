@@ -15,9 +15,9 @@ from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.simulated.solver import true_accuracy
-from tidepool.engine.studies.evolution.answers import judge
+from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.inputs import problems_of
+from tidepool.engine.studies.evolution.problems.answers import judge
 from tidepool.engine.studies.evolution.study import plan
 from tidepool.storage.unit_ids import unit_id
 

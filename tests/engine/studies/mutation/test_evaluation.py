@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from tidepool.engine.simulated.offline_transport import OfflineTransport
-from tidepool.engine.studies.mutation.episodes import EpisodeRules
+from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
+from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
+from tidepool.engine.studies.mutation.environment.transport import finished
 from tidepool.engine.studies.mutation.evaluation import Estimate, compare, contenders, interval, play_heldout
+from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
-from tidepool.engine.studies.mutation.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
-from tidepool.engine.studies.mutation.transport import finished
 
 HELDOUT = split_queries(builtin_queries(), 0.2, 1).heldout
 

@@ -184,7 +184,7 @@ async def test_a_model_encoder_is_asked_once_a_step(database: Path) -> None:
 async def test_an_encoder_that_fails_at_the_start_is_asked_anew_on_resume(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tidepool.engine.simulated import encoder
+    from tidepool.engine.simulated.mutation import encoder
     from tidepool.engine.simulated.reply import SimulatedReply
 
     with monkeypatch.context() as patch:

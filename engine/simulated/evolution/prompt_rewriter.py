@@ -1,0 +1,159 @@
+"""A simulated rewriter of prompts: it does what it is asked, mostly well, sometimes not.
+
+It knows the families of the landscape as an experienced writer of prompts might: it has sentences for
+each, puts them in or takes them out, and after failures it looks at what kind of problem went wrong. Now
+and then it adds something that hurts, or does not answer properly at all, as rewriters do.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tidepool.engine.call import Message
+from tidepool.engine.simulated.dice import Dice
+from tidepool.engine.simulated.evolution.landscape import read_prompt
+from tidepool.engine.simulated.reply import SimulatedReply
+from tidepool.engine.studies.evolution.genome import join_segments, split_segments
+from tidepool.engine.studies.evolution.operators.rewrites import SYSTEM, TASKS
+from tidepool.engine.studies.evolution.problems.builtin.sets import recognise
+
+ADVICE: dict[str, tuple[str, ...]] = {
+    "step": (
+        "Work step by step.",
+        "Show every calculation as you make it.",
+        "Do one thing after another, slowly.",
+    ),
+    "parse": (
+        "Begin by saying what is being asked.",
+        "Note the numbers given, with what they count.",
+        "Restate the task.",
+    ),
+    "estimate": ("Estimate the size of the result beforehand.", "Ask whether the result is sensible."),
+    "check": (
+        "Verify the result before you answer.",
+        "Work backwards to test it.",
+        "Look for mistakes and mend them.",
+    ),
+    "algebra": ("Write a formula for what is wanted.", "Use symbols for what is missing."),
+    "draw": ("Sketch how things stand to each other.", "Keep the values in a table."),
+    "patterns": ("Watch for a pattern.", "Try a smaller case.", "Handle words letter by letter."),
+    "methods": ("Solve it again by another method.", "Make sure that both lead to the same result."),
+    "role": ("Act as a tutor who loves detail.", "Be careful throughout."),
+    "format": ("End with the answer after ####.", "State the answer on its own in the last line."),
+}
+UNHELPFUL = (
+    "Be concise.",
+    "Answer as fast as you can.",
+    "Just give the result.",
+    "Remember that every problem has a beauty of its own.",
+    "Stay calm and confident.",
+    "A result that is roughly right will do.",
+)
+JUNK = (
+    "I'm sorry, but I can't help with that.",
+    "<prompt></prompt>",
+    "<prompt>Solve the",
+)
+WANTED = {
+    "arithmetic": ("step", "check", "parse", "algebra", "methods"),
+    "logic": ("parse", "step", "draw", "check", "methods"),
+    "strings": ("patterns", "step", "check", "parse", "format"),
+}
+_EVERYTHING = tuple(ADVICE)
+_SYNONYMS = {
+    "problem": "task",
+    "result": "outcome",
+    "find": "determine",
+    "use": "apply",
+    "make": "produce",
+    "think": "reason",
+    "check": "verify",
+    "picture": "sketch",
+    "begin": "start",
+    "write": "put",
+    "numbers": "figures",
+    "solve": "work out",
+}
+_WORD = re.compile(r"[A-Za-z]+")
+_PROMPT = re.compile(r"<prompt>\n(.*?)\n</prompt>", re.DOTALL)
+_PROBLEM = re.compile(r"<problem>\n(.*?)\n</problem>", re.DOTALL)
+_KIND_OF_TASK = {task: kind for kind, task in TASKS.items()}
+_JUNK_RATE = 0.03
+_UNHELPFUL_RATE = {"elaborate": 0.3, "reflect": 0.15}
+
+
+def recognises(system: str) -> bool:
+    return system == SYSTEM
+
+
+def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    asked = messages[-1].text if messages else ""
+    kind = _KIND_OF_TASK.get(asked.partition("\n\n")[0])
+    found = _PROMPT.search(asked)
+    if system != SYSTEM or kind is None or found is None:
+        return SimulatedReply(asked, "unchanged")
+    dice = Dice(seed)
+    if dice.unit() < _JUNK_RATE:
+        return SimulatedReply(dice.pick(JUNK), "junk")
+    segments = list(split_segments(found[1]))
+    if kind == "reflect":
+        done = _add(segments, _wanted(asked), kind, dice)
+    elif kind == "elaborate":
+        done = _add(segments, _EVERYTHING, kind, dice)
+    else:
+        done = {"shorten": _shorten, "rephrase": _rephrase}[kind](segments, dice)
+    return SimulatedReply(f"<prompt>{join_segments(segments)}</prompt>", done)
+
+
+def _add(segments: list[str], families: Sequence[str], kind: str, dice: Dice) -> str:
+    """One sentence more, of a family that is not there yet if there is one."""
+    if dice.unit() < _UNHELPFUL_RATE[kind]:
+        segments.append(dice.pick(UNHELPFUL))
+        return "added: unhelpful"
+    present = {name for name, _ in read_prompt(join_segments(segments)).hints}
+    family = dice.pick([name for name in families if name not in present] or families)
+    place = int(dice.unit() * (len(segments) + 1))
+    segments.insert(place, dice.pick(ADVICE[family]))
+    return f"added: {family}"
+
+
+def _wanted(asked: str) -> Sequence[str]:
+    """What helps with the first failed problem of a kind it knows."""
+    for question in _PROBLEM.findall(asked):
+        known = recognise(question)
+        if known is not None:
+            return WANTED[known.kind]
+    return _EVERYTHING
+
+
+def _shorten(segments: list[str], dice: Dice) -> str:
+    """Drops a sentence, mostly one that says nothing useful."""
+    if len(segments) < 2:
+        words = segments[0].split()
+        segments[0] = " ".join(words[: max(2, len(words) * 3 // 4)]).rstrip(",;") + "."
+        return "cut"
+    idle = [index for index, text in enumerate(segments) if not read_prompt(text).hints or read_prompt(text).harms]
+    choice = idle if idle and dice.unit() < 0.75 else range(len(segments))
+    del segments[dice.pick(choice)]
+    return "dropped"
+
+
+def _rephrase(segments: list[str], dice: Dice) -> str:
+    """One sentence in other words: another of the same family, or the same with synonyms."""
+    first = int(dice.unit() * len(segments))
+    for place in (*range(first, len(segments)), *range(first)):
+        before = segments[place]
+        family = next((name for name, _ in read_prompt(before).hints if name in ADVICE), None)
+        if family and dice.unit() < 0.6:
+            segments[place] = dice.pick(ADVICE[family])
+        else:
+            segments[place] = _WORD.sub(_synonym, before)
+        if segments[place] != before:
+            return f"reworded: {family}"
+    segments[first] = f"Please note: {segments[first]}"
+    return "reworded: None"
+
+
+def _synonym(found: re.Match[str]) -> str:
+    word = found[0]
+    other = _SYNONYMS.get(word.lower(), word)
+    return other.capitalize() if word[0].isupper() and other != word else other

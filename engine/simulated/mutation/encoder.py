@@ -1,0 +1,15 @@
+"""The simulated encoder: the hashing encoder's vectors, as a model encoder would send them."""
+
+from collections.abc import Sequence
+
+from tidepool.engine.call import Message
+from tidepool.engine.simulated.reply import SimulatedReply
+from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder
+from tidepool.engine.vectors import packed_vectors
+
+_DIMENSIONS = 64
+
+
+def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
+    vectors = HashingEncoder(_DIMENSIONS).encode([message.text for message in messages])
+    return SimulatedReply(packed_vectors(vectors.tolist()))

@@ -1,0 +1,217 @@
+"""Where prompts are judged: generation after generation on the training problems, by racing where that is asked.
+
+A strategy brings genomes and reads scores; it never sees a held-out problem. What was judged once is known and is
+not asked again, so elites cost nothing.
+"""
+
+from collections.abc import Sequence
+from random import Random
+from statistics import fmean
+
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.unit import Unit
+from tidepool.engine.streams import stream
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
+from tidepool.engine.studies.evolution.evaluation.diversity import distance_to_rest, mean_distance
+from tidepool.engine.studies.evolution.evaluation.grader import Grader, Marks, Paper
+from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
+from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, comparable, rungs, survivors
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.operators.selection import elites
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.recorder import Recorder
+from tidepool.engine.studies.evolution.stopping import Generation, StopRules, stopped_by
+
+NOTHING_ANSWERED = "none of its calls was answered"
+
+
+class Evaluator:
+    def __init__(
+        self,
+        run: BatchRun,
+        settings: EvolutionSettings,
+        problems: Sequence[Problem],
+        examiner: Grader,
+        numbering: Numbering,
+        chronicle: Recorder | None,
+        letter: str = "g",
+    ) -> None:
+        self.run = run
+        self.settings = settings
+        self.examiner = examiner
+        self.numbering = numbering
+        self.problems = problems
+        self.known: dict[str, Candidate] = {}
+        """by prompt"""
+        self.history: list[Generation] = []
+        self.calls = 0
+        self.units_ahead = 0
+        """units there may be in all, as far as one can tell before the search is over"""
+        self.calls_saved = 0
+        """by racing, against asking every genome every problem"""
+        self._chronicle = chronicle
+        self._letter = letter
+        self._calls_told = 0
+        self._weights = settings.stated_weights()
+        self._answered = True
+
+    # -- for strategies ----------------------------------------------------------------------------------
+
+    def stream(self, *address: object) -> Random:
+        return stream(self.run.seed, self._letter, *address)
+
+    async def judge(self, genomes: Sequence[Genome]) -> None:
+        """One generation: its new prompts meet the problems."""
+        entrants = self.admit(genomes)
+        await self._race(entrants, len(self.history))
+        self.end_generation(genomes, entrants)
+
+    def stopped(self) -> str | None:
+        """The rule that ends the search now, if one does."""
+        if not self._answered:
+            return "unanswered"
+        settings = self.settings
+        rules = StopRules(settings.target_fitness, settings.max_generations, settings.stagnation)
+        if rule := stopped_by(self.history, rules):
+            return rule
+        next_calls = self.calls_of_generation(settings.population_size, settings.population_size)
+        return "max_calls" if 0 < settings.max_calls < self.calls + next_calls else None
+
+    def scores(self, genomes: Sequence[Genome]) -> list[float]:
+        """Scores that can be compared, whether they rest on few replies or on many."""
+        return _scores([self.known[genome.prompt] for genome in genomes])
+
+    def leader(self, operator: str | None = None) -> Candidate:
+        """The best of all, or of those that came about in this way."""
+        contenders = [one for one in self.known.values() if operator in (None, one.genome.operator)]
+        return contenders[elites(_scores(contenders), 1)[0]]
+
+    def order(self, generation: int) -> list[int]:
+        """In which order the problems come: other ones decide early in every generation."""
+        order = list(range(len(self.problems)))
+        self.stream("order", generation).shuffle(order)
+        return order
+
+    def calls_of_generation(self, genomes: int, rewrites: int) -> int:
+        """What a generation of so many new genomes takes."""
+        return self.examiner.calls_for(calls_in(self._rungs(genomes))) + rewrites
+
+    def fork(self, letter: str) -> "Evaluator":
+        """Another search from the same judged seeds, which it has paid for too; it leaves no genomes in the file."""
+        other = Evaluator(self.run, self.settings, self.problems, self.examiner, self.numbering, None, letter)
+        other.known = {prompt: one for prompt, one in self.known.items() if one.genome.generation == 0}
+        other.history = self.history[:1]
+        other.calls = other._calls_told = self.history[0].calls
+        return other
+
+    # -- one generation, and its parts for strategies that have none ---------------------------------------
+
+    def admit(
+        self, genomes: Sequence[Genome], first_place: int = 0, why: str = "genome", rest: Sequence[str] = ()
+    ) -> list[Candidate]:
+        """Those whose prompt is new, each with a unit of its own. `rest` are prompts of the same population."""
+        generation = len(self.history)
+        prompts = [*(genome.prompt for genome in genomes), *rest]
+        entrants = []
+        for place, genome in enumerate(genomes, first_place):
+            if genome.prompt in self.known:
+                continue
+            distance = distance_to_rest(place - first_place, prompts, self.stream("distance", generation, place))
+            unit = self._open(genome, why if self._letter == "g" else "random_search")
+            contender = Candidate(genome, f"{self._letter}{generation}.{place}", unit, distance)
+            self.known[genome.prompt] = contender
+            entrants.append(contender)
+        return entrants
+
+    def call_back(self, contender: Candidate, why: str) -> None:
+        """A contender that was closed is to be asked more: in a unit of its own, for the first one has ended."""
+        contender.unit = self._open(contender.genome, why)
+
+    def _open(self, genome: Genome, why: str) -> Unit:
+        unit = self.run.open_unit(
+            self.numbering.next_unit(), participants=(genome.id,), round=genome.generation, interaction_type=why
+        )
+        self.run.expect_units(max(self.numbering.units, self.units_ahead))
+        return unit
+
+    async def _race(self, entrants: list[Candidate], generation: int) -> None:
+        order = self.order(generation)
+        racing = list(range(len(entrants)))
+        before = self.calls
+        for rung in self._rungs(len(entrants)) if entrants else ():
+            places = order[rung.start : rung.end]
+            await self.meet([(entrants[index], places) for index in racing], rung.look)
+            kept = survivors({index: entrants[index].total for index in racing}, rung.keep)
+            for index in set(racing) - set(kept):
+                self.close(entrants[index])
+            racing = kept
+        for index in racing:
+            self.close(entrants[index])
+        self.calls_saved += self.examiner.calls_for(len(self.problems) * len(entrants)) - (self.calls - before)
+
+    async def meet(self, sittings: Sequence[tuple[Candidate, Sequence[int]]], look: int = 0) -> list[Marks]:
+        """Contenders meet problems, each its own: one wave."""
+        wave = self.numbering.next_wave()
+        papers = [
+            Paper(
+                one.unit,
+                one.name,
+                one.genome.prompt,
+                [(f"p{place}", self.problems[place]) for place in places],
+                wave,
+                look * self.settings.samples,
+            )
+            for one, places in sittings
+        ]
+        marked = await self.examiner.mark(papers)
+        for (contender, places), marks in zip(sittings, marked, strict=True):
+            contender.take(marks, [self.problems[place] for place in places], self._weights)
+            contender.met += 0 if look else len(places)
+            contender.looked_again |= bool(look)
+        self.calls += self.examiner.calls_for(sum(len(places) for _, places in sittings))
+        return marked
+
+    def _rungs(self, genomes: int) -> tuple[Rung, ...]:
+        return rungs(len(self.problems), genomes, self.settings.racing)
+
+    def close(self, contender: Candidate) -> None:
+        if self._chronicle and not contender.unit.settled:
+            self._chronicle.tell_genome(contender.genome, contender)
+        self.run.close_unit(contender.unit, None if contender.fitness else NOTHING_ANSWERED)
+
+    def end_generation(self, genomes: Sequence[Genome], entrants: Sequence[Candidate]) -> None:
+        """`genomes` is the population as it now is, `entrants` those of it that were new."""
+        generation = len(self.history)
+        self._answered = not entrants or any(entrant.fitness for entrant in entrants)
+        population = [self.known[genome.prompt] for genome in genomes]
+        known = [one.total for one in population if one.total is not None]
+        prompts = [genome.prompt for genome in genomes]
+        leader = self.leader()
+        told = Generation(
+            generation,
+            best=leader.total or 0.0,
+            mean=fmean(known) if known else 0.0,
+            diversity=self._diversity(prompts),
+            calls=self.calls - self._calls_told,
+        )
+        self._calls_told = self.calls
+        self.history.append(told)
+        if self._chronicle:
+            for genome, contender in zip(genomes, population, strict=True):
+                if genome.generation == generation and genome is not contender.genome:
+                    self._chronicle.tell_genome(genome, contender)
+            missing = fmean(entrant.missing for entrant in entrants) if entrants else 0.0
+            self._chronicle.tell_generation(told, leader, missing, new=any(not one.unit.settled for one in entrants))
+
+    def _diversity(self, prompts: Sequence[str]) -> float:
+        """One prompt alone is no collapsed population: what was known before still holds."""
+        if len(prompts) < 2 and self.history:
+            return self.history[-1].diversity
+        return mean_distance(prompts, self.stream("diversity", len(self.history)))
+
+
+def _scores(contenders: Sequence[Candidate]) -> list[float]:
+    return comparable(
+        [one.total for one in contenders], [one.fitness.replies if one.fitness else 0 for one in contenders]
+    )

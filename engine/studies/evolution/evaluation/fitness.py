@@ -1,0 +1,124 @@
+"""How good a prompt is: accuracy above all, with a little for being consistent, brief and different.
+
+A call that failed for good is missing, never wrong: every figure is computed on what was answered, and
+the share that is missing stands beside it. A reply that gives no answer was answered, and is wrong.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from statistics import fmean
+
+from tidepool.engine.errors import UsageError, located
+from tidepool.engine.studies.evolution.problems.answers import Verdict
+
+HALF_EFFICIENT_AT = 150
+"""tokens of a reply at which efficiency is one half"""
+FREE_WORDS = 120
+"""words of a prompt that cost nothing"""
+WORD_PENALTY = 0.001
+MOST_PENALTY = 0.2
+
+Replies = Sequence[Verdict | None]
+"""the samples of one problem; None: that call failed"""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    accuracy: float = 0.70
+    consistency: float = 0.15
+    efficiency: float = 0.10
+    diversity: float = 0.05
+
+
+WEIGHTS = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    total: float
+    accuracy: float
+    consistency: float
+    efficiency: float
+    diversity: float
+    length_penalty: float
+    replies: int
+    """calls that came back"""
+    missing: float
+    """share of calls that did not"""
+
+
+def weights_from(given: Mapping[str, float]) -> Weights:
+    """The defaults with what the config states."""
+    known = [field.name for field in fields(Weights)]
+    with located("evolution", "weights"):
+        for name, weight in given.items():
+            if name not in known:
+                raise UsageError(f"evolution.weights has no {name!r}; it knows {', '.join(known)}.", (name,))
+            if not 0 <= weight < float("inf"):
+                raise UsageError(f"evolution.weights.{name} is {weight}; a weight is a number of at least 0.", (name,))
+        weights = Weights(**given)
+        if not any(getattr(weights, name) for name in known):
+            raise UsageError("evolution.weights are all 0, so every prompt would be equally fit: raise one of them.")
+    return weights
+
+
+def fitness_of(
+    problems: Sequence[Replies], prompt: str, diversity: float, weights: Weights = WEIGHTS
+) -> Fitness | None:
+    """None when nothing came back: then nothing is known, and that is not the same as bad.
+
+    A problem that racing asked a second time is an entry of its own, so that consistency keeps its meaning.
+    """
+    answered = [[reply for reply in replies if reply is not None] for replies in problems]
+    answered = [replies for replies in answered if replies]
+    if not answered:
+        return None
+    asked = sum(map(len, problems))
+    replies = sum(map(len, answered))
+    accuracy = fmean(fmean(reply.correct for reply in one) for one in answered)
+    consistent = consistency(answered)
+    efficient = efficiency(reply.length for one in answered for reply in one)
+    penalty = length_penalty(prompt)
+    total = (
+        weights.accuracy * accuracy
+        + weights.consistency * consistent
+        + weights.efficiency * efficient
+        + weights.diversity * diversity
+        - penalty
+    )
+    missing = 1 - replies / asked
+    return Fitness(total, accuracy, consistent, efficient, diversity, penalty, replies, missing)
+
+
+def overall(by_model: Sequence[Fitness | None]) -> Fitness | None:
+    """Over several models that were asked the same: their mean, so that none weighs more for having answered more."""
+    known = [fitness for fitness in by_model if fitness is not None]
+    if not known:
+        return None
+    shares = ("total", "accuracy", "consistency", "efficiency", "diversity", "length_penalty")
+    missing = fmean(1.0 if fitness is None else fitness.missing for fitness in by_model)
+    means = {name: fmean(getattr(fitness, name) for fitness in known) for name in shares}
+    return Fitness(**means, replies=sum(fitness.replies for fitness in known), missing=missing)
+
+
+def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
+    """Agreement over repeated samples; with one sample, the share of replies that give an answer."""
+    repeated = [replies for replies in answered if len(replies) > 1]
+    if repeated:
+        return fmean(_agreement(replies) for replies in repeated)
+    return fmean(reply.answer is not None for replies in answered for reply in replies)
+
+
+def efficiency(lengths: Iterable[int]) -> float:
+    return 1 / (1 + fmean(lengths) / HALF_EFFICIENT_AT)
+
+
+def length_penalty(prompt: str) -> float:
+    return min(MOST_PENALTY, WORD_PENALTY * max(0, len(prompt.split()) - FREE_WORDS))
+
+
+def _agreement(replies: Sequence[Verdict]) -> float:
+    """The share of the most common answer; no answer agrees with nothing."""
+    answers = Counter(reply.answer for reply in replies if reply.answer is not None)
+    return max(answers.values(), default=0) / len(replies)

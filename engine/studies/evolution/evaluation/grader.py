@@ -1,0 +1,102 @@
+"""Asks problems: genomes × problems × models × samples as one stream of calls, as wide as the pace allows.
+
+A call that failed for good is a gap in the marks, never a wrong answer, and nobody waits for it.
+"""
+
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from tidepool.engine.call import Call, Message
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.unit import Unit
+from tidepool.engine.errors import CallFailed
+from tidepool.engine.prices import expected_tokens
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.pace import pace_of
+from tidepool.engine.studies.evolution.problems.answers import Verdict, judge
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+
+T = TypeVar("T")
+
+
+class Marked(NamedTuple):
+    verdict: Verdict
+    text: str
+
+
+Marks = dict[str, list[list[Marked | None]]]
+"""by model: for each problem of the paper its samples; None: that call failed"""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """What one genome is asked in one wave."""
+
+    unit: Unit
+    name: str
+    """the genome's, e.g. g4.17"""
+    prompt: str
+    questions: Sequence[tuple[str, Problem]]
+    """each with its name, e.g. p12"""
+    wave: int
+    first_sample: int = 0
+
+
+class Grader:
+    def __init__(self, run: BatchRun, settings: EvolutionSettings) -> None:
+        self._run = run
+        self._settings = settings
+        self.models = settings.solvers()
+        self.gathers = any(run.gathers(model.partition(":")[0]) for model in self.models)
+        """calls leave through a batch API"""
+        self._pace = pace_of(settings, gathers=self.gathers)
+
+    def calls_for(self, problems: int) -> int:
+        return problems * len(self.models) * self._settings.samples
+
+    async def mark(self, papers: Sequence[Paper]) -> list[Marks]:
+        """The marks of each paper, in their order."""
+        return await self.together(map(self._mark_one, papers), self._pace.genomes_at_once)
+
+    async def together(self, stories: Iterable[Awaitable[T]], at_once: int | None = None) -> list[T]:
+        """All at once, or so many at a time; one by one where the study is asked to."""
+        if at_once is None:
+            at_once = None if self._settings.enable_async_evaluation else 1
+        return await (self._run.all(stories) if at_once is None else self._run.lanes(stories, at_once))
+
+    async def _mark_one(self, paper: Paper) -> Marks:
+        calls = (
+            self._ask(paper, label, problem, model, sample)
+            for label, problem in paper.questions
+            for model in self.models
+            for sample in range(self._settings.samples)
+        )
+        return self._arranged(await self.together(calls, self._pace.calls_at_once), len(paper.questions))
+
+    def _arranged(self, replies: list[Marked | None], problems: int) -> Marks:
+        marks: Marks = {model: [] for model in self.models}
+        left = iter(replies)
+        for _ in range(problems):
+            for model in self.models:
+                marks[model].append(list(islice(left, self._settings.samples)))
+        return marks
+
+    async def _ask(self, paper: Paper, label: str, problem: Problem, model: str, sample: int) -> Marked | None:
+        step = f"{paper.name}/{label}/s{paper.first_sample + sample}"
+        call = Call(
+            step=step if len(self.models) == 1 else f"{step}/{model}",
+            wave=paper.wave,
+            model=model,
+            messages=(Message("user", problem.question),),
+            system=paper.prompt,
+            temperature=self._settings.temperature,
+            max_tokens=self._settings.max_tokens,
+        )
+        try:
+            reply = await paper.unit.ask(call)
+        except CallFailed:
+            return None
+        length = reply.output_tokens or expected_tokens(reply.text)
+        return Marked(judge(reply.text, problem.answer, length), reply.text)

@@ -1,0 +1,107 @@
+"""The next generation, as a plan: who is kept, who is crossed, what is changed, and what a model is asked to
+rewrite.
+
+Nothing is asked here. A child whose rewrite is set waits for a model; if that fails, `made_new` makes do
+without.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from tidepool.engine.studies.evolution.evaluation.diversity import Rates
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.operators.crossover import crossover_named
+from tidepool.engine.studies.evolution.operators.mutation import Material, mutated
+from tidepool.engine.studies.evolution.operators.rewrites import REWRITES
+from tidepool.engine.studies.evolution.operators.selection import selection_named
+
+COPY = "copy"
+RATES = Rates(crossover=0.8, mutation=0.2)
+_MOST_HITS = 2
+_TRIES = 12
+_RANDOM_SEGMENTS = (1, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Breeding:
+    selection: str = "tournament"
+    crossover: str = "single_point"
+    rates: Rates = RATES
+    """mutation: chance of each segment to be hit, so a long prompt changes more than a short one"""
+    rewrite_share: float = 0.5
+    """share of children that a model rewrites instead"""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    genome: Genome
+    rewrite: str | None = None
+    """rephrase, shorten, elaborate or reflect: still to be done by a model"""
+
+
+def breed(
+    population: Sequence[Genome],
+    scores: Sequence[float],
+    count: int,
+    generation: int,
+    how: Breeding,
+    material: Material,
+    rng: Random,
+    known: Collection[str] = (),
+) -> list[Child]:
+    """`count` children that differ from each other and from the prompts already known, if that can be had."""
+    select = selection_named(how.selection)
+    parents = select(scores, 2 * count, rng)
+    seen = {*known, *(genome.prompt for genome in population)}
+    children = []
+    for mother, father in zip(parents[::2], parents[1::2], strict=True):
+        child = _conceive(population[mother], population[father], generation, how, material, rng)
+        child = made_new(child, seen, material, rng)
+        seen.add(child.genome.prompt)
+        children.append(child)
+    return children
+
+
+def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, material: Material, rng: Random) -> Child:
+    segments, operators, others = mother.segments, [], []
+    if mother.prompt != father.prompt and rng.random() < how.rates.crossover:
+        segments = crossover_named(how.crossover)(mother.segments, father.segments, rng)
+        operators.append(how.crossover)
+        others.append(father)
+    rewrite = rng.choice(REWRITES) if rng.random() < how.rewrite_share else None
+    hits = sum(rng.random() < how.rates.mutation for _ in segments)
+    if rewrite is None:
+        for _ in range(min(hits, _MOST_HITS)):
+            segments, name = mutated(segments, rng, material)
+            operators.append(name)
+    return Child(mother.child(segments, "+".join(operators) or COPY, generation, *others), rewrite)
+
+
+def made_new(child: Child, seen: Collection[str], material: Material, rng: Random) -> Child:
+    """A prompt that was met before would be bought again for nothing: it is mutated until it is new."""
+    genome = child.genome
+    if child.rewrite is not None:
+        return child
+    for _ in range(_TRIES):
+        if genome.prompt not in seen:
+            break
+        segments, name = mutated(genome.segments, rng, material)
+        genome = replace(genome, segments=segments, operator=_joined(genome.operator, name))
+    return Child(genome)
+
+
+def rewritten(child: Child, segments: Sequence[str]) -> Genome:
+    """The child after its model has rewritten it."""
+    operator = _joined(child.genome.operator, str(child.rewrite))
+    return replace(child.genome, segments=tuple(segments), operator=operator)
+
+
+def random_genome(material: Material, generation: int, rng: Random) -> Genome:
+    """What random search tries: any number of segments in any order."""
+    count = min(rng.randint(*_RANDOM_SEGMENTS), len(material.segments))
+    return Genome(tuple(rng.sample(material.segments, count)), (), "random", generation)
+
+
+def _joined(operator: str, then: str) -> str:
+    return then if operator == COPY else f"{operator}+{then}"

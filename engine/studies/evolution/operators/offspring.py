@@ -1,0 +1,71 @@
+"""Children that a model finishes: all rewrites of a generation are one wave, and none of them is indispensable.
+
+A rewriter that fails, refuses or repeats what is known costs the child its rewrite, not its life: it is mutated
+without a model instead.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tidepool.engine.call import Call, Message
+from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.errors import CallFailed
+from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
+from tidepool.engine.studies.evolution.genome import Genome, split_segments
+from tidepool.engine.studies.evolution.operators.breeding import Child, made_new, rewritten
+from tidepool.engine.studies.evolution.operators.mutation import Material
+from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem, read_rewrite, rewrite_request
+
+MOST_TOKENS = 700
+"""of a rewritten prompt"""
+
+
+async def finished(arena: Evaluator, children: Sequence[Child], generation: int, material: Material) -> list[Genome]:
+    """The children as genomes, new ones as far as that can be had."""
+    asked = [child.rewrite is not None for child in children]
+    wave = arena.numbering.next_wave() if any(asked) else 0
+    made = await arena.examiner.together(
+        rewritten_by_model(arena, child, failures_of(arena, child.genome), f"g{generation}.{place}", wave)
+        for place, child in enumerate(children)
+    )
+    seen = set(arena.known)
+    genomes = []
+    for place, genome in enumerate(made):
+        new = made_new(Child(genome), seen, material, arena.stream("instead", generation, place)).genome
+        seen.add(new.prompt)
+        genomes.append(new)
+    return genomes
+
+
+async def rewritten_by_model(
+    arena: Evaluator, child: Child, failures: Sequence[FailedProblem], name: str, wave: int
+) -> Genome:
+    """The child as it was where it needs no rewrite, or the rewrite is of no use."""
+    if child.rewrite is None:
+        return child.genome
+    if child.rewrite == "reflect" and not failures:
+        child = replace(child, rewrite="elaborate")
+    request = rewrite_request(str(child.rewrite), child.genome.prompt, failures)
+    call = Call(
+        step=f"{name}/{child.rewrite}",
+        wave=wave,
+        model=resolve_model(arena.settings.mutator),
+        messages=(Message("user", request.user),),
+        system=request.system,
+        max_tokens=MOST_TOKENS,
+    )
+    arena.calls += 1
+    try:
+        reply = await arena.run.study.ask(call)
+    except CallFailed:
+        return child.genome
+    text = read_rewrite(reply.text, child.genome.prompt, failures)
+    return child.genome if text is None else rewritten(child, split_segments(text))
+
+
+def failures_of(arena: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
+    """What went wrong with this prompt; for one not tried yet, with its parents."""
+    if genome.prompt in arena.known:
+        return arena.known[genome.prompt].failures
+    parents = [one for one in arena.known.values() if one.genome.id in genome.parents]
+    return [failure for parent in parents for failure in parent.failures]

@@ -1,0 +1,260 @@
+"""Many environments stepping together: rewrites are one wave, answers one, judgements one, embeddings one
+request.
+
+Autoreset happens in the same step: when an episode ends, the observation handed out is the first of the next
+one, and the last of the old one is kept in `finals`. The next query of every environment is known beforehand,
+so its embedding travels in the same request. With `batching = False` the same work is done one environment
+after another.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tidepool.engine.errors import RunError
+from tidepool.engine.streams import stream
+from tidepool.engine.studies.mutation.environment.encoders import Vectors
+from tidepool.engine.studies.mutation.environment.episodes import (
+    Advance,
+    Episode,
+    EpisodeRules,
+    advance,
+    begin,
+    observation,
+)
+from tidepool.engine.studies.mutation.environment.rewards import similarity
+from tidepool.engine.studies.mutation.environment.step_calls import StepCall, ask_answers, ask_judgements, ask_rewrites
+from tidepool.engine.studies.mutation.environment.transport import Transport
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, Rewrite
+from tidepool.engine.studies.mutation.queries import Query
+
+_NO_QUERY = Query("")
+
+Schedule = Callable[[int, int], Query | None]
+"""(environment, episode number) → its query; None: the environment has nothing more to do"""
+
+
+def endless(queries: Sequence[Query], seed: int) -> Schedule:
+    """For training: every episode draws its query from a stream of its own."""
+    return lambda environment, episode: stream(seed, "query", environment, episode).choice(queries)
+
+
+def once_each(queries: Sequence[Query]) -> Schedule:
+    """For evaluation: environment i plays query i (modulo their number) for one episode."""
+    return lambda environment, episode: queries[environment % len(queries)] if episode == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One environment's step, as it is learnt from, counted and read in a transcript."""
+
+    environment: int
+    episode: int
+    index: int
+    """from 0 within the episode"""
+    operator: str
+    before: str
+    after: str
+    fell_back: bool
+    answer: str | None
+    reward: float | None
+    """None: masked"""
+    terminated: bool
+    truncated: bool
+    serial: int = 0
+    """of the episode, among all"""
+    query: Query = _NO_QUERY
+    """as the episode began with it"""
+
+    @property
+    def masked(self) -> bool:
+        return self.reward is None
+
+    @property
+    def ended(self) -> bool:
+        return self.terminated or self.truncated
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    steps: tuple[Step | None, ...]
+    """one an environment; None where it was not stepped"""
+    observations: Vectors
+    """what each environment sees now"""
+    finals: dict[int, Vectors] = field(default_factory=dict)
+    """the last observation of the episodes that ended"""
+    scores: dict[int, float] = field(default_factory=dict)
+    """the mean reward of the episodes that ended, where any step was answered"""
+
+    def part(self, first: int, count: int) -> "Outcome":
+        """What came of some of the environments, as if there were no others."""
+        places = range(first, first + count)
+        return Outcome(
+            self.steps[first : first + count],
+            self.observations[first : first + count],
+            {place - first: self.finals[place] for place in places if place in self.finals},
+            {place - first: self.scores[place] for place in places if place in self.scores},
+        )
+
+
+class Environments:
+    def __init__(
+        self,
+        count: int,
+        schedule: Schedule,
+        transport: Transport,
+        rules: EpisodeRules,
+        *,
+        batching: bool = True,
+        steps: int = 0,
+        episodes: int = 0,
+    ) -> None:
+        """`steps` and `episodes` are those of the run before these environments: counting goes on from there."""
+        self.count = count
+        self.rules = rules
+        self._schedule = schedule
+        self._transport = transport
+        self._batching = batching
+        self._upcoming = [0] * count
+        self._episodes: list[Episode | None] = [None] * count
+        self._known: dict[str, Vectors] = {}
+        self.steps = steps
+        self.episodes = episodes
+        self.observations: Vectors = np.zeros((count, 1), dtype=np.float32)
+
+    @property
+    def playing(self) -> list[bool]:
+        return [episode is not None for episode in self._episodes]
+
+    async def reset(self) -> Vectors:
+        """Begins each environment's next episode, dropping any under way."""
+        await self._know(self._openings(range(self.count)), f"w{self.steps}/reset")
+        size = len(next(iter(self._known.values()), ()))
+        self.observations = np.zeros((self.count, size + 1), dtype=np.float32)
+        for environment in range(self.count):
+            self._begin(environment)
+        return self.observations.copy()
+
+    async def step(self, actions: Sequence[int | None]) -> Outcome:
+        """One step of every environment that has an action; None leaves it as it is."""
+        self.steps += 1
+        attempts = [
+            StepCall(self._numbered(episode), OPERATOR_NAMES[action], Rewrite(episode.text))
+            for episode, action in zip(self._episodes, actions, strict=True)
+            if action is not None and episode is not None
+        ]
+        steps: list[Step | None] = [None] * self.count
+        finals: dict[int, Vectors] = {}
+        scores: dict[int, float] = {}
+        groups = [attempts] if self._batching else [[attempt] for attempt in attempts]
+        for group in filter(None, groups):
+            await self._grade(group)
+            for attempt in group:
+                moved = advance(attempt.episode, attempt.rewrite, attempt.reward, self.rules)
+                steps[attempt.episode.environment] = _step(attempt, moved)
+                self._move(moved, finals, scores)
+        return Outcome(tuple(steps), self.observations.copy(), finals, scores)
+
+    def _numbered(self, episode: Episode) -> Episode:
+        if episode.serial:
+            return episode
+        self.episodes += 1
+        return replace(episode, serial=self.episodes)
+
+    async def _grade(self, group: Sequence[StepCall]) -> None:
+        """Gives each attempt its rewrite, its answer and its reward, and its environment what it now sees."""
+        await ask_rewrites(self._transport, self.steps, group)
+        await ask_answers(self._transport, self.steps, group, self.rules)
+        if self.rules.reward == "judge":
+            await ask_judgements(self._transport, self.steps, group)
+        await self._embed(group)
+
+    async def _embed(self, group: Sequence[StepCall]) -> None:
+        """Answers to grade, queries as they now stand, and openings that may come next, in one request."""
+        answers = [a.answer for a in group if a.answer is not None] if self.rules.reward == "similarity" else []
+        name = f"w{self.steps}" if self._batching else f"w{self.steps}.{group[0].episode.environment}"
+        rewrites = [attempt.rewrite.text for attempt in group]
+        openings = self._openings([attempt.episode.environment for attempt in group])
+        vectors = await self._request(name, [*answers, *rewrites, *openings])
+        if vectors is None:
+            await self._know(openings, f"{name}/again")
+            for attempt in group:
+                attempt.reward = None
+            return
+        self._known.update((text, vectors[text]) for text in openings)
+        for attempt in group:
+            self._see(attempt, vectors)
+
+    def _see(self, attempt: StepCall, vectors: dict[str, Vectors]) -> None:
+        if self.rules.reward == "similarity" and attempt.answer is not None:
+            attempt.reward = similarity(vectors[attempt.answer], self._known[attempt.episode.query.reference])
+        if attempt.reward is not None:
+            seen = observation(vectors[attempt.rewrite.text], attempt.episode.steps + 1, self.rules)
+            self.observations[attempt.episode.environment] = seen
+
+    def _move(self, moved: Advance, finals: dict[int, Vectors], scores: dict[int, float]) -> None:
+        environment = moved.episode.environment
+        self._episodes[environment] = moved.episode
+        if not moved.ended:
+            return
+        finals[environment] = self.observations[environment].copy()
+        if moved.episode.score is not None:
+            scores[environment] = moved.episode.score
+        self._begin(environment)
+
+    def _begin(self, environment: int) -> None:
+        query = self._schedule(environment, self._upcoming[environment])
+        if query is None:
+            self._episodes[environment] = None
+            return
+        self._episodes[environment] = begin(environment, self._upcoming[environment], query)
+        self._upcoming[environment] += 1
+        self.observations[environment] = observation(self._known[query.text], 0, self.rules)
+
+    def _openings(self, environments: Iterable[int]) -> list[str]:
+        """The texts of these environments' next episodes whose vectors are needed and not yet known."""
+        upcoming = [self._schedule(environment, self._upcoming[environment]) for environment in environments]
+        texts = [query.text for query in upcoming if query is not None]
+        if self.rules.reward == "similarity":
+            texts += [query.reference for query in upcoming if query is not None]
+        return [text for text in dict.fromkeys(texts) if text not in self._known]
+
+    async def _know(self, texts: Sequence[str], name: str) -> None:
+        if not texts:
+            return
+        vectors = await self._request(name, texts, needed=True)
+        if vectors is None:
+            raise RunError(
+                f"The encoder could not embed {len(texts)} texts, so no episode can begin. Check that the "
+                "encoder's server is up and has the model, then resume the batch."
+            )
+        self._known.update(vectors)
+
+    async def _request(self, name: str, texts: Sequence[str], *, needed: bool = False) -> dict[str, Vectors] | None:
+        """The vectors of all these texts; only those not known yet are asked for."""
+        distinct = dict.fromkeys(texts)
+        known = {text: self._known[text] for text in distinct if text in self._known}
+        unknown = [text for text in distinct if text not in known]
+        if not unknown:
+            return known
+        vectors = await self._transport.embed(name, self.steps + 1, unknown, needed=needed)
+        return None if vectors is None else {**known, **dict(zip(unknown, vectors, strict=True))}
+
+
+def _step(attempt: StepCall, moved: Advance) -> Step:
+    return Step(
+        environment=attempt.episode.environment,
+        episode=attempt.episode.number,
+        serial=attempt.episode.serial,
+        index=attempt.episode.steps,
+        query=attempt.episode.query,
+        operator=attempt.operator,
+        before=attempt.episode.text,
+        after=attempt.rewrite.text,
+        fell_back=attempt.rewrite.fell_back,
+        answer=attempt.answer,
+        reward=attempt.reward,
+        terminated=moved.terminated,
+        truncated=moved.truncated,
+    )

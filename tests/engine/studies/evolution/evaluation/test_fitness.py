@@ -1,0 +1,92 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.evolution.evaluation.fitness import (
+    Weights,
+    consistency,
+    efficiency,
+    fitness_of,
+    length_penalty,
+    weights_from,
+)
+from tidepool.engine.studies.evolution.problems.answers import Verdict
+
+RIGHT, WRONG, SILENT = Verdict("4", True, 150), Verdict("5", False, 150), Verdict(None, False, 150)
+
+
+def test_fitness_is_the_weighted_sum() -> None:
+    fitness = fitness_of([[RIGHT], [WRONG], [SILENT], [RIGHT]], "Think.", 0.6)
+    assert fitness is not None
+    assert (fitness.accuracy, fitness.consistency, fitness.efficiency) == (0.5, 0.75, 0.5)
+    assert fitness.total == pytest.approx(0.7 * 0.5 + 0.15 * 0.75 + 0.1 * 0.5 + 0.05 * 0.6)
+
+
+def test_what_is_missing_is_not_wrong() -> None:
+    whole = fitness_of([[RIGHT], [WRONG]] * 5, "Think.", 0.5)
+    holed = fitness_of([[RIGHT], [WRONG]] * 5 + [[None]] * 5, "Think.", 0.5)
+    assert whole is not None and holed is not None
+    assert holed.total == whole.total
+    assert (holed.replies, holed.missing) == (10, pytest.approx(1 / 3))
+
+
+def test_nothing_answered_is_unknown_rather_than_bad() -> None:
+    assert fitness_of([[None], [None]], "Think.", 0.5) is None
+
+
+@given(st.lists(st.lists(st.sampled_from([RIGHT, WRONG, SILENT, None]), min_size=1, max_size=3), min_size=1))
+def test_every_part_is_between_nothing_and_all(problems: list[list[Verdict | None]]) -> None:
+    fitness = fitness_of(problems, "Think. " * 200, 1.0)
+    if fitness is not None:
+        parts = (
+            fitness.accuracy,
+            fitness.consistency,
+            fitness.efficiency,
+            fitness.length_penalty,
+            fitness.missing,
+        )
+        assert all(0 <= part <= 1 for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("answered", "agreement"),
+    [
+        ([[RIGHT], [SILENT]], 0.5),
+        ([[RIGHT, RIGHT, WRONG, SILENT]], 0.5),
+        ([[WRONG, WRONG]], 1.0),
+        ([[SILENT, SILENT]], 0.0),
+        ([[RIGHT, RIGHT], [SILENT]], 1.0),
+    ],
+)
+def test_consistency_is_agreement_or_having_an_answer(answered: list[list[Verdict]], agreement: float) -> None:
+    assert consistency(answered) == agreement
+
+
+def test_shorter_replies_are_more_efficient() -> None:
+    assert efficiency([0]) == 1.0
+    assert efficiency([20]) > efficiency([300]) > 0
+
+
+def test_the_length_penalty_starts_late_and_ends() -> None:
+    assert length_penalty("word " * 120) == 0
+    assert length_penalty("word " * 130) == pytest.approx(0.01)
+    assert length_penalty("word " * 5000) == 0.2
+
+
+def test_stated_weights_replace_the_defaults() -> None:
+    assert weights_from({"accuracy": 1, "efficiency": 0}) == Weights(accuracy=1, efficiency=0)
+
+
+@pytest.mark.parametrize(
+    ("given_weights", "words"),
+    [
+        ({"acuracy": 1}, "no 'acuracy'"),
+        ({"accuracy": -0.1}, "at least 0"),
+        ({"accuracy": float("nan")}, "at least 0"),
+        ({"accuracy": 0, "consistency": 0, "efficiency": 0, "diversity": 0}, "all 0"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(given_weights: dict[str, float], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        weights_from(given_weights)

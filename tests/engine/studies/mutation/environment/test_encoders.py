@@ -1,0 +1,90 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, read_vectors
+from tidepool.engine.vectors import packed_vectors
+
+
+def test_texts_with_words_in_common_are_closer_than_others() -> None:
+    egg, eggs, moon = HashingEncoder().encode(
+        ["How do I boil an egg?", "How long do I boil the egg?", "When did people reach the moon?"]
+    )
+    assert egg @ eggs > egg @ moon + 0.2
+
+
+def test_the_encoder_is_lexical_and_knows_no_synonyms() -> None:
+    car, automobile = HashingEncoder().encode(["car", "automobile"])
+    assert abs(float(car @ automobile)) < 0.01
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_every_vector_has_length_one_or_none_at_all(texts: list[str]) -> None:
+    norms = np.linalg.norm(HashingEncoder().encode(texts), axis=1)
+    assert all(norm == 0 or abs(norm - 1) < 1e-5 for norm in norms)
+
+
+@given(st.lists(st.text(), min_size=1, max_size=5))
+def test_a_text_is_encoded_alike_alone_and_in_company(texts: list[str]) -> None:
+    encoder = HashingEncoder()
+    together = encoder.encode(texts)
+    assert all((encoder.encode([text])[0] == row).all() for text, row in zip(texts, together, strict=True))
+
+
+def test_the_encoding_does_not_depend_on_the_hash_seed_of_the_process() -> None:
+    program = "from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder; print(HashingEncoder().encode(['a red fox'])[0].tolist())"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert printed == {f"{HashingEncoder().encode(['a red fox'])[0].tolist()}\n"}
+
+
+def test_vectors_of_a_model_are_read_and_brought_to_length_one() -> None:
+    vectors = read_vectors(packed_vectors([[3, 4], [0, 2.0]]), 2)
+    assert vectors is not None
+    np.testing.assert_allclose(vectors, [[0.6, 0.8], [0, 1]], rtol=1e-3)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "", "nonsense", "[[1, 2], [3, 4]]", "float16", "float16 0 ", "float16 2 AAA", "float16 3 AAAAAAAA", "float16 -1 AAAA",
+        "float16 x AAAA", packed_vectors([[1, 2]]), packed_vectors([[float("nan")], [1.0]]), packed_vectors([[1], [2, 3]]),
+        packed_vectors([]),
+    ],
+)  # fmt: skip
+def test_a_reply_without_the_vectors_asked_for_is_missing(reply: str) -> None:
+    assert read_vectors(reply, 2) is None
+
+
+@given(st.text() | st.builds("float16 {} {}".format, st.text(max_size=3), st.text(alphabet="AB/+=", max_size=40)))
+def test_no_reply_of_an_encoder_breaks_the_reading(reply: str) -> None:
+    vectors = read_vectors(reply, 2)
+    assert vectors is None or (len(vectors) == 2 and bool(np.isfinite(vectors).all()))
+
+
+@given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=1, max_size=4))
+def test_packing_keeps_the_direction_of_every_vector(rows: list[list[float]]) -> None:
+    vectors = read_vectors(packed_vectors(rows), len(rows))
+    assert vectors is not None
+    for row, vector in zip(rows, vectors, strict=True):
+        length = float(np.linalg.norm(row))
+        assert length < 1e-300 or float(vector @ (np.array(row) / length)) > 0.999
+
+
+def test_a_packed_vector_takes_a_quarter_of_its_decimal_numbers() -> None:
+    row = np.random.default_rng(1).normal(size=768)
+    assert len(packed_vectors([row.tolist()])) * 4 < len(json.dumps((row / np.linalg.norm(row)).round(7).tolist()))
