@@ -1,0 +1,1 @@
+"""The simulated solver and rewriter of prompts, on a landscape that is written down."""

@@ -1,0 +1,1 @@
+"""The simulated target, rewriter, judge and encoder of query mutation."""

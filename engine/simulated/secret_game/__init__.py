@@ -1,0 +1,1 @@
+"""Simulated players and the judge of the secret game."""

@@ -1,0 +1,1 @@
+"""Simulated personas and the judge of talks."""

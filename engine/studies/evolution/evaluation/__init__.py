@@ -1,0 +1,1 @@
+"""How prompts are judged: problems asked in rungs, replies marked, fitness, the final exam."""

@@ -1,0 +1,1 @@
+"""How prompts are bred: selection, crossover, mutation without a model, rewrites by one."""

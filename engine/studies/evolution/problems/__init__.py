@@ -1,0 +1,1 @@
+"""Problems and answers: files, built-in sets, and what a reply answers."""

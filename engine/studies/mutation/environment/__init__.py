@@ -1,0 +1,1 @@
+"""What a learner acts in: episodes, their calls, encoders and rewards."""
