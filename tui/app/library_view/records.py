@@ -28,12 +28,13 @@ _WHERE = "entity"
 
 
 def entity_faults(record: Mapping[str, Any]) -> dict[Path, str]:
+    """One sentence beside the field it is about; what is wrong with no field of the form has an empty place."""
     try:
         entity_from(record, _WHERE)
     except UsageError as error:
         sentence = str(error).removeprefix(f"{_WHERE}, ").removeprefix(f"{_WHERE}: ")
-        place = next((key for key in ("attribute", "description", "name") if sentence.startswith(key)), "")
-        return {({"attribute": "attributes"}.get(place, place),) if place else (): sentence}
+        place = error.where[:1]
+        return {place if place in (("name",), ("description",), ("attributes",)) else (): sentence}
     return {}
 
 
