@@ -15,8 +15,10 @@ from tidepool.engine.providers.protocol import Answer, ProviderError
 from tidepool.storage.states import CallStatus, Source
 from tidepool.storage.text import storable
 
-_FAILED, _LIVE, _REPLAY = CallStatus.FAILED, Source.LIVE, Source.REPLAY
-"""looked up once: on Python 3.11 a member costs a call each time it is named, and these lines are the hottest"""
+# Looked up once: on Python 3.11 a member costs a call each time it is named, and these lines are the hottest. What is
+# compared with a row is a plain text, as the row's is.
+_LIVE, _REPLAY = Source.LIVE, Source.REPLAY
+_FAILED = CallStatus.FAILED.value
 
 
 class Recorder:
@@ -80,7 +82,8 @@ class Recorder:
             self._context.emit(CallLost(unit_number, call.step, call.wave, row["error"]))
             raise CallFailed(row["error"])
         self._ledger.tally.replayed()
-        self._context.emit(CallAnswered(unit_number, call.step, call.wave, _REPLAY, 0.0))
+        if (listener := self._context.listener) is not None:
+            listener(CallAnswered(unit_number, call.step, call.wave, _REPLAY, 0.0))
         return reply_of(row)
 
     def retried(self, pending: Pending, error: ProviderError) -> None:

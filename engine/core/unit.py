@@ -41,6 +41,7 @@ class UnitResult:
     error: str | None = None
 
 
+_IN_PROGRESS = UnitStatus.IN_PROGRESS.value
 _NOTHING: dict[str, sqlite3.Row] = {}
 """shared by the units that remember nothing: a hundred thousand empty dictionaries are not nothing"""
 
@@ -52,7 +53,7 @@ class Unit:
 
     def __init__(self, context: RunContext, ask: "Ask", number: int, remembered: Remembered | None) -> None:
         self.number = number
-        self.settled = remembered is not None and remembered.status != UnitStatus.IN_PROGRESS
+        self.settled = remembered is not None and remembered.status != _IN_PROGRESS
         """its end is in the file already: this run only replays it"""
         self._context = context
         self._ask = ask
