@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
@@ -17,6 +16,7 @@ from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.core.session import Outcome, Play, Turn, Verdict, verdict
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener
+from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.trust.record import trust_record
@@ -32,7 +32,7 @@ async def run_batch(
     *,
     on_event: Listener | None = None,
     control: RunControl | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
     path = Path(database)
     config = freeze(study, path)
@@ -75,7 +75,7 @@ async def resume_batch(
     on_event: Listener | None = None,
     control: RunControl | None = None,
     trust: bool = False,
-) -> dict[str, Any]:
+) -> Summary:
     """Goes on with a batch that stopped, and retries failed units; buys nothing twice.
 
     Servers that only the file names are refused before anything is sent, unless `trust` says that they are known.
@@ -126,7 +126,7 @@ def program_version() -> str:
         return "unknown"
 
 
-async def _run(turn: Turn, play: Play, rewrite: _Rewrite | None = None) -> dict[str, Any]:
+async def _run(turn: Turn, play: Play, rewrite: _Rewrite | None = None) -> Summary:
     path, batch_id = turn.path, turn.batch_id
     with locks.holding(path, batch_id), CalmGarbageCollector():
         await asyncio.to_thread(_begin, turn)

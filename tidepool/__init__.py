@@ -48,6 +48,9 @@ if TYPE_CHECKING:
         UnitsExpected,
     )
     from tidepool.engine.library.entities import Entity
+    from tidepool.engine.results.batch_summary import Summary
+    from tidepool.engine.results.summary import read_summary
+    from tidepool.engine.results.table import Table
     from tidepool.engine.run import resume_batch, run_batch
     from tidepool.engine.studies.evolution.in_code import Evolution
     from tidepool.engine.studies.mutation.in_code import Mutation
@@ -55,12 +58,14 @@ if TYPE_CHECKING:
     from tidepool.engine.studies.secret_game.in_code import SecretGame
     from tidepool.engine.studies.simulation.config import Judge
     from tidepool.engine.studies.simulation.in_code import Simulation
+    from tidepool.storage.states import BatchStatus
 
 __all__ = [
     "Agent",
     "BatchEnded",
     "BatchLocked",
     "BatchStarted",
+    "BatchStatus",
     "CallAnswered",
     "CallFailed",
     "CallLost",
@@ -88,11 +93,14 @@ __all__ = [
     "SimulatedSettings",
     "Simulation",
     "Study",
+    "Summary",
+    "Table",
     "TidepoolError",
     "UnitEnded",
     "UnitsExpected",
     "UsageError",
     "load_config",
+    "read_summary",
     "resume_batch",
     "run_batch",
 ]
@@ -106,6 +114,9 @@ _HOMES = {
     "tidepool.engine.events": "BatchEnded BatchStarted CallAnswered CallLost CallRetried Event Logged "
     "ProviderBatchChanged UnitEnded UnitsExpected",
     "tidepool.engine.library.entities": "Entity",
+    "tidepool.engine.results.batch_summary": "Summary",
+    "tidepool.engine.results.summary": "read_summary",
+    "tidepool.engine.results.table": "Table",
     "tidepool.engine.run": "resume_batch run_batch",
     "tidepool.engine.studies.evolution.in_code": "Evolution",
     "tidepool.engine.studies.mutation.in_code": "Mutation",
@@ -113,6 +124,7 @@ _HOMES = {
     "tidepool.engine.studies.secret_game.in_code": "SecretGame",
     "tidepool.engine.studies.simulation.config": "Judge",
     "tidepool.engine.studies.simulation.in_code": "Simulation",
+    "tidepool.storage.states": "BatchStatus",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 

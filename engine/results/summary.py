@@ -6,20 +6,29 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
 from tidepool.storage.figures import answers_bought_live, failures_of, has_provider_batches, waves_of
 from tidepool.storage.file import reading
 
 
-def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> dict[str, Any]:
+def read_summary(reference: str = "last", database: str | Path = "tidepool.db") -> Summary:
+    """The summary of a batch that is in the file already, whether it runs, was stopped or has ended.
+
+    `reference` is an id, a unique prefix of one, or "last".
+    """
+    return summarise(Path(database), reference)
+
+
+def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Summary:
     with reading(path) as connection:
         batch = find_batch(connection, reference)
         progress = progress_of(connection, batch["number"])
         summary = _counted(path, connection, batch, progress)
         if with_statistics:
             summary["statistics"] = statistics_of(connection, batch)
-    return summary
+    return Summary(summary, path)
 
 
 def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:

@@ -1,0 +1,213 @@
+"""What a batch came to, as an object: its figures typed, its rows readable, and still the mapping that `--json` prints."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidepool.storage.states import BatchStatus
+
+if TYPE_CHECKING:
+    from tidepool.engine.results import rows
+    from tidepool.engine.results.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCounts:
+    """Conversations, simulations, genome evaluations or episodes."""
+
+    total: int
+    completed: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallCounts:
+    total: int
+    """distinct calls of the batch"""
+    bought: int
+    """those a provider was paid for in the batch's whole life, repeats included"""
+    cached: int
+    """those answered by the shared cache"""
+    replayed: int
+    """answers read back by the last resume"""
+    retried: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    input: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaveFigures:
+    """Calls with the same wave number."""
+
+    index: int
+    calls: int
+    failed: int
+    seconds: float
+    seconds_per_message: float | None
+    transport: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCount:
+    """Units that failed for the same reason."""
+
+    error: str | None
+    units: int
+    first: int
+    """sequence number of the first of them"""
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    calls_per_second: float | None
+    cache_hit_rate: float
+    mean_latency: float | None
+    peak_concurrency: int
+    speedup_over_sequential: float | None
+
+
+class Summary(dict[str, Any]):
+    """The summary of a batch: what `run_batch` returns and what `tidepool show --json` prints.
+
+    Its figures are attributes (`summary.calls.bought`), its statistics a mapping as in the JSON
+    (`summary["statistics"]["overall"]`), and what was said is read from the file when it is asked for
+    (`summary.messages()`, which also makes data frames).
+    """
+
+    def __init__(self, content: Mapping[str, Any], database: Path) -> None:
+        super().__init__(content)
+        self.database = database
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object, as a plain dictionary."""
+        return dict(self)
+
+    # -- figures -----------------------------------------------------------------------------------------
+
+    @property
+    def batch_id(self) -> str:
+        return str(self["batch_id"])
+
+    @property
+    def name(self) -> str:
+        return str(self["name"])
+
+    @property
+    def kind(self) -> str:
+        return str(self["kind"])
+
+    @property
+    def status(self) -> BatchStatus:
+        return BatchStatus(self["status"])
+
+    @property
+    def reason(self) -> str | None:
+        """Why the batch stopped, where something stopped it."""
+        return None if self["reason"] is None else str(self["reason"])
+
+    @property
+    def seed(self) -> int:
+        return int(self["seed"])
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any answer came from the simulated provider."""
+        return bool(self["simulated"])
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return dict(self["metadata"])
+
+    @property
+    def units(self) -> UnitCounts:
+        return UnitCounts(**self["units"])
+
+    @property
+    def calls(self) -> CallCounts:
+        return CallCounts(**self["calls"])
+
+    @property
+    def waves(self) -> list[WaveFigures]:
+        return [WaveFigures(**wave) for wave in self["waves"]]
+
+    @property
+    def failures(self) -> list[FailureCount]:
+        """Why units failed, the most frequent reason first."""
+        return [FailureCount(**failure) for failure in self["failures"]]
+
+    @property
+    def tokens(self) -> TokenCounts:
+        return TokenCounts(**self["tokens"])
+
+    @property
+    def cost_usd(self) -> float | None:
+        """None where a price is unknown."""
+        return None if self["cost_usd"] is None else float(self["cost_usd"])
+
+    @property
+    def seconds(self) -> float:
+        return float(self["seconds"])
+
+    @property
+    def performance(self) -> Performance:
+        return Performance(**self["performance"])
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """The kind's own statistics, under the keys of the JSON."""
+        return dict(self["statistics"])
+
+    # -- what is in the file -----------------------------------------------------------------------------
+
+    def conversations(self) -> "Table[rows.ConversationRow]":
+        """Every unit of the batch: conversations, simulations, evaluations, episodes."""
+        from tidepool.engine.results.rows import ConversationRow
+
+        return self._table("conversations", ConversationRow)
+
+    def messages(self) -> "Table[rows.MessageRow]":
+        """Every reply that was shown to somebody."""
+        from tidepool.engine.results.rows import MessageRow
+
+        return self._table("messages", MessageRow)
+
+    def outcomes(self) -> "Table[rows.OutcomeRow]":
+        """Each side of each conversation of a secret game: what it revealed and learned."""
+        from tidepool.engine.results.rows import OutcomeRow
+
+        return self._table("outcomes", OutcomeRow)
+
+    def judgements(self) -> "Table[rows.JudgementRow]":
+        """What a judge said of each entity of a simulation."""
+        from tidepool.engine.results.rows import JudgementRow
+
+        return self._table("judgements", JudgementRow)
+
+    def genomes(self) -> "Table[rows.GenomeRow]":
+        """Every prompt of an evolution, with its fitness."""
+        from tidepool.engine.results.rows import GenomeRow
+
+        return self._table("genomes", GenomeRow)
+
+    def training(self) -> "Table[rows.TrainingRow]":
+        """Every update of a mutation's learner."""
+        from tidepool.engine.results.rows import TrainingRow
+
+        return self._table("training", TrainingRow)
+
+    def log(self) -> "Table[rows.LogRow]":
+        """What the batch told while it ran."""
+        from tidepool.engine.results.rows import LogRow
+
+        return self._table("log", LogRow)
+
+    def _table(self, view: str, row: "type[rows.R]") -> "Table[rows.R]":
+        from tidepool.engine.results.table import Table
+
+        return Table(self.database, self.batch_id, view, row)

@@ -1,0 +1,153 @@
+"""What `run_batch` returns: typed figures, rows of the file, data frames; and still the JSON object."""
+
+import json
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from tests.engine.studies.evolution.running import study as evolution
+from tests.engine.studies.mutation.studies import mutation
+from tests.engine.studies.simulation.panels import panel
+from tests.support.state import query
+from tests.support.studies import game
+from tidepool import BatchStatus, Study, Summary, UsageError, read_summary, run_batch
+from tidepool.engine.results import rows
+from tidepool.engine.results.batch_summary import CallCounts, FailureCount, UnitCounts, WaveFigures
+from tidepool.storage.schema.views import VIEWS
+
+ROW_OF = {
+    "conversations": rows.ConversationRow,
+    "messages": rows.MessageRow,
+    "outcomes": rows.OutcomeRow,
+    "judgements": rows.JudgementRow,
+    "genomes": rows.GenomeRow,
+    "training": rows.TrainingRow,
+    "log": rows.LogRow,
+}
+PYTHON_TYPES: dict[str, set[object]] = {
+    "text": {str, str | None},
+    "moment": {str},
+    "integer": {int, int | None},
+    "real": {float, float | None},
+    "boolean": {bool, bool | None},
+    "JSON": {list[str], list[Any]},
+}
+JUDGE = {"model": "simulated:judge", "question": "Does the speaker agree?", "scale": [1, 5]}
+STUDIES: dict[str, Study] = {
+    "secret_game": game(6, 3),
+    "simulation": panel(num_simulations=3, judge=JUDGE),
+    "evolution": evolution(max_generations=2, racing=False),
+    "mutation": mutation(),
+}
+
+
+@pytest.fixture
+async def summary(database: Path) -> Summary:
+    return await run_batch(game(12, 3, simulated={"fatal_rate": 0.1}), database)
+
+
+def test_figures_are_attributes_that_say_what_the_json_says(summary: Summary) -> None:
+    assert summary.units == UnitCounts(**summary["units"]) and summary.units.total == 12
+    assert summary.calls == CallCounts(**summary["calls"]) and summary.calls.bought > 0
+    assert summary.waves == [WaveFigures(**wave) for wave in summary["waves"]] and len(summary.waves) == 3
+    assert summary.failures == [FailureCount(**one) for one in summary["failures"]] and summary.failures
+    assert summary.status is BatchStatus.PARTIAL and summary.status == summary["status"]
+    assert (summary.tokens.input, summary.tokens.output) == tuple(summary["tokens"].values())
+    assert summary.performance.peak_concurrency == summary["performance"]["peak_concurrency"]
+    for name in (
+        "batch_id",
+        "name",
+        "kind",
+        "reason",
+        "seed",
+        "simulated",
+        "metadata",
+        "cost_usd",
+        "seconds",
+        "statistics",
+    ):
+        assert getattr(summary, name) == summary[name], name
+
+
+def test_the_summary_is_still_the_json_object(summary: Summary) -> None:
+    plain = summary.to_dict()
+    assert type(plain) is dict and plain == summary == json.loads(json.dumps(summary))
+
+
+def test_a_batch_of_before_is_read_by_its_id_or_as_the_last(summary: Summary, database: Path) -> None:
+    again = read_summary(summary.batch_id, database)
+    assert again == read_summary(database=database) == summary
+    assert list(again.messages()) == list(summary.messages())
+
+
+# -- rows ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ROW_OF)
+def test_a_row_has_the_columns_of_its_view_with_their_types(view: str) -> None:
+    hints = get_type_hints(ROW_OF[view])
+    columns = VIEWS[view].columns
+    assert [field.name for field in fields(ROW_OF[view])] == [column.name for column in columns]
+    assert {
+        column.name: hints[column.name] for column in columns if hints[column.name] not in PYTHON_TYPES[column.type]
+    } == {}
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+async def test_every_row_of_every_kind_holds_what_its_type_says(kind: str, database: Path) -> None:
+    summary = await run_batch(STUDIES[kind], database)
+    for view, row_type in ROW_OF.items():
+        table = getattr(summary, view)()
+        assert table.columns == tuple(column.name for column in VIEWS[view].columns)
+        read = list(table)
+        assert len(read) == query(database, f"SELECT count(*) FROM {view}")[0][0]
+        hints = get_type_hints(row_type)
+        for row in read:
+            wrong = {name: getattr(row, name) for name, hint in hints.items() if not _fits(getattr(row, name), hint)}
+            assert wrong == {}, view
+
+
+def _fits(value: object, hint: Any) -> bool:
+    return isinstance(value, list if hint in (list[Any], list[str]) else hint)
+
+
+def test_rows_are_what_was_said(summary: Summary) -> None:
+    whole = next(row for row in summary.conversations() if row.status == "completed")
+    said = [row for row in summary.messages() if row.conversation_id == whole.id]
+    assert [row.turn for row in said] == [1, 2, 3] and len({row.speaker for row in said}) == 2
+    assert {row.agent for row in summary.outcomes() if row.opener} <= {"Ada", "Bob", "Cleo", "Dion"}
+    assert next(iter(summary.log())).message == "Started."
+    assert list(summary.genomes()) == []
+
+
+# -- data frames ---------------------------------------------------------------------------------------------
+
+
+def test_pandas_gets_the_rows_with_their_types(summary: Summary) -> None:
+    pytest.importorskip("pandas")
+    frame = summary.outcomes().to_pandas()
+    assert tuple(frame.columns) == summary.outcomes().columns
+    assert frame["revealed"].dtype == bool and frame["score"].dtype == float
+    assert len(frame) == len(list(summary.outcomes())) > 0
+    assert tuple(summary.genomes().to_pandas().columns) == summary.genomes().columns
+
+
+def test_polars_gets_the_rows_with_their_types(summary: Summary) -> None:
+    polars = pytest.importorskip("polars")
+    frame = summary.messages().to_polars()
+    assert frame.schema["input_tokens"] == polars.Int64 and frame.schema["thought"] == polars.String
+    assert frame["content"].to_list() == [row.content for row in summary.messages()]
+    assert summary.outcomes().to_polars().schema["opener"] == polars.Boolean
+    assert summary.genomes().to_polars().is_empty()
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_data_frame_without_its_package_names_what_to_install(
+    summary: Summary, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UsageError, match=f"needs the package {package}.*pip install {package}"):
+        getattr(summary.messages(), f"to_{package}")()
