@@ -45,10 +45,22 @@ def test_every_tidepool_command_shown_in_the_documentation_parses(page: Path) ->
 
 def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     (program,) = blocks(ROOT / "README.md", "python")
-    program = program.replace('"study.db"', repr(str(tmp_path / "study.db")))
+    assert "BatchEnded(status=<BatchStatus.COMPLETED: 'completed'>" in run_from(tmp_path, program)
+
+
+@pytest.mark.parametrize("program", blocks(ROOT / "docs" / "python.md", "python"), ids=range(4))
+def test_the_programs_of_the_tour_of_python_run_and_print_what_they_say(program: str, tmp_path: Path) -> None:
+    printed = run_from(tmp_path, program)
+    for promised in re.findall(r"print\(.*\)  # (.*)$", program, flags=re.M):
+        assert all(part in printed for part in promised.split(" … ")[-1].split("… ")), printed
+
+
+def run_from(folder: Path, program: str) -> str:
+    """What it prints, run in the repository with its study file elsewhere."""
+    program = program.replace('"study.db"', repr(str(folder / "study.db")))
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "BatchEnded(status='completed'" in done.stdout
+    return done.stdout
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
