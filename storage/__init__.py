@@ -1,1 +1,1 @@
-"""The study file: tables, views, migrations, the ledger's group commit, locks, queries for screens, exports, imports."""
+"""The study file: opening it, the ledger's group commit, locks, queries for screens, exports, imports."""

@@ -18,8 +18,7 @@ from tidepool.storage import locks, search
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import is_held
-from tidepool.storage.schema.view import STALE_SECONDS
-from tidepool.storage.states import OPEN_PHASES_SQL, BatchStatus, StopCode
+from tidepool.storage.states import OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
 from tidepool.storage.unit_ids import unit_id
 
 BATCH_TABLES = [

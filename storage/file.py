@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from tidepool.storage import migrations
 from tidepool.storage.errors import FileError
-from tidepool.storage.schema_check import refuse_triggers
+from tidepool.storage.schema import migrations
+from tidepool.storage.schema.check import refuse_triggers
 
 APPLICATION_ID = 0x7469_6465
 """Marks a SQLite file as ours in its header ("tide")."""

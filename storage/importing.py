@@ -12,11 +12,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.storage import migrations
 from tidepool.storage.batches import BATCH_ID, BATCH_TABLES, MOST_BATCHES, UNIT_TABLES, delete_batch, refuse_running
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect, explain, prepare, refuse_strangers, settle
+from tidepool.storage.schema import migrations
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.unit_ids import UNIT_BITS
 

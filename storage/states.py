@@ -18,6 +18,11 @@ class BatchStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+STALE_SECONDS = 15
+"""A batch counts as running while its heartbeat is fresh. The view `batches` says so itself, and can therefore be trusted in
+any SQLite client, also on a copy whose process is gone."""
+
+
 class UnitStatus(StrEnum):
     """The state of a unit: a conversation, a simulation, a genome's evaluation, an episode."""
 

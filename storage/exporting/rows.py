@@ -14,9 +14,16 @@ ORDER = {
     "messages": "conversation_id, wave, position",
     "judgements": "conversation_id, place",
     "outcomes": "conversation_id, opener DESC",
+    "verdicts": "conversation_id, opener DESC",
+    "sit_outs": "game, round, agent",
+    "codes": "conversation_id, side, turn, coder",
+    "answers": "conversation_id, split, problem, sample, model",
     "genomes": "generation, genome_id",
     "training": "update_number",
     "waves": "wave",
+    "provider_batches": "created_at, wave, remote_id",
+    "records": "conversation_id, name, position",
+    "cells": "factor",
     "log": "rowid",
 }
 PAGED_BY = {
@@ -24,6 +31,9 @@ PAGED_BY = {
     "messages": "conversation_id",
     "outcomes": "conversation_id",
     "judgements": "conversation_id",
+    "verdicts": "conversation_id",
+    "codes": "conversation_id",
+    "answers": "conversation_id",
 }
 """views with rows by unit: these can be long"""
 

@@ -1,1 +1,1 @@
-"""The text of every version of the file, its views with the meaning of each column, and the page that tells them."""
+"""The file's tables, its views with the meaning of each column, the text of every version, and the steps between them."""

@@ -1,7 +1,7 @@
 """Views of batches as wholes, of the studies they make up, and of what happened while they ran."""
 
-from tidepool.storage.schema.view import BATCH_ID, STALE_SECONDS, View, ViewColumn, moment
-from tidepool.storage.states import BatchStatus, ProviderBatchPhase, StopCode
+from tidepool.storage.schema.view import BATCH_ID, View, ViewColumn, moment
+from tidepool.storage.states import STALE_SECONDS, BatchStatus, ProviderBatchPhase, StopCode
 
 BATCHES = View(
     "batches",

@@ -13,7 +13,6 @@ from typing import NamedTuple
 NEWEST = 2
 
 _FOLDER = Path(__file__).parent
-_HEAD = re.compile(r"CREATE (?:UNIQUE )?(TABLE|INDEX|VIEW) (\w+)")
 
 
 class SchemaStatement(NamedTuple):
@@ -31,10 +30,8 @@ def statements(version: int = NEWEST) -> tuple[SchemaStatement, ...]:
 
 
 def _statement(sql: str) -> SchemaStatement:
-    sql = sql.strip()
-    head = _HEAD.match(sql)
-    assert head is not None, sql
-    return SchemaStatement(head[1].lower(), head[2], sql)
+    kind, name = sql.replace(" UNIQUE ", " ", 1).split()[1:3]
+    return SchemaStatement(kind.lower(), name, sql.strip())
 
 
 def normalised(sql: str) -> str:

@@ -7,10 +7,6 @@ raised for it as well; the meaning is written here, and `docs/data.md` is made f
 from dataclasses import dataclass
 from typing import Literal
 
-STALE_SECONDS = 15
-"""A batch counts as running while its heartbeat is fresh. The view says so itself, and can therefore be trusted in any
-SQLite client, also on a copy whose process is gone."""
-
 ColumnType = Literal["text", "integer", "real", "boolean", "JSON", "moment"]
 """JSON and moments are texts, a boolean is 0 or 1"""
 

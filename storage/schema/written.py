@@ -14,8 +14,8 @@ def _tables() -> Iterator[str]:
     from sqlalchemy.schema import CreateIndex, CreateTable
     from sqlmodel import SQLModel
 
-    import tidepool.storage.study_tables
-    import tidepool.storage.tables  # noqa: F401  (registers the tables)
+    import tidepool.storage.schema.study_tables
+    import tidepool.storage.schema.tables  # noqa: F401  (registers the tables)
 
     dialect = sqlite.dialect()
     for table in SQLModel.metadata.sorted_tables:

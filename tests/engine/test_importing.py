@@ -17,10 +17,11 @@ from tidepool import resume_batch, run_batch
 from tidepool.engine.errors import FileError
 from tidepool.engine.importing import import_file
 from tidepool.engine.results.summary import summarise
-from tidepool.storage import library, migrations
+from tidepool.storage import library
 from tidepool.storage.batches import create_batch
 from tidepool.storage.file import prepare
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
+from tidepool.storage.schema import migrations
 
 JUDGE = {"question": "Does the speaker agree, 1 to 5?"}
 TALKS = {"num_simulations": 6, "n_turns": 2, "thoughts": True, "judge": JUDGE}

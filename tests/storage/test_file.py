@@ -15,7 +15,7 @@ from tests.support.studies import game
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import APPLICATION_ID, prepare, reading, settle, writing
-from tidepool.storage.migrations import STEPS, newest
+from tidepool.storage.schema.migrations import STEPS, newest
 
 
 def files_beside(path: Path) -> list[str]:

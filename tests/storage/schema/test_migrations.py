@@ -15,10 +15,10 @@ from tidepool.engine.run import run_batch
 from tidepool.storage import locks
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare
-from tidepool.storage.migrations import newest
+from tidepool.storage.schema.migrations import newest
 
 NOW = newest()
-OLD = Path(__file__).parent.parent / "fixtures" / "v1" / "secret_game_killed.db"
+OLD = Path(__file__).parents[2] / "fixtures" / "v1" / "secret_game_killed.db"
 OPENS = "import sys; from pathlib import Path; from tidepool.storage.file import prepare; "
 
 
@@ -134,7 +134,7 @@ def test_a_process_that_dies_while_it_upgrades_leaves_the_old_file(database: Pat
     shutil.copy(OLD, database)
     content = [query(OLD, f"SELECT * FROM {table} ORDER BY 1") for table in ("batch", "call", "outcome")]
     step = "lambda connection: os._exit(9)" if moment == "before its step" else "lambda c: (STEPS[2](c), os._exit(9))"
-    dying = f"import os; from tidepool.storage.migrations import STEPS; prepare(Path(sys.argv[1]), steps={{2: {step}}})"
+    dying = f"import os; from tidepool.storage.schema.migrations import STEPS; prepare(Path(sys.argv[1]), steps={{2: {step}}})"
     with started(database, dying) as process:
         assert process.wait(timeout=60) == 9
     assert query(database, "PRAGMA user_version") == [(1,)]
