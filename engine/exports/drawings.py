@@ -1,12 +1,14 @@
 """Plots as inline SVG: bars with intervals, named points, means with intervals, and a heat map as a table."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 from tidepool.engine.exports.html import Content, Html, element, joined, table, text
+from tidepool.engine.results.blocks import Figure, Heat
 
 Interval = Sequence[float] | None
-Shares = Mapping[tuple[str, str], float | None]
 Y = Callable[[float], float]
 
 WIDTH = 720
@@ -21,9 +23,10 @@ class Bar:
     interval: Interval = None
 
 
-def grouped_bars(groups: Sequence[str], series: Mapping[str, Sequence[Bar | None]], *, most: float = 100.0) -> Html:
-    """One group of bars for each name, from 0 to `most`, each with its interval."""
+def grouped_bars(groups: Sequence[str], series: Mapping[str, Sequence[Bar | None]]) -> Html:
+    """One group of bars for each name, from 0 to the highest bar or interval, each with its interval."""
     height = 260
+    most = _round_top([max((bar.value, *(bar.interval or ()))) for bars in series.values() for bar in bars if bar])
     step = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
     wide = step * 0.7 / max(1, len(series))
 
@@ -34,7 +37,7 @@ def grouped_bars(groups: Sequence[str], series: Mapping[str, Sequence[Bar | None
     for index, name in enumerate(groups):
         start = LEFT + step * (index + 0.15)
         drawn.append(_label(name, LEFT + step * (index + 0.5), height - BOTTOM + 18, len(groups)))
-        for place, (ink, values) in enumerate(zip(INKS, series.values(), strict=False)):
+        for place, (ink, values) in enumerate(zip(cycle(INKS), series.values(), strict=False)):
             if (bar := values[index]) is not None:
                 drawn += _bar(bar, start + place * wide, wide * 0.9, y, height - BOTTOM, ink)
     return _svg(height, drawn)
@@ -78,23 +81,28 @@ def named_points(points: Mapping[str, tuple[float, float]], xlabel: str, ylabel:
     return _svg(size, drawn)
 
 
-def curves(series: Mapping[str, Sequence[float]]) -> Html:
-    """One line for each name, over the places of its values, from 0 to 1 or to the largest of them."""
-    height, most = 260, max((1.0, *(value for values in series.values() for value in values)))
-    last = max(1, *(len(values) - 1 for values in series.values()))
+def curves(figure: Figure) -> Html:
+    """One line for each series, from 0 or the lowest value to 1 or the highest."""
+    height = 260
+    ys = [y for series in figure.series for y in series.ys if y is not None]
+    xs = [x for series in figure.series for x in series.xs] or [0.0]
+    floor, most = min((0.0, *ys)), _round_top(ys)
+    first, last = min(xs), max(xs)
 
-    def x(place: int) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * place / last
+    def x(value: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (value - first) / ((last - first) or 1.0)
 
     def y(value: float) -> float:
-        return TOP + (height - TOP - BOTTOM) * (1 - max(0.0, value) / most)
+        return TOP + (height - TOP - BOTTOM) * (1 - (value - floor) / (most - floor))
 
-    drawn: list[Html] = [*_grid(most, y), *_legend(list(series))]
-    for ink, values in zip(INKS, series.values(), strict=False):
-        points = " ".join(f"{_n(x(place))},{_n(y(value))}" for place, value in enumerate(values))
+    drawn: list[Html] = [*_grid(most, y), *_legend([series.name for series in figure.series if series.name])]
+    for ink, series in zip(cycle(INKS), figure.series, strict=False):
+        known = [(at, value) for at, value in zip(series.xs, series.ys, strict=True) if value is not None]
+        points = " ".join(f"{_n(x(at))},{_n(y(value))}" for at, value in known)
         drawn.append(element("polyline", points=points, fill="none", stroke=ink, stroke_width=2))
-    for place in dict.fromkeys((0, last)):
-        drawn.append(element("text", str(place), x=_n(x(place)), y=height - BOTTOM + 18, text_anchor="middle"))
+    for at in dict.fromkeys((first, last)):
+        drawn.append(element("text", f"{at:g}", x=_n(x(at)), y=height - BOTTOM + 18, text_anchor="middle"))
+    drawn.append(element("text", figure.xlabel, x=WIDTH / 2, y=height - 8, text_anchor="middle"))
     return _svg(height, drawn)
 
 
@@ -121,11 +129,11 @@ def means_with_intervals(rows: Sequence[tuple[str, float, Interval]]) -> Html:
     return _svg(height, drawn)
 
 
-def heat_table(names: Sequence[str], share: Shares) -> Html:
-    rows: list[list[Content]] = []
-    for row in names:
-        rows.append([row, *(_heat_cell(share.get((row, column))) for column in names)])
-    return table(["", *names], rows)
+def heat_table(heat: Heat) -> Html:
+    rows: list[list[Content]] = [
+        [name, *map(_heat_cell, values)] for name, values in zip(heat.rows, heat.values, strict=True)
+    ]
+    return table(["", *heat.columns], rows)
 
 
 def _heat_cell(share: float | None) -> Html:
@@ -139,6 +147,15 @@ def _heat_cell(share: float | None) -> Html:
     )
 
 
+def _round_top(values: Sequence[float]) -> float:
+    """The end of an axis: so that a quarter of it is a number one can read."""
+    highest = max(values, default=0.0)
+    if highest <= 0:
+        return 1.0
+    size = 10.0 ** math.floor(math.log10(highest))
+    return next(top * size for top in (1, 2, 3, 4, 5, 6, 8, 10) if top * size >= highest * 0.999)
+
+
 def _grid(most: float, y: Y) -> Iterator[Html]:
     for tick in _TICKS:
         value = most * tick / 100
@@ -148,7 +165,7 @@ def _grid(most: float, y: Y) -> Iterator[Html]:
 
 def _legend(names: Sequence[str]) -> Iterator[Html]:
     x = LEFT + 4
-    for ink, name in zip(INKS, names, strict=False):
+    for ink, name in zip(cycle(INKS), names, strict=False):
         yield element("rect", x=x, y=0, width=10, height=10, fill=ink)
         yield element("text", name, x=x + 15, y=9)
         x += 40 + 7 * len(name)

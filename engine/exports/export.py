@@ -66,12 +66,13 @@ def _sqlite(order: ExportRequest) -> list[Path]:
 
 
 def _html(order: ExportRequest) -> list[Path]:
-    from tidepool.engine.exports.html_report import report
+    from tidepool.engine.exports.html_report import html_report
+    from tidepool.engine.results.report import report_of
     from tidepool.engine.results.summary import summarise
     from tidepool.storage.exporting.files import write_text
 
-    summary = summarise(order.database, order.batch["id"])
-    return write_text(order.file(".html"), report(order.connection, order.batch, summary))
+    report = report_of(order.database, summarise(order.database, order.batch["id"]))
+    return write_text(order.file(".html"), html_report(order.connection, order.batch, report))
 
 
 def _parquet(order: ExportRequest) -> list[Path]:

@@ -3,7 +3,7 @@
 A report is one file without scripts and without anything from elsewhere; a policy in its head holds the browser to that.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 STYLE = """
@@ -16,7 +16,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; } .soft { color: var(--soft); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0; display: block; overflow-x: auto; }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align: right; }
-th:first-child, td:first-child { text-align: left; } th { font-weight: 600; color: var(--soft); }
+th.word, td.word { text-align: left; } .strong { font-weight: 600; } th { font-weight: 600; color: var(--soft); }
 .simulated { border-left: .3rem solid var(--second); padding: .3rem .8rem; }
 details { margin: .4rem 0; } summary { cursor: pointer; } pre, .said { white-space: pre-wrap; overflow-wrap: anywhere; }
 .said { margin: .2rem 0 .8rem 1rem; } mark { background: var(--mark); color: inherit; }
@@ -62,14 +62,17 @@ def joined(children: Iterable[Content]) -> Html:
     return Html("".join(text(child) for child in children))
 
 
-def table(head: Sequence[Content], rows: Iterable[Sequence[Content]]) -> Html:
-    body = joined(element("tr", *(_cell(cell) for cell in row)) for row in rows)
-    header = element("tr", *(element("th", cell) for cell in head))
-    return element("table", element("thead", header), element("tbody", body))
+def table(head: Sequence[Content], rows: Iterable[Sequence[Content]], left: int = 1) -> Html:
+    """The first so many columns are words, the others numbers."""
+    body = joined(element("tr", *_cells("td", row, left)) for row in rows)
+    header = element("thead", element("tr", *_cells("th", head, left))) if any(head) else None
+    return element("table", header, element("tbody", body))
 
 
-def _cell(cell: Content) -> Html:
-    return cell if isinstance(cell, Html) and cell.startswith("<td") else element("td", cell)
+def _cells(name: str, cells: Sequence[Content], left: int) -> Iterator[Html]:
+    for place, cell in enumerate(cells):
+        made = isinstance(cell, Html) and cell.startswith("<td")
+        yield Html(cell) if made else element(name, cell, class_="word" if place < left else None)
 
 
 def section(title: str, *children: Content) -> Html:

@@ -1,83 +1,32 @@
-"""`--format html`: a report that reads anywhere, from one file. The kind's own part stands in `engine/KIND/html_report.py`."""
+"""`--format html`: a report that reads anywhere, from one file: the blocks that every report has, the first transcripts,
+and the config."""
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from tidepool.engine.exports.html import Content, Html, element, folded, joined, page, section, table
+from tidepool.engine.exports.html import Content, Html, element, folded, page, section
+from tidepool.engine.exports.html_blocks import drawn
+from tidepool.engine.results.blocks import Report
+from tidepool.engine.results.wording import number
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.json_files import units_of
 from tidepool.storage.figures import conversations_of
 
 MOST_TRANSCRIPTS = 30
-SIMULATED = "Simulated answers: no model of a provider was asked."
-
-Sections = Callable[[Mapping[str, Any]], Iterable[Html]]
 
 
-def report(connection: sqlite3.Connection, batch: sqlite3.Row, summary: Mapping[str, Any]) -> str:
-    name = f"tidepool.engine.studies.{batch['kind']}.html_report"
-    own: Sections = import_module(name).sections if find_spec(name) else plain_sections
+def html_report(connection: sqlite3.Connection, batch: sqlite3.Row, report: Report) -> str:
     return page(
-        summary["name"],
-        *_head(summary, batch),
-        *own(summary["statistics"]),
+        report.title,
+        element("p", f"Made by Tidepool {batch['version']}", class_="soft"),
+        element("p", batch["description"]) if batch["description"] else None,
+        *drawn((*report.overview, *report.waves, *report.findings)),
         *_transcripts(connection, batch),
         section("Config", folded("The whole config, as the batch keeps it", _pretty(json.loads(batch["config"])))),
     )
-
-
-def _head(summary: Mapping[str, Any], batch: sqlite3.Row) -> Iterator[Html]:
-    units, calls = summary["units"], summary["calls"]
-    cost = "unknown" if summary["cost_usd"] is None else f"${summary['cost_usd']:,.4f}"
-    yield element(
-        "p", f"{summary['kind']}, batch {summary['batch_id']}, made by Tidepool {batch['version']}", class_="soft"
-    )
-    if batch["description"]:
-        yield element("p", batch["description"])
-    if summary["simulated"]:
-        yield element("p", SIMULATED, class_="simulated")
-    reason = f" ({summary['reason']})" if summary["reason"] else ""
-    yield table(
-        ["", "batch"],
-        [
-            ["status", f"{summary['status']}{reason}"],
-            ["seed", summary["seed"]],
-            ["units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"],
-            [
-                "calls",
-                f"{calls['total']:,}: {calls['bought']:,} bought, {calls['cached']:,} cached, {calls['failed']:,} failed",
-            ],
-            ["tokens", f"{summary['tokens']['input']:,} in, {summary['tokens']['output']:,} out"],
-            ["cost", cost],
-        ],
-    )
-
-
-def plain_sections(statistics: Mapping[str, Any]) -> Iterator[Html]:
-    """Statistics of any kind, as tables of what they hold."""
-    yield section("Statistics", _plain(statistics))
-
-
-def _plain(value: Any) -> Html:
-    if isinstance(value, Mapping):
-        return table(["", ""], [[str(key), _plain(inner)] for key, inner in value.items()])
-    if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-        columns = list(dict.fromkeys(key for row in value for key in row))
-        return table(columns, [[_plain(row.get(key)) for key in columns] for row in value])
-    if isinstance(value, list):
-        return joined([", ".join(_short(item) for item in value)])
-    return joined([_short(value)])
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "–" if value is None else str(value)
 
 
 def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
@@ -113,7 +62,7 @@ def _unit(unit: Mapping[str, Any]) -> Iterator[Content]:
         how = "kept the secret"
         if outcome["revealed"]:
             how = f"revealed in message {outcome['turn']} ({outcome['detector']})"
-        yield element("p", f"{outcome['agent']} {how}, score {_short(outcome['score'])}", class_="soft")
+        yield element("p", f"{outcome['agent']} {how}, score {number(outcome['score'], 2)}", class_="soft")
     if unit["error"]:
         yield element("p", f"failed: {unit['error']}")
 

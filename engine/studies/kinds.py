@@ -23,6 +23,7 @@ from tidepool.engine.config.sections import Config, Section
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import Exporter
 from tidepool.engine.registries import KINDS
+from tidepool.engine.results.blocks import KindReport
 from tidepool.storage.exporting.contents import PLAIN, ExportContents
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ class KindSpec:
     """The `statistics` of the JSON summary, from the file alone."""
     differences: Callable[[sqlite3.Connection, Sequence[sqlite3.Row]], list[dict[str, Any]]] | None = None
     """Batch against batch: is the difference more than chance?"""
-    report: Callable[[Mapping[str, Any]], Sequence[Any]] | None = None
-    """Statistics as a list of neutral blocks; None shows all figures as they are."""
+    report: Callable[[], KindReport] | None = None
+    """Statistics as a list of neutral blocks, loaded when they are shown; None shows all figures as they are."""
     formats: Callable[[], Mapping[str, Exporter]] = dict
     """Formats that the kind exports its own way, or alone."""
     contents: ExportContents = PLAIN

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tidepool.engine.results.blocks import Figure, as_json, line
 from tidepool.tui.app.compose_model.draft import template
 from tidepool.tui.app.compose_model.edits import Put, edited
 from tidepool.tui.app.compose_model.examiner import Examiner
-from tidepool.tui.app.worker_process.figure import Figure, line
 from tidepool.tui.app.worker_process.process import WorkerFailed, WorkerProcess
 
 CURVE = Figure("lines", "a curve", (line("", [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]),))
@@ -18,7 +18,7 @@ CURVE = Figure("lines", "a curve", (line("", [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]),)
 async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> None:
     beside = WorkerProcess()
     try:
-        ask = {"figure": CURVE.as_json(), "width": 40, "height": 8, "colours": {}, "plain": False}
+        ask = {"figure": as_json(CURVE), "width": 40, "height": 8, "colours": {}, "plain": False}
         first = await beside.ask("draw", **ask)
         assert "a curve" in first[0][0][0] and len(first) == 8
         assert beside.process.running
@@ -34,7 +34,7 @@ async def test_plots_are_drawn_and_a_process_that_died_is_started_again() -> Non
 async def test_leaving_does_not_wait_for_what_is_under_way(tmp_path: Path) -> None:
     beside = WorkerProcess()
     beside.start()
-    asked = asyncio.ensure_future(beside.ask("summary", path=str(tmp_path / "none.db"), batch="x"))
+    asked = asyncio.ensure_future(beside.ask("report", path=str(tmp_path / "none.db"), batch="x"))
     await asyncio.sleep(0)
     began = time.monotonic()
     await asyncio.to_thread(beside.close)

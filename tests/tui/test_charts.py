@@ -1,16 +1,40 @@
-"""Plots of the terminal report: readable without colours, every point with its name where there is room."""
+"""Plots in characters: readable without colours, every point with its name where there is room."""
+
+import re
 
 import pytest
 
-from tidepool.tui.drawing.charts import bars, label_sides, lines
+from tidepool.engine.results.blocks import Figure, Series
+from tidepool.tui.drawing.figures import draw, label_sides
+
+SERIES = (Series("first", (1.0, 2.0), (1.0, 2.0)), Series("second", (2.0, 1.0), (1.0, 2.0)))
 
 
-@pytest.mark.parametrize("draw", [bars, lines])
-def test_series_are_told_apart_without_colours(draw: object) -> None:
-    xs = ["a", "b"] if draw is bars else [1, 2]
-    plot = draw("title", xs, {"first": [1, 2], "second": [2, 1]}, colour=False)  # type: ignore[operator]
+def drawn(figure: Figure) -> str:
+    return "\n".join("".join(run for run, _ in row) for row in draw(figure, 76, 16, {}, plain=True))
+
+
+@pytest.mark.parametrize("form", ["bars", "lines"])
+def test_series_are_told_apart_without_colours(form: str) -> None:
+    plot = drawn(Figure(form, "title", SERIES, labels=("a", "b")))  # type: ignore[arg-type]
     legend = {line.split()[1] for line in plot.splitlines() if "first" in line or "second" in line}
     assert len(legend) == 2 and "\x1b" not in plot
+
+
+def test_means_stand_on_their_intervals_and_an_unknown_one_is_left_out() -> None:
+    series = Series("mean", (1.0, None, 3.0), intervals=((0.0, 2.0), None, (2.0, 4.0)))
+    title, ada, cleo, axis = drawn(Figure("means", "score", (series,), labels=("Ada", "Bob", "Cleo"))).splitlines()
+    assert title.strip() == "score" and ada.startswith("Ada  ──") and cleo.split()[-1] == "3.00"
+    assert ada.index("●") < cleo.index("●") and axis.split() == ["0.00", "4.00"]
+
+
+def test_points_that_would_cover_each_other_are_named_in_a_legend() -> None:
+    apart, close = (
+        Figure("points", "", tuple(Series(name, (x,), (x,)) for name, x in points.items()), square=(0.0, 100.0))
+        for points in ({"Ada": 20.0, "Bob": 80.0}, dict.fromkeys(("Ada", "Bob", "Cleo"), 50.0))
+    )
+    assert re.search("●.Ada", drawn(apart)) and "●" not in drawn(close)
+    assert all(legend in drawn(close) for legend in ("aa Ada", "bb Bob", "cc Cleo"))
 
 
 @pytest.mark.parametrize(

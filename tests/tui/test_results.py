@@ -32,7 +32,7 @@ async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_
         assert "95 %" in screen_text(app)
         await pilot.press("tab")
         await until_seen(pilot, "who reveals, who obtains")
-        await until_seen(pilot, "how often the row reveals to the column")
+        await until_seen(pilot, "obtained the secret of the column")
         await pilot.press("slash", *"lantern")
         await until(pilot, lambda: app.screen.query_one(ConversationList).hit is not None, "a hit")
         await until(pilot, lambda: app.screen.query_one(ConversationList).count == said, f"{said} hits")
@@ -90,4 +90,4 @@ async def test_marked_batches_are_compared_side_by_side(tmp_path: Path) -> None:
         await pilot.press("space", "space", "m")
         await until_seen(pilot, "side by side")
         text = screen_text(app)
-        assert "First" in text and "Second" in text and "Ada revealed" in text
+        assert "First" in text and "Second" in text and "Ada: revealed" in text

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from tidepool.engine.results.blocks import Figure, line
 from tidepool.storage.watching import Stretch, Watched
-from tidepool.tui.app.worker_process.figure import Figure, line
 from tidepool.tui.drawing.words import span
 
 MOST = 480

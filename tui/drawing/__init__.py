@@ -1,1 +1,1 @@
-"""What command and app draw alike: charts, heat maps, words for numbers, plain text out of foreign text."""
+"""What command and app draw alike: blocks, figures, heat maps, words for numbers, plain text out of foreign text."""

@@ -5,8 +5,8 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
+from tidepool.engine.results.wording import number
 from tidepool.engine.studies.evolution.genealogy import Family, Member
-from tidepool.tui.command.report import number
 from tidepool.tui.drawing.terminal import printable
 
 MOST_LINES = 200

@@ -3,26 +3,27 @@
 plotext's matrix plot scales each map to its own largest value and has no cell labels; here 0 and 100 are always the same.
 """
 
-from collections.abc import Callable, Sequence
-
 from rich.text import Text
+
+from tidepool.engine.results.blocks import Heat
+from tidepool.tui.drawing.plain import fitted, one_line
 
 SHADES = " ░▒▓█"
 COLOURS = ("grey35", "steel_blue", "deep_sky_blue3", "orange3", "red3")
 CELL = 9
 
 
-def heat_map(
-    rows: Sequence[str], columns: Sequence[str], value: Callable[[int, int], float | None], width: int
-) -> list[Text]:
-    """Shares from 0 to 100 by row and column; None is shown as a dash. Names must be printable."""
-    label = min(14, max(map(len, rows), default=0))
+def heat_map(heat: Heat, width: int) -> list[Text]:
+    """Rows and columns of shares from 0 to 100, as many columns as there is room for; None is shown as a dash."""
+    names = [one_line(name) for name in heat.rows]
+    label = min(14, max(map(len, names), default=0))
     shown = max(1, (width - label - 1) // CELL)
-    lines = [Text(" " * (label + 1) + "".join(_short(name, CELL - 1).rjust(CELL) for name in columns[:shown]))]
-    for row, name in enumerate(rows):
-        line = Text(_short(name, label).ljust(label + 1))
-        for column in range(min(shown, len(columns))):
-            line.append_text(_cell(value(row, column)))
+    heads = "".join(" " + fitted(one_line(name), CELL - 1, right=True) for name in heat.columns[:shown])
+    lines = [Text(" " * (label + 1) + heads)]
+    for name, values in zip(names, heat.values, strict=True):
+        line = Text(fitted(name, label) + " ")
+        for value in values[:shown]:
+            line.append_text(_cell(value))
         lines.append(line)
     return lines
 
@@ -32,7 +33,3 @@ def _cell(share: float | None) -> Text:
         return Text("–".rjust(CELL), style="dim")
     level = min(4, int(share / 20))
     return Text(f" {SHADES[level] * 2}{share:4.0f} %", style=COLOURS[level])
-
-
-def _short(name: str, width: int) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"

@@ -19,7 +19,3 @@ def console() -> Console:
 def printable(text: str) -> str:
     """Foreign text for a terminal: no control characters but line breaks and tabs."""
     return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
-
-
-def money(amount: float | None) -> str:
-    return "unknown" if amount is None else f"${amount:,.4f}"

@@ -2,6 +2,9 @@
 
 import time
 
+from tidepool.engine.results.wording import gained as gained
+from tidepool.engine.results.wording import span as span
+
 
 def count(value: float) -> str:
     """1,234 up to a hundred thousand, then 123k, 1.2M."""
@@ -14,21 +17,6 @@ def count(value: float) -> str:
 
 def rate(per_second: float) -> str:
     return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.1f}/s"
-
-
-def span(seconds: float) -> str:
-    """A length of time in two words at most: 850 ms, 12.3 s, 4 min 05 s, 2 h 10 min, 3 d 4 h."""
-    if seconds < 0.01:
-        return f"{seconds * 1000:.1f} ms"
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60):02} s"
-    if seconds < 86_400:
-        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02} min"
-    return f"{int(seconds // 86_400)} d {int(seconds % 86_400 // 3600)} h"
 
 
 def utc(moment: float) -> str:
@@ -64,8 +52,3 @@ def percent(part: float, whole: float) -> str:
     if not whole:
         return "–"
     return f"{min(100 if part >= whole else 99, int(100 * part / whole))} %"
-
-
-def gained(speedup: float | None) -> str:
-    """What waves gained over one call at a time; nothing where calls took no time that could be saved."""
-    return f", {speedup:,.1f}× over one at a time" if speedup is not None and speedup >= 1 else ""

@@ -3,7 +3,7 @@
 import sqlite3
 
 from tidepool.engine.errors import NotFound
-from tidepool.engine.studies.evolution.statistics import report
+from tidepool.engine.studies.evolution.statistics import evolution_statistics
 from tidepool.storage.batches import find_batch
 
 
@@ -12,7 +12,7 @@ def champion_prompt(connection: sqlite3.Connection, reference: str) -> str:
     batch = find_batch(connection, reference)
     if batch["kind"] != "evolution":
         raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has a champion.")
-    champion = report(connection, batch["number"])["champion"]
+    champion = evolution_statistics(connection, batch["number"], "").champion
     if champion is None:
         raise NotFound(f"Batch {batch['id']} has no champion yet: not one generation is judged.")
-    return str(champion["prompt"])
+    return champion.prompt

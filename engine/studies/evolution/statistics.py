@@ -2,33 +2,121 @@
 
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.evolution.inputs import settings_of
 from tidepool.engine.studies.evolution.recorder import GENERATION, RESULT
 from tidepool.storage.batches import progress_of
 from tidepool.storage.study_rows.evolution import genome, genome_counts
 from tidepool.storage.study_rows.findings import findings
 
-_UNKNOWN = ("validation_accuracy", "validation_ci95", "validation_problems", "validation_missing", "models")
+
+@dataclass(frozen=True)
+class GenerationStatistics(Statistics):
+    generation: int
+    best: float
+    mean: float
+    diversity: float
+    calls: int
+    leader: str
+    missing: float
+
+
+@dataclass(frozen=True)
+class ByModel(Statistics):
+    fitness: float | None
+    accuracy: float | None
+    validation_accuracy: float | None
+    validation_ci95: Interval | None
+
+
+@dataclass(frozen=True)
+class Portrait(Statistics):
+    """A prompt with what it is worth; an unfinished run has not met the held-out problems."""
+
+    LEFT_OUT = frozenset({"components"})
+
+    prompt: str
+    fitness: float | None
+    accuracy: float | None
+    validation_accuracy: float | None
+    validation_ci95: Interval | None
+    validation_problems: int | None
+    validation_missing: float | None
+    missing: float | None
+    genome_id: str
+    generation: int
+    operator: str
+    components: Mapping[str, float | None] | None
+    models: Mapping[str, ByModel] | None
+
+
+@dataclass(frozen=True)
+class RandomSearch(Portrait):
+    """What as many calls find by chance, and how the champion compares."""
+
+    calls: int
+    p_value: float
+    difference: float
+    pairs: int
+    better: str | None
+
+
+@dataclass(frozen=True)
+class Genomes(Statistics):
+    total: int
+    distinct_prompts: int
+    missing: float | None
+    """the share of their calls that failed, so a genome that was asked more counts more"""
+
+
+@dataclass(frozen=True)
+class Performance(Statistics):
+    problems_per_second: float | None
+    cache_hits: int
+    cache_hit_rate: float
+    calls_saved_by_racing: int | None
+    calls_saved_percentage: float | None
+    speedup_over_sequential: float | None
+
+
+@dataclass(frozen=True)
+class EvolutionStatistics(Statistics):
+    strategy: str
+    generations: tuple[GenerationStatistics, ...]
+    baseline_calls: int | None
+    champion: Portrait | None
+    baseline: Portrait | None
+    """the best seed prompt"""
+    p_value: float | None
+    difference: float | None
+    pairs: int
+    better: str | None
+    """champion or baseline; None: chance alone explains the difference"""
+    stopped_by: str | None
+    calls_saved_by_racing: int | None
+    search_calls: int
+    random_search: RandomSearch | None
+    genomes: Genomes
+    performance: Performance
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
-    return {"strategy": settings_of(config).strategy, **report(connection, batch["number"])}
+    return evolution_statistics(connection, batch["number"], settings_of(config).strategy).as_json()
 
 
-def report(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
-    found = findings(connection, batch_number)
-    generations = [content for name, content in found.items() if name.startswith(GENERATION)]
-    result = found.get(RESULT) or _so_far(connection, batch_number, generations)
-    return {
-        "generations": generations,
-        "baseline_calls": None,
-        **result,
-        "genomes": _genomes(connection, batch_number),
-        "performance": _performance(connection, batch_number, result),
-    }
+def evolution_statistics(connection: sqlite3.Connection, batch_number: int, strategy: str) -> EvolutionStatistics:
+    told = findings(connection, batch_number)
+    generations = [content for name, content in told.items() if name.startswith(GENERATION)]
+    result = told.get(RESULT) or _so_far(connection, batch_number, generations)
+    found = {"strategy": strategy, "generations": generations, **result}
+    found["genomes"] = _genomes(connection, batch_number)
+    found["performance"] = _performance(connection, batch_number, result)
+    return EvolutionStatistics.from_json(found)
 
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:
@@ -38,24 +126,18 @@ def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list
     return {
         "champion": champion,
         "baseline": baseline,
-        "p_value": None,
-        "difference": None,
         "pairs": 0,
-        "better": None,
-        "stopped_by": None,
         "calls_saved_by_racing": None,
         "search_calls": sum(told["calls"] for told in generations),
-        "random_search": None,
     }
 
 
 def _portrait(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
     row = genome(connection, batch_number, genome_id)
-    return None if row is None else {**row, **dict.fromkeys(_UNKNOWN)}
+    return None if row is None else dict(row)
 
 
 def _genomes(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
-    """`missing` is the share of their calls that failed, so a genome that was asked more counts more."""
     row = genome_counts(connection, batch_number)
     return {"total": row[0], "distinct_prompts": row[1], "missing": row[2]}
 

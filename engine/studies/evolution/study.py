@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.model_fields import models_named
 from tidepool.engine.config.sections import Config
+from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.exports import CONTENTS
 from tidepool.engine.studies.evolution.inputs import settings_of, taken_in
@@ -64,6 +65,12 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
     return differences(connection, batches)
 
 
+def report() -> KindReport:
+    from tidepool.engine.studies.evolution import report
+
+    return report
+
+
 KIND = KindSpec(
     name="evolution",
     title="Evolution",
@@ -75,6 +82,7 @@ KIND = KindSpec(
     plan=plan,
     play=play,
     statistics=statistics,
+    report=report,
     differences=differences,
     contents=CONTENTS,
     shape=shape,

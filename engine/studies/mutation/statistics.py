@@ -3,9 +3,12 @@
 import json
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.inputs import settings_of
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
@@ -16,30 +19,107 @@ SMOOTHING = 0.3
 """how much of a smoothed curve is its newest point"""
 
 
+@dataclass(frozen=True)
+class UpdateStatistics(Statistics):
+    LEFT_OUT = frozenset({"quartiles", "uses"})
+
+    update: int
+    env_steps: int
+    mean_reward: float
+    success_rate: float
+    """the share of episodes ended since the last update that ended well"""
+    quartiles: Interval | None
+    """between which the middle half of the rewards lies"""
+    uses: Mapping[str, int] | None
+    """of each operator"""
+    smoothed: float
+
+
+@dataclass(frozen=True)
+class OperatorStatistics(Statistics):
+    uses: int
+    mean_reward: float | None
+
+
+@dataclass(frozen=True)
+class Baseline(Statistics):
+    """A learner that ran beside the one of the study."""
+
+    updates: tuple[UpdateStatistics, ...]
+    operators: Mapping[str, OperatorStatistics]
+
+
+@dataclass(frozen=True)
+class Reward(Statistics):
+    mean_reward: float | None
+    ci95: Interval | None
+
+
+@dataclass(frozen=True)
+class OperatorReward(Reward):
+    operator: str
+
+
+@dataclass(frozen=True)
+class RewardGain(Statistics):
+    difference: float | None
+    ci95: Interval | None
+
+
+@dataclass(frozen=True)
+class HeldOutRewards(Statistics):
+    policy: Reward
+    random: Reward
+    best_constant: OperatorReward
+    policy_over_random: RewardGain
+    policy_over_best_constant: RewardGain
+    others: Mapping[str, Reward]
+    queries: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class MutationStatistics(Statistics):
+    EMPTY = frozenset({"heldout"})
+
+    learner: str
+    reward: str
+    updates: tuple[UpdateStatistics, ...]
+    operators: Mapping[str, OperatorStatistics]
+    heldout_operators: Mapping[str, OperatorStatistics]
+    baselines: Mapping[str, Baseline]
+    heldout: HeldOutRewards | None
+    masked_steps: int
+    fallback_rewrites: int
+    phases: Mapping[str, Mapping[str, int]]
+
+
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
-    return mutation_statistics(connection, batch["number"], settings_of(config))
+    return mutation_statistics(connection, batch["number"], settings_of(config)).as_json()
 
 
 def mutation_statistics(
     connection: sqlite3.Connection, batch_number: int, settings: MutationSettings
-) -> dict[str, Any]:
+) -> MutationStatistics:
     training, heldout = (_finding(connection, batch_number, name) for name in ("training", "heldout"))
     losses = {"training": training.get("losses", {}), "heldout": heldout.pop("losses", {})}
     baselines = training.get("baselines", {})
     losses.update((name, baseline.pop("losses")) for name, baseline in baselines.items())
     played = heldout.pop("operators", None)
-    return {
-        "learner": "policy" if settings.policy_content else settings.learner,
-        "reward": settings.reward,
-        "updates": smoothed(_updates(connection, batch_number)),
-        "operators": training.get("operators") or played or _unused(),
-        "heldout_operators": played or _unused(),
-        "baselines": {name: {**found, "updates": smoothed(found["updates"])} for name, found in baselines.items()},
-        "heldout": heldout,
-        "masked_steps": sum(lost.get("masked_steps", 0) for lost in losses.values()),
-        "fallback_rewrites": sum(lost.get("fallback_rewrites", 0) for lost in losses.values()),
-        "phases": losses,
-    }
+    return MutationStatistics.from_json(
+        {
+            "learner": "policy" if settings.policy_content else settings.learner,
+            "reward": settings.reward,
+            "updates": smoothed(_updates(connection, batch_number)),
+            "operators": training.get("operators") or played or _unused(),
+            "heldout_operators": played or _unused(),
+            "baselines": {name: {**found, "updates": smoothed(found["updates"])} for name, found in baselines.items()},
+            "heldout": heldout,
+            "masked_steps": sum(lost.get("masked_steps", 0) for lost in losses.values()),
+            "fallback_rewrites": sum(lost.get("fallback_rewrites", 0) for lost in losses.values()),
+            "phases": losses,
+        }
+    )
 
 
 def _updates(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:

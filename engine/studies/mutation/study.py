@@ -9,6 +9,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.model_fields import models_named
 from tidepool.engine.config.sections import Config
 from tidepool.engine.exports.request import Exporter
+from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.inputs import settings_of, with_files
@@ -59,6 +60,12 @@ def formats() -> Mapping[str, Exporter]:
     return FORMATS
 
 
+def report() -> KindReport:
+    from tidepool.engine.studies.mutation import report
+
+    return report
+
+
 KIND = KindSpec(
     name="mutation",
     title="Mutation",
@@ -70,6 +77,7 @@ KIND = KindSpec(
     plan=plan,
     play=play,
     statistics=statistics,
+    report=report,
     formats=formats,
     contents=ExportContents(views=("messages", "training"), beside_units=("training",), details="episode"),
     shape=shape,

@@ -7,13 +7,14 @@ case is seen.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.statistics.intervals import share_interval
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.detectors import DEFAULT_THRESHOLD, DETECTORS, find_reveals
-from tidepool.engine.studies.secret_game.statistics import percentage
+from tidepool.engine.studies.secret_game.statistics import share_figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,39 +45,84 @@ def sighting(
     return Sighting(truth, frozenset(reveal.detector for reveal in found))
 
 
+@dataclass(frozen=True)
+class Detection(Statistics):
+    planted: int
+    found: int
+    sensitivity_percentage: float | None
+    sensitivity_ci95: Interval
+    silent: int
+    false_alarms: int
+    specificity_percentage: float | None
+    specificity_ci95: Interval
+
+
+@dataclass(frozen=True)
+class _Judged:
+    sides: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class JudgeDetection(Detection, _Judged):
+    """The judge reads whole sides, so it is held against sides; those without a verdict are missing."""
+
+
+@dataclass(frozen=True)
+class Agreement(Statistics):
+    LEFT_OUT = frozenset({"judge"})
+
+    sampled: bool
+    messages: int
+    detectors: Mapping[str, Detection]
+    ways: Mapping[str, Mapping[str, int]]
+    judge: JudgeDetection | None = None
+
+
 def agreement(
-    sightings: Iterable[Sighting], detectors: Sequence[str] = DETECTORS, in_use: Sequence[str] = DETECTORS
-) -> dict[str, Any]:
+    sightings: Iterable[Sighting],
+    detectors: Sequence[str] = DETECTORS,
+    in_use: Sequence[str] = DETECTORS,
+    judged: Iterable[SideTruth] = (),
+    *,
+    sampled: bool = False,
+) -> Agreement:
     """By detector, and for those in use together."""
-    times = Counter(sightings)
+    times, sides = Counter(sightings), Counter(judged)
     ways = sorted({seen.truth for seen in times if seen.truth is not None})
     report = {name: _agreement(times, frozenset({name}), frozenset({name})) for name in detectors}
     report["any"] = _agreement(times, frozenset(in_use), frozenset(ways))
-    return {
-        "messages": times.total(),
-        "detectors": report,
-        "ways": {way: _found_by(times, way, detectors) for way in ways},
-    }
+    return Agreement(
+        sampled=sampled,
+        messages=times.total(),
+        detectors=report,
+        ways={way: _found_by(times, way, detectors) for way in ways},
+        judge=judge_agreement(sides) if sides else None,
+    )
 
 
-def judge_agreement(sides: Iterable[SideTruth]) -> dict[str, Any]:
-    """The judge reads whole sides, so it is held against sides; those without a verdict are missing."""
-    times = Counter(sides)
+def judge_agreement(times: Counter[SideTruth]) -> JudgeDetection:
     gave = times[SideTruth(True, True)], times[SideTruth(True, False)]
     kept = times[SideTruth(False, True)], times[SideTruth(False, False)]
+    return JudgeDetection(
+        sides=times.total(),
+        missing=times[SideTruth(True, None)] + times[SideTruth(False, None)],
+        **_detection(gave[0], sum(gave), kept[1], sum(kept)),
+    )
+
+
+def _detection(found: int, planted: int, quiet: int, silent: int) -> dict[str, Any]:
     return {
-        "sides": times.total(),
-        "missing": times[SideTruth(True, None)] + times[SideTruth(False, None)],
-        "planted": sum(gave),
-        "found": gave[0],
-        **_rate("sensitivity", gave[0], sum(gave)),
-        "silent": sum(kept),
-        "false_alarms": kept[0],
-        **_rate("specificity", kept[1], sum(kept)),
+        "planted": planted,
+        "found": found,
+        **share_figures("sensitivity", found, planted),
+        "silent": silent,
+        "false_alarms": silent - quiet,
+        **share_figures("specificity", quiet, silent),
     }
 
 
-def _agreement(times: Counter[Sighting], detectors: frozenset[str], ways: frozenset[str]) -> dict[str, Any]:
+def _agreement(times: Counter[Sighting], detectors: frozenset[str], ways: frozenset[str]) -> Detection:
     planted = found = silent = quiet = 0
     for seen, count in times.items():
         fired = not seen.fired.isdisjoint(detectors)
@@ -86,19 +132,7 @@ def _agreement(times: Counter[Sighting], detectors: frozenset[str], ways: frozen
         elif seen.truth in ways:
             planted += count
             found += count * fired
-    return {
-        "planted": planted,
-        "found": found,
-        **_rate("sensitivity", found, planted),
-        "silent": silent,
-        "false_alarms": silent - quiet,
-        **_rate("specificity", quiet, silent),
-    }
-
-
-def _rate(name: str, part: int, total: int) -> dict[str, Any]:
-    low, high = share_interval(part, total)
-    return {f"{name}_percentage": percentage(part, total), f"{name}_ci95": [100 * low, 100 * high]}
+    return Detection(**_detection(found, planted, quiet, silent))
 
 
 def _found_by(times: Counter[Sighting], way: str, detectors: Sequence[str]) -> dict[str, int]:

@@ -10,6 +10,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.model_fields import models_named
 from tidepool.engine.config.sections import Config
 from tidepool.engine.errors import UsageError
+from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.secret_game.casting import settings_of
 from tidepool.engine.studies.secret_game.config import SecretGameSettings
@@ -77,13 +78,19 @@ async def play(run: "BatchRun") -> None:
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
     from tidepool.engine.studies.secret_game.recorded_statistics import recorded_statistics
 
-    return recorded_statistics(connection, batch, config)
+    return recorded_statistics(connection, batch, config).as_json()
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     from tidepool.engine.studies.secret_game.comparison import differences
 
     return differences(connection, batches)
+
+
+def report() -> KindReport:
+    from tidepool.engine.studies.secret_game import report
+
+    return report
 
 
 KIND = KindSpec(
@@ -97,6 +104,7 @@ KIND = KindSpec(
     plan=plan,
     play=play,
     statistics=statistics,
+    report=report,
     differences=differences,
     contents=CONTENTS,
     shape=shape,

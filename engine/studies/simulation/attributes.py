@@ -17,6 +17,7 @@ from tidepool.engine.statistics.association import group_difference, rank_correl
 from tidepool.engine.statistics.clusters import clustered_interval, clustered_mean
 from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.intervals import Interval, mean_of_counts
+from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.simulation.measures import EntityCounts
 
 FEW_NUMBERS = 5
@@ -41,19 +42,66 @@ class Attributed:
     values: Mapping[str, Attribute]
 
 
+@dataclass(frozen=True)
+class Mean(Statistics):
+    mean: float
+    ci95: Interval | None
+
+
+@dataclass(frozen=True)
+class GroupStatistics(Statistics):
+    value: str
+    entities: int
+    simulations: int
+    words: Mean | None
+    turns: Mean | None
+    rating: Mean | None
+
+
+@dataclass(frozen=True)
+class AttributeTest(Statistics):
+    correlation: float | None
+    """of numbers only"""
+    p_value: float
+    p_holm: float
+
+
+@dataclass(frozen=True)
+class AttributeTests(Statistics):
+    """None where the entities' means, or the attribute, do not vary."""
+
+    words: AttributeTest | None
+    turns: AttributeTest | None
+    rating: AttributeTest | None
+
+
+@dataclass(frozen=True)
+class AttributeStatistics(Statistics):
+    kind: str
+    groups: tuple[GroupStatistics, ...]
+    tests: AttributeTests
+
+
 def compare_by_attribute(
     entities: Sequence[Entity], counts: Mapping[str, EntityCounts], scale: Interval = UNBOUNDED
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, AttributeStatistics]:
     """Every attribute in which the entities that took part differ; `scale` is that of the ratings."""
     present = [entity for entity in entities if entity.name in counts]
     attributes = dict.fromkeys(name for entity in present for name in entity.attributes)
-    compared: dict[str, dict[str, Any]] = {}
+    found: dict[str, Attributed] = {}
     for name in attributes:
         attributed = grouped({e.name: e.attributes[name] for e in present if name in e.attributes})
         if attributed is not None:
-            compared[name] = _compared(attributed, counts, scale)
-    _correct(compared)
-    return compared
+            found[name] = attributed
+    tests = {measure: _tests(measure, found, counts) for measure in MEASURES}
+    return {
+        name: AttributeStatistics(
+            kind="number" if attributed.numeric else "category",
+            groups=tuple(_group(group, counts, scale) for group in attributed.groups),
+            tests=AttributeTests(**{measure: tests[measure].get(name) for measure in MEASURES}),
+        )
+        for name, attributed in found.items()
+    }
 
 
 def grouped(values: Mapping[str, Attribute]) -> Attributed | None:
@@ -88,23 +136,17 @@ def counts_of(measure: str, counts: EntityCounts) -> Counter[float]:
     return {"words": counts.words, "turns": counts.turns, "rating": counts.ratings}[measure]
 
 
-def _compared(attributed: Attributed, counts: Mapping[str, EntityCounts], scale: Interval) -> dict[str, Any]:
-    return {
-        "kind": "number" if attributed.numeric else "category",
-        "groups": [
-            {
-                "value": group.label,
-                "entities": len(group.names),
-                "simulations": sum(counts[name].simulations for name in group.names),
-                **{measure: group_mean(measure, [counts[n] for n in group.names], scale) for measure in MEASURES},
-            }
-            for group in attributed.groups
-        ],
-        "tests": {measure: _tested(measure, attributed, counts) for measure in MEASURES},
-    }
+def _group(group: AttributeGroup, counts: Mapping[str, EntityCounts], scale: Interval) -> GroupStatistics:
+    members = [counts[name] for name in group.names]
+    return GroupStatistics(
+        value=group.label,
+        entities=len(members),
+        simulations=sum(member.simulations for member in members),
+        **{measure: group_mean(measure, members, scale) for measure in MEASURES},
+    )
 
 
-def group_mean(measure: str, members: Sequence[EntityCounts], scale: Interval) -> dict[str, Any] | None:
+def group_mean(measure: str, members: Sequence[EntityCounts], scale: Interval) -> Mean | None:
     """The mean over all talks of these entities, with an interval over entities; None without a value."""
     of_each = [counts_of(measure, counts) for counts in members]
     sums = [sum(value * times for value, times in counter.items()) for counter in of_each]
@@ -112,23 +154,27 @@ def group_mean(measure: str, members: Sequence[EntityCounts], scale: Interval) -
     mean = clustered_mean(sums, sizes)
     if mean is None:
         return None
-    interval = clustered_interval(sums, sizes, scale if measure == "rating" else (0, math.inf))
-    return {"mean": mean, "ci95": list(interval) if interval else None}
+    return Mean(mean, clustered_interval(sums, sizes, scale if measure == "rating" else (0, math.inf)))
 
 
-def _tested(measure: str, attributed: Attributed, counts: Mapping[str, EntityCounts]) -> dict[str, Any] | None:
-    """Whether entities' means go with the attribute; None where they, or the attribute, do not vary."""
+def _tests(
+    measure: str, attributes: Mapping[str, Attributed], counts: Mapping[str, EntityCounts]
+) -> dict[str, AttributeTest]:
+    """By attribute, with Holm's correction over all of them."""
+    tested = {name: found for name, one in attributes.items() if (found := _tested(measure, one, counts))}
+    corrected = holm([p_value for _, p_value in tested.values()])
+    return {
+        name: AttributeTest(correlation, p_value, p_holm)
+        for (name, (correlation, p_value)), p_holm in zip(tested.items(), corrected, strict=True)
+    }
+
+
+def _tested(
+    measure: str, attributed: Attributed, counts: Mapping[str, EntityCounts]
+) -> tuple[float | None, float] | None:
+    """(correlation, p): whether entities' means go with the attribute."""
     means = {name: mean_of_counts(values) for name in attributed.values if (values := counts_of(measure, counts[name]))}
     if attributed.numeric:
-        numbers = [float(attributed.values[name]) for name in means]
-        found = rank_correlation(numbers, list(means.values()))
-        return {"correlation": found[0], "p_value": found[1]} if found else None
+        return rank_correlation([float(attributed.values[name]) for name in means], list(means.values()))
     p_value = group_difference([[means[name] for name in group.names if name in means] for group in attributed.groups])
-    return {"correlation": None, "p_value": p_value} if p_value is not None else None
-
-
-def _correct(compared: Mapping[str, dict[str, Any]]) -> None:
-    for measure in MEASURES:
-        tests = [test for entry in compared.values() if (test := entry["tests"][measure])]
-        for test, corrected in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
-            test["p_holm"] = corrected
+    return None if p_value is None else (None, p_value)

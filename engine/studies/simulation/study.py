@@ -9,6 +9,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.model_fields import models_named
 from tidepool.engine.config.sections import Config
 from tidepool.engine.exports.request import Exporter
+from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.simulation.casting import taken_in
 from tidepool.engine.studies.simulation.config import SimulationSettings
@@ -57,6 +58,12 @@ def formats() -> Mapping[str, Exporter]:
     return FORMATS
 
 
+def report() -> KindReport:
+    from tidepool.engine.studies.simulation import report
+
+    return report
+
+
 KIND = KindSpec(
     name="simulation",
     title="Simulation",
@@ -68,6 +75,7 @@ KIND = KindSpec(
     plan=plan,
     play=play,
     statistics=statistics,
+    report=report,
     formats=formats,
     contents=ExportContents(of_units=("judgements",), details=""),
     shape=shape,

@@ -1,6 +1,7 @@
 """The terminal report of an evolution, as a reader sees it."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +9,16 @@ import pytest
 from rich.console import Console
 
 from tests.engine.studies.evolution.running import run, study
-from tidepool.engine.studies.evolution.statistics import report
+from tidepool.engine.studies.evolution.report import blocks, figures, verdict
+from tidepool.engine.studies.evolution.statistics import EvolutionStatistics, evolution_statistics
 from tidepool.storage.file import reading
-from tidepool.tui.app.results import evolution as pages
-from tidepool.tui.command.reports.evolution import print_statistics, verdict
-from tidepool.tui.drawing.charts import whole_ticks
+from tidepool.tui.drawing.blocks import print_blocks
+from tidepool.tui.drawing.figures import whole_ticks
 
 
 def printed(statistics: dict[str, Any], width: int = 80) -> str:
     out = io.StringIO()
-    print_statistics(Console(file=out, width=width, markup=False, highlight=False), statistics)
+    print_blocks(Console(file=out, width=width, markup=False, highlight=False), blocks(statistics))
     return out.getvalue()
 
 
@@ -29,40 +30,42 @@ async def test_the_report_tells_who_won_and_what_it_took(database: Path) -> None
         assert f"{100 * found[role]['validation_accuracy']:.1f} %" in shown
     assert f"{found['baseline_calls']:,} calls more" in shown and f"{found['search_calls']:,} calls;" in shown
     assert f"against random search of {found['random_search']['calls']:,} calls" in shown
-    assert "calls by generation" in shown
-    assert pages.headline(found)["strategy"] == "genetic"
-    assert f"{100 * found['difference']:+.1f} points" in str(pages.tables(found)[0])
+    assert "calls by generation" in shown and f"{100 * found['difference']:+.1f} points" in shown
+    assert figures(found)["strategy"] == "genetic"
     with reading(database) as connection:
-        assert report(connection, 1)["champion"] == found["champion"]
+        assert evolution_statistics(connection, 1, "genetic").as_json() == found
 
 
 async def test_a_study_that_was_never_answered_claims_nothing(database: Path) -> None:
     found = (await run(study(simulated={"fatal_rate": 1.0}), database))["statistics"]
-    assert "nothing is known" in verdict({**found, "baseline": BASELINE})
-    assert "not answered" in str(pages.tables(found)[0]) and "champion" in printed(found)
+    assert "nothing is known" in verdict(judged(database, baseline="another")) and "champion" in printed(found)
+
+
+def judged(database: Path, baseline: str = "", **changed: Any) -> EvolutionStatistics:
+    with reading(database) as connection:
+        found = evolution_statistics(connection, 1, "genetic")
+    assert found.baseline
+    return replace(found, baseline=replace(found.baseline, genome_id=baseline), **changed)
 
 
 def test_before_the_first_generation_there_is_nothing_to_tell() -> None:
     assert printed({"generations": []}) == "no generation is judged yet\n"
 
 
-CHAMPION, BASELINE = {"genome_id": "a"}, {"genome_id": "b"}
+async def test_the_verdict_says_no_more_than_the_held_out_problems_allow(database: Path) -> None:
+    champion = (await run(study(max_generations=2), database))["statistics"]["champion"]["genome_id"]
+    for changed, words in CASES:
+        assert words in verdict(judged(database, **{"baseline": "another", **changed})), words
+    assert "no prompt was found that does better" in verdict(judged(database, baseline=champion, p_value=1.0))
 
 
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        ({"p_value": None}, "not validated yet"),
-        ({"p_value": 1.0, "baseline": CHAMPION}, "no prompt was found that does better"),
-        ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "nothing is known"),
-        ({"p_value": 0.4, "difference": 0.1, "better": None, "pairs": 9}, "+10.0 points, p = 0.4: chance alone"),
-        ({"p_value": 0.01, "difference": 0.2, "better": "champion", "pairs": 9}, "the champion is better"),
-        ({"p_value": 0.01, "difference": -0.2, "better": "baseline", "pairs": 9}, "the champion is worse"),
-    ],
-    ids=str,
-)
-def test_the_verdict_says_no_more_than_the_held_out_problems_allow(found: dict[str, Any], words: str) -> None:
-    assert words in verdict({"champion": CHAMPION, "baseline": BASELINE, **found})
+CASES: list[tuple[dict[str, Any], str]] = [
+    ({"p_value": None}, "not validated yet"),
+    ({"p_value": 1.0, "difference": 0.0, "better": None, "pairs": 0}, "nothing is known"),
+    ({"p_value": 0.4, "difference": 0.1, "better": None, "pairs": 9}, "+10.0 points, p = 0.4: chance alone"),
+    ({"p_value": 0.01, "difference": 0.2, "better": "champion", "pairs": 9}, "the champion is better"),
+    ({"p_value": 0.01, "difference": -0.2, "better": "baseline", "pairs": 9}, "the champion is worse"),
+]
 
 
 @pytest.mark.parametrize(

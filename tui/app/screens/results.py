@@ -1,6 +1,6 @@
 """Results: what came out of a batch, to see, to read, to compare and to take away."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from textual import work
@@ -8,11 +8,9 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tidepool.storage.conversation_heads import score_counts
+from tidepool.engine.results.blocks import Figure, Heat, Report, Words, from_json
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.watching import Watched, watched
-from tidepool.tui.app.results.blocks import Words, guarded, pages_of
-from tidepool.tui.app.results.overview import comparison, overview
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.block_list import BlockList
@@ -86,36 +84,30 @@ class ResultsScreen(BatchActions):
     @work(exclusive=True, group="count")
     async def _count(self, batch: Watched) -> None:
         try:
-            summary = await self._summary(batch.id)
+            report: Report = from_json(await self._ask("report", batch=batch.id))
         except TidepoolError as error:
             await self._lack(error)
             return
-        pages, statistics = pages_of(batch.kind), dict(summary["statistics"])
-        if batch.kind == "secret_game":
-            statistics["score_counts"] = await self.tidepool.file.dig(score_counts, batch.number)
+        drawn = [block for block in report.findings if isinstance(block, Figure | Heat)]
+        told = [block for block in report.findings if block not in drawn]
         with while_open(self.app):
-            await self.query_one("#overview", BlockList).show(overview(summary))
-            await self.query_one("#statistics", BlockList).show(guarded(pages.tables, statistics))
-            await self.query_one("#plots", BlockList).show(guarded(pages.plots, statistics))
-            await self._show_family(batch, statistics)
+            title = Words(report.title, "strong")
+            await self.query_one("#overview", BlockList).show([title, *report.overview, *report.waves])
+            await self.query_one("#statistics", BlockList).show(told)
+            await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
+            await self._show_family(batch)
 
-    async def _show_family(self, batch: Watched, statistics: Mapping[str, Any]) -> None:
+    async def _show_family(self, batch: Watched) -> None:
         """The champion of an evolution and whom it descends from."""
         self.query_one(PanelStrip).offer("panel-family", batch.kind == "evolution")
         if batch.kind == "evolution":
-            named = {name: statistics.get(name) for name in ("champion", "baseline")}
-            tree = await self.tidepool.counting.ask(
-                "family",
-                path=str(self.tidepool.path),
-                number=batch.number,
-                statistics=named,
-                width=max(40, self.query_one("#result-panels").content_size.width - 8),
-            )
+            width = max(40, self.query_one("#result-panels").content_size.width - 8)
+            tree = await self._ask("family", batch=batch.id, width=width)
             await self.query_one("#family", BlockList).show([Words(tree, "tree")])
 
     async def _lack(self, error: TidepoolError) -> None:
         """The talks can be read all the same, so no dialog lies over them."""
-        words = Words(f"The statistics of this batch cannot be worked out: {error}", "failed")
+        words = Words(f"The statistics of this batch cannot be worked out: {error}", "warning")
         with while_open(self.app):
             for page in ("#overview", "#statistics", "#plots"):
                 await self.query_one(page, BlockList).show([words])
@@ -127,16 +119,18 @@ class ResultsScreen(BatchActions):
         if len(numbers) < 2:
             return
         batches = [await self.tidepool.file.look(watched, self.tidepool.path, number) for number in numbers]
-        summaries = [await self._summary(batch.id) for batch in batches if batch is not None]
+        kept = [batch for batch in batches if batch is not None]
+        try:
+            one_kind = len({batch.kind for batch in kept}) == 1 < len(kept)
+            blocks = from_json(await self._ask("compare", batches=[one.id for one in kept], one_kind=one_kind))
+        except TidepoolError as error:
+            blocks = [Words(f"These batches cannot be compared: {error}", "warning")]
         with while_open(self.app):
-            await self.query_one("#compare", BlockList).show(comparison(summaries))
+            await self.query_one("#compare", BlockList).show(blocks)
             strip.choose("panel-compare")
 
-    async def _summary(self, batch_id: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = await self.tidepool.counting.ask(
-            "summary", path=str(self.tidepool.path), batch=batch_id
-        )
-        return found
+    async def _ask(self, job: str, **details: Any) -> Any:
+        return await self.tidepool.counting.ask(job, path=str(self.tidepool.path), **details)
 
     # -- the person --------------------------------------------------------------------------------------
 

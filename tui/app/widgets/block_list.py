@@ -9,14 +9,14 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.tui.app.results.blocks import Block, Heat, Table, Words
-from tidepool.tui.app.theme import STATES
+from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Table, Words, text_of
+from tidepool.engine.results.wording import more
 from tidepool.tui.app.widgets.plot import Plot
-from tidepool.tui.app.worker_process.figure import Figure
-from tidepool.tui.drawing.plain import fitted, shortened
+from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
-STYLES = {"": "", "strong": "bold", "quiet": "$quiet", **{name: f"$state-{name}" for name in STATES}}
+STYLES = {"strong": "bold", "quiet": "$quiet", "simulated": "$state-running", "warning": "$state-retried"}
 WIDEST_CELL = 40
+MOST_ROWS = 200
 
 
 class BlockList(VerticalScroll, can_focus=True):
@@ -54,7 +54,7 @@ class BlockList(VerticalScroll, can_focus=True):
 def _widget(block: Block) -> Widget:
     if isinstance(block, Figure):
         return Plot(block, classes="block")
-    wide = isinstance(block, Table | Heat) or (isinstance(block, Words) and block.style == "tree")
+    wide = isinstance(block, Table | Heat) or (isinstance(block, Words) and block.level == "tree")
     return Static(
         content_of(block), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
     )
@@ -67,45 +67,51 @@ def _change(widget: Widget, block: Block) -> None:
         widget.update(content_of(block))
 
 
-def content_of(block: Words | Table | Heat) -> Content:
-    if isinstance(block, Words):
-        return Content.styled(shortened(block.text, 40_000), STYLES.get(block.style, ""))
-    return _table(block) if isinstance(block, Table) else _heat(block)
+def content_of(block: Words | Headline | Table | Heat) -> Content:
+    match block:
+        case Words():
+            return Content.styled(shortened(block.text, 40_000), STYLES.get(block.level, ""))
+        case Headline():
+            return Content.styled(one_line(block.text), "bold")
+        case Table():
+            return _table(block)
+    return _heat(block)
 
 
 def _table(block: Table) -> Content:
-    cells = [block.columns, *block.rows]
+    """Facts, which have no column names, go on below where they are long; other tables may be wider than the screen."""
+    rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows[:MOST_ROWS]]
+    heads = [one_line(name) for name in block.columns]
     widths = [
-        min(
-            WIDEST_CELL if i < block.left and len(block.columns) > 2 else 10_000, max(cell_len(row[i]) for row in cells)
-        )
-        for i in range(len(block.columns))
+        min(WIDEST_CELL if place < block.left else 10_000, max(cell_len(row[place]) for row in (heads, *rows)))
+        for place in range(len(heads))
     ]
 
     def row_of(row: Sequence[str]) -> str:
-        return "  ".join(fitted(row[i], widths[i], right=i >= block.left) for i in range(len(row))).rstrip()
+        return "  ".join(
+            fitted(cell, width, right=place >= block.left)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
 
-    lines = [Content.styled(block.title, "bold $primary")] if block.title else []
-    if any(block.columns):
-        lines.append(Content.styled(row_of(block.columns), "$quiet"))
-    for row in block.rows:
-        if not any(block.columns):
-            lines.append(Content.assemble((fitted(row[0], widths[0]) + "  ", "$quiet"), *row[1:]))
-        else:
-            lines.append(Content(row_of(row)))
-    if block.left_out:
-        lines.append(Content.styled(f"… and {block.left_out:,} more in the export", "$quiet"))
+    lines = [Content.styled(one_line(block.title), "bold $primary")] if block.title else []
+    if any(heads):
+        lines += [Content.styled(row_of(heads), "$quiet"), *(Content(row_of(row)) for row in rows)]
+    else:
+        lines += [Content.assemble((fitted(row[0], widths[0]) + "  ", "$quiet"), *row[1:]) for row in rows]
+    if len(block.rows) > MOST_ROWS:
+        lines.append(Content.styled(f"{more(len(block.rows) - MOST_ROWS)} in the export", "$quiet"))
     return Content("\n").join(lines)
 
 
 def _heat(block: Heat) -> Content:
     """Each share as a number on a ground that warms with it."""
-    width = min(14, max((cell_len(name) for name in block.rows), default=4))
-    each = max(8, min(12, max((cell_len(name) for name in block.columns), default=4) + 1))
-    lines = [Content.styled(block.title, "bold $primary")]
-    heads = "".join(fitted(name, each, right=True) for name in block.columns)
+    rows, columns = ([one_line(name) for name in names] for names in (block.rows, block.columns))
+    width = min(14, max((cell_len(name) for name in rows), default=4))
+    each = max(8, min(12, max((cell_len(name) for name in columns), default=4) + 1))
+    lines = [Content.styled(one_line(block.title), "bold $primary")]
+    heads = "".join(fitted(name, each, right=True) for name in columns)
     lines.append(Content.styled(" " * (width + 1) + heads, "$quiet"))
-    for name, values in zip(block.rows, block.values, strict=True):
+    for name, values in zip(rows, block.values, strict=True):
         cells = [_heat_cell(value, each) for value in values]
         lines.append(Content.assemble((fitted(name, width) + " ", ""), *cells))
     return Content("\n").join(lines)

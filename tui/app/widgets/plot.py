@@ -10,8 +10,8 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tidepool.engine.results.blocks import ROLES, Figure, as_json
 from tidepool.storage.errors import TidepoolError
-from tidepool.tui.app.worker_process.figure import ROLES, Figure
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
@@ -61,7 +61,7 @@ class Plot(Widget, can_focus=False):
         app = cast("TidepoolApp", self.app)
         shape = {"width": size.width, "height": size.height, "colours": colours, "plain": app.no_color}
         try:
-            rows = await app.beside.ask("draw", figure=figure.as_json(), **shape)
+            rows = await app.beside.ask("draw", figure=as_json(figure), **shape)
         except TidepoolError as error:
             rows = [[[f"could not be drawn: {error}", None]]]
         base = self.visual_style.rich_style

@@ -12,16 +12,34 @@ from typing import Any
 
 
 def _draw(job: dict[str, Any]) -> Any:
-    from tidepool.tui.app.worker_process.drawing import draw
-    from tidepool.tui.app.worker_process.figure import Figure
+    from tidepool.engine.results.blocks import from_json
+    from tidepool.tui.drawing.figures import draw
 
-    return draw(Figure.from_json(job["figure"]), job["width"], job["height"], job["colours"], job["plain"])
+    return draw(from_json(job["figure"]), job["width"], job["height"], job["colours"], job["plain"])
 
 
-def _summary(job: dict[str, Any]) -> Any:
+def _report(job: dict[str, Any]) -> Any:
+    """All that is to be shown of a batch."""
+    from tidepool.engine.results.blocks import as_json
+    from tidepool.engine.results.report import report_of
     from tidepool.engine.results.summary import summarise
 
-    return summarise(Path(job["path"]), job["batch"])
+    path = Path(job["path"])
+    return as_json(report_of(path, summarise(path, job["batch"])))
+
+
+def _compare(job: dict[str, Any]) -> Any:
+    """Several batches side by side, of one kind or of several."""
+    from tidepool.engine.results.blocks import as_json
+    from tidepool.engine.results.comparing import compare
+    from tidepool.engine.results.comparison_report import comparison_blocks
+    from tidepool.engine.results.summary import summarise
+
+    path = Path(job["path"])
+    if job["one_kind"]:
+        found = compare(path, job["batches"])
+        return as_json(comparison_blocks(found["batches"], found["differences"]))
+    return as_json(comparison_blocks([summarise(path, batch) for batch in job["batches"]], []))
 
 
 def _expected(job: dict[str, Any]) -> Any:
@@ -34,38 +52,27 @@ def _expected(job: dict[str, Any]) -> Any:
     return {"calls": sum(one.calls for one in calls), "waves": len({one.wave for one in calls})}
 
 
-def _report(job: dict[str, Any]) -> Any:
-    """The statistics as the command prints them: for kinds that have no pages of their own."""
-    from importlib import import_module
-
-    from rich.console import Console
-
-    from tidepool.tui.drawing.plain import plain
-
-    console = Console(width=job["width"], markup=False, highlight=False, file=StringIO())
-    with console.capture() as captured:
-        import_module(f"tidepool.tui.command.reports.{job['kind']}").print_statistics(console, job["statistics"])
-    return [plain(row) for row in captured.get().rstrip("\n").split("\n")]
-
-
 def _family(job: dict[str, Any]) -> Any:
     """An evolution's family tree, line by line."""
     from rich.console import Console
 
+    from tidepool.engine.results.summary import statistics_of
     from tidepool.engine.studies.evolution.genealogy import read_family
+    from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.tui.drawing.genealogy import print_family
     from tidepool.tui.drawing.plain import plain
 
     console = Console(width=job["width"], markup=False, highlight=False, color_system=None, file=StringIO())
     with reading(Path(job["path"])) as connection:
-        family = read_family(connection, job["number"], job["statistics"])
+        batch = find_batch(connection, job["batch"])
+        family = read_family(connection, batch["number"], statistics_of(connection, batch))
     with console.capture() as captured:
         print_family(console, family)
     return plain(captured.get().rstrip("\n"))
 
 
-JOBS = {"draw": _draw, "summary": _summary, "expected": _expected, "report": _report, "family": _family}
+JOBS = {"draw": _draw, "report": _report, "compare": _compare, "expected": _expected, "family": _family}
 
 
 def answer(line: str) -> str:

@@ -5,8 +5,8 @@ import json
 import sys
 
 from tidepool.engine.errors import UsageError
-from tidepool.tui.command.report import duration, number
-from tidepool.tui.drawing.terminal import console, money
+from tidepool.engine.results.wording import money, number, span
+from tidepool.tui.drawing.terminal import console
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -65,8 +65,8 @@ def _compare(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(gain.as_json(), ensure_ascii=False))
         return 0
-    print(f"one call at a time  {duration(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
-    print(f"in waves            {duration(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
+    print(f"one call at a time  {span(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
+    print(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
     same = "the same" if gain.as_json()["same_statistics"] else "different (answers of a live model vary)"
     print(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
     if gain.waves["simulated"]:

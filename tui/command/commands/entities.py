@@ -16,10 +16,11 @@ from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import EntityType, generate, writing_tasks
 from tidepool.engine.library.type_library import find_type, known_types
+from tidepool.engine.results.wording import money
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.drawing.terminal import console, money, printable
+from tidepool.tui.drawing.terminal import console, printable
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

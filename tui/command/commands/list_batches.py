@@ -9,9 +9,10 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
+from tidepool.engine.results.wording import money
 from tidepool.storage.file import reading
 from tidepool.storage.queries import BatchLine, list_batches
-from tidepool.tui.drawing.terminal import console, money, printable
+from tidepool.tui.drawing.terminal import console, printable
 from tidepool.tui.drawing.words import utc
 
 

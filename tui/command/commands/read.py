@@ -3,18 +3,15 @@
 import argparse
 import json
 from dataclasses import asdict
-from importlib import import_module
 from typing import Any
-
-from rich.console import Console
-from rich.text import Text
 
 from tidepool.engine.errors import NotFound
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.queries import Transcript, log_lines, transcript
-from tidepool.tui.command.report import print_head, print_statistics, print_summary
+from tidepool.storage.queries import log_lines, transcript
+from tidepool.tui.command.report import print_summary
+from tidepool.tui.command.transcripts import print_transcript
 from tidepool.tui.drawing.terminal import console, printable
 from tidepool.tui.drawing.words import utc
 
@@ -42,7 +39,7 @@ def _show(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(summary, ensure_ascii=False))
     else:
-        print_summary(summary)
+        print_summary(options.db, summary)
 
 
 def _show_conversation(options: argparse.Namespace) -> None:
@@ -54,9 +51,7 @@ def _show_conversation(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(asdict(found), ensure_ascii=False))
     else:
-        report = import_module(f"tidepool.tui.command.reports.{batch['kind']}")
-        printer = getattr(report, "print_transcript", _print_transcript)
-        printer(console(), found, simulated=bool(batch["simulated"]))
+        print_transcript(console(), batch["kind"], found, simulated=bool(batch["simulated"]))
 
 
 def _show_genealogy(options: argparse.Namespace) -> None:
@@ -74,37 +69,12 @@ def _show_genealogy(options: argparse.Namespace) -> None:
         print_family(console(), family)
 
 
-def _print_transcript(out: Console, talk: Transcript, *, simulated: bool) -> None:
-    where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
-    label = " (simulated)" if simulated else ""
-    title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
-    out.print(Text(printable(title), style="bold"))
-    for message in talk.messages:
-        out.print()
-        out.print(Text(f"{message.turn}. {printable(message.speaker)}", style="bold"))
-        if message.thought:
-            out.print(Text(f"*{printable(message.thought)}*", style="italic"))
-        out.print(Text(printable(message.content)))
-    if talk.error:
-        out.print(Text(f"\nfailed: {printable(talk.error)}", style="red"))
-    for outcome in talk.outcomes:
-        verb = (
-            f"revealed (message {outcome['turn']}, {outcome['detector']})" if outcome["revealed"] else "kept the secret"
-        )
-        out.print(Text(f"{printable(str(outcome['agent']))} {verb}, score {outcome['score']}"))
-    for judgement in talk.judgements:
-        rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
-        out.print(Text(f"\n{printable(str(judgement['entity']))} is judged: {rating}"))
-
-
 def _stats(options: argparse.Namespace) -> None:
     summary = summarise(options.db, options.batch)
     if options.json:
         print(json.dumps(summary["statistics"], ensure_ascii=False))
         return
-    out = console()
-    print_head(out, summary)
-    print_statistics(out, summary)
+    print_summary(options.db, summary, waves=False)
 
 
 def _log(options: argparse.Namespace) -> None:

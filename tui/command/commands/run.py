@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             print(json.dumps(summary, ensure_ascii=False))
         else:
-            print_summary(summary)
+            print_summary(options.db, summary)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -58,7 +58,7 @@ def _people(ratings: dict[str, list[float]], sizes: dict[str, str]) -> tuple[lis
 
 def test_a_group_of_one_entity_has_a_mean_but_no_interval() -> None:
     entities, counts = _people({"A": [1, 2, 3], "B": [4, 5]}, {"A": "small", "B": "tall"})
-    groups = compare_by_attribute(entities, counts)["size"]["groups"]
+    groups = compare_by_attribute(entities, counts)["size"].as_json()["groups"]
     assert [(group["value"], group["rating"]) for group in groups] == [
         ("small", {"mean": 2.0, "ci95": None}),
         ("tall", {"mean": 4.5, "ci95": None}),
@@ -69,7 +69,7 @@ def test_an_interval_counts_entities_not_talks_and_stays_on_the_scale() -> None:
     sizes = {"A": "small", "B": "small", "C": "tall", "D": "tall"}
     few, many = ({n: [float(r)] * times for n, r in zip("ABCD", (1, 3, 4, 5), strict=True)} for times in (2, 200))
     narrow, wide = (
-        compare_by_attribute(*_people(ratings, sizes), scale=(1, 5))["size"]["groups"][0]["rating"]["ci95"]
+        compare_by_attribute(*_people(ratings, sizes), scale=(1, 5))["size"].as_json()["groups"][0]["rating"]["ci95"]
         for ratings in (many, few)
     )
     assert narrow == wide == [1, 5]
@@ -78,7 +78,7 @@ def test_an_interval_counts_entities_not_talks_and_stays_on_the_scale() -> None:
 def test_an_entity_that_was_never_rated_counts_for_words_only() -> None:
     entities, counts = _people({"A": [1], "B": [2], "C": []}, {"A": "small", "B": "small", "C": "tall"})
     counts["C"].words[7.0] += 1
-    groups = {group["value"]: group for group in compare_by_attribute(entities, counts)["size"]["groups"]}
+    groups = {group["value"]: group for group in compare_by_attribute(entities, counts)["size"].as_json()["groups"]}
     assert groups["tall"]["rating"] is None
     assert groups["tall"]["words"]["mean"] == 7
 

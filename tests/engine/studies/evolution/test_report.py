@@ -1,10 +1,11 @@
-"""The HTML report of an evolution."""
+"""The report of an evolution, as a page and before there is anything to tell."""
 
 from pathlib import Path
 
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.studies.evolution.html_report import sections
+from tidepool.engine.results.blocks import Words
+from tidepool.engine.studies.evolution.report import blocks
 
 
 async def test_the_report_names_champion_and_best_seed_and_draws_the_way(database: Path, tmp_path: Path) -> None:
@@ -15,11 +16,10 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     (path,) = export_batch(database, "last", "html", tmp_path / "report.html")
     page = path.read_text()
     assert f"{100 * found['champion']['validation_accuracy']:.1f} %" in page
-    assert f"{100 * found['difference']:+.1f} points" in page
-    assert page.count("<polyline") == 2 and "random search" in page and "simulated:solver-small" in page
+    assert f"{100 * found['difference']:+.1f} points" in page and "against random search of" in page
+    assert page.count("<polyline") == 4 and "random search" in page and "simulated:solver-small" in page
     assert "<script" not in page and "&lt;script&gt;" in page
 
 
 def test_without_a_generation_the_report_says_so() -> None:
-    (only,) = sections({"generations": []})
-    assert "No generation" in only
+    assert blocks({"generations": []}) == [Words("no generation is judged yet")]

@@ -1,0 +1,192 @@
+"""What a report is made of: plain data that the terminal, the app and an HTML page each draw in their own way.
+
+A kind of study makes one list of blocks from its statistics, so whatever one of the three shows, all show. How a number
+is written is said once, in `wording`. Blocks cross to other processes as JSON: a `Report` is made beside the app.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, Protocol
+
+from tidepool.engine.results.wording import interval, number, p_value
+
+Interval = tuple[float, float]
+Level = Literal["plain", "strong", "quiet", "simulated", "warning", "quoted", "tree"]
+"""quoted: somebody's own words, in their own lines; tree: never wrapped"""
+
+# -- cells ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: float | None
+    digits: int = 1
+    unit: str = ""
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval at 95 %."""
+
+    value: float | None
+    interval: Interval | None = None
+    digits: int = 1
+    unit: str = ""
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PValue:
+    value: float | None
+
+
+Cell = str | int | Number | Estimate | PValue
+"""words, a count, or a number that knows its digits; a number that is None is not known"""
+
+
+def text_of(cell: Cell, *, brief: bool = False) -> str:
+    """Brief: the interval of a share in whole points, for a table that does not fit."""
+    match cell:
+        case int():
+            return f"{cell:,}"
+        case Number(value, digits, unit, signed):
+            return number(value, digits, unit, signed=signed)
+        case Estimate(value, bounds, digits, unit, signed):
+            told = number(value, digits, unit, signed=signed)
+            if value is None or bounds is None:
+                return told
+            return f"{told} ({interval(bounds, 0 if brief and digits == 1 else digits, signed=signed)})"
+        case PValue(value):
+            return p_value(value)
+    return cell
+
+
+# -- blocks --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    text: str
+    level: Level = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A figure that stands for much of the study, with a few words on it."""
+
+    name: str
+    figure: Cell
+    words: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}: {text_of(self.figure)}" + (f", {self.words}" if self.words else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    title: str
+    columns: tuple[str, ...]
+    """all empty: rows are facts, each with its name first"""
+    rows: tuple[tuple[Cell, ...], ...]
+    left: int = 1
+    """so many columns are words, the rest numbers"""
+    first: int = 40
+    """so many rows are enough where there is little room; the others are counted"""
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Shares in percent, rows against columns; None where nothing is known."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    name: str
+    ys: tuple[float | None, ...]
+    xs: tuple[float, ...] = ()
+    colour: str = ""
+    """a role; else the next one"""
+    intervals: tuple[Interval | None, ...] = ()
+    """of bars and means"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    form: Literal["lines", "bars", "points", "means"]
+    """means: one series, each value on a line of its own with its interval"""
+    title: str
+    series: tuple[Series, ...]
+    labels: tuple[str, ...] = ()
+    """of the groups of bars, or of the means"""
+    xlabel: str = ""
+    ylabel: str = ""
+    square: Interval | None = None
+    """both axes from … to …"""
+
+
+ROLES = ("primary", "accent", "done", "failed", "cached", "retried", "quiet")
+"""colours are named by what they mean; whoever draws knows them"""
+
+Block = Words | Headline | Table | Heat | Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    title: str
+    overview: tuple[Block, ...]
+    """what the batch was, what it took, what it cost"""
+    waves: tuple[Block, ...]
+    findings: tuple[Block, ...]
+    """what the study found"""
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], left: int = 1, first: int = 40) -> Table:
+    return Table(title, tuple(columns), tuple(tuple(row) for row in rows), left, first)
+
+
+MOST_POINTS = 400
+
+
+def line(name: str, xs: Sequence[float], ys: Sequence[float | None], colour: str = "") -> Series:
+    """A curve, thinned to what a terminal can show; the highest of each stretch stays."""
+    step = max(1, len(xs) // MOST_POINTS)
+    if step == 1:
+        return Series(name, tuple(ys), tuple(float(x) for x in xs), colour)
+    picked = [max(range(i, min(i + step, len(xs))), key=lambda j: ys[j] or 0.0) for i in range(0, len(xs), step)]
+    return Series(name, tuple(ys[i] for i in picked), tuple(float(xs[i]) for i in picked), colour)
+
+
+# -- JSON ----------------------------------------------------------------------------------------------------
+
+_KINDS: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind for kind in (Number, Estimate, PValue, Words, Headline, Table, Heat, Series, Figure, Report)
+}
+
+
+def as_json(value: Any) -> Any:
+    """Blocks, cells and tuples of them; each names its class."""
+    if is_dataclass(value):
+        return {"is": type(value).__name__} | {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
+    return [as_json(inner) for inner in value] if isinstance(value, tuple | list) else value
+
+
+def from_json(data: Any) -> Any:
+    if isinstance(data, dict):
+        return _KINDS[data["is"]](**{name: from_json(inner) for name, inner in data.items() if name != "is"})
+    return tuple(from_json(inner) for inner in data) if isinstance(data, list) else data
+
+
+class KindReport(Protocol):
+    """What a kind's `report.py` gives; statistics are those of the JSON summary."""
+
+    def blocks(self, statistics: Mapping[str, Any]) -> list[Block]: ...
+
+    def figures(self, statistics: Mapping[str, Any]) -> dict[str, Cell]:
+        """The figures by which batches are compared, by name; those of a part of it are named `part: figure`."""

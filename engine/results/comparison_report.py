@@ -1,0 +1,72 @@
+"""Several batches side by side as blocks: what each was, the figures they have in common, and whether they differ.
+
+A kind that has a table of its own for several batches, `compared(batches, differences)`, shows that instead of figures.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Series, Words, table
+from tidepool.engine.results.report import SIMULATED, kind_report
+from tidepool.engine.results.wording import money, span
+
+MOST_ROWS = 60
+Summaries = Sequence[Mapping[str, Any]]
+
+
+def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """`batches` are summaries, of one kind or of several; `differences` are those of `compare`."""
+    blocks: list[Block] = [_batches(batches)]
+    if any(batch["simulated"] for batch in batches):
+        blocks.append(Words(SIMULATED, "simulated"))
+    kinds = {batch["kind"] for batch in batches}
+    own = kind_report(kinds.pop()) if len(kinds) == 1 else None
+    if compared := getattr(own, "compared", None):
+        return [*blocks, *compared(batches, differences)]
+    ids = [batch["batch_id"] for batch in batches]
+    return [*blocks, *_figures(batches), *(Words(_told(found, ids)) for found in differences)]
+
+
+def _batches(batches: Summaries) -> Block:
+    rows = [
+        (
+            f"#{place}",
+            f"{batch['batch_id']}  {batch['name']}: {batch['kind'].replace('_', ' ')}, {batch['status']}, "
+            f"{batch['units']['completed']:,} of {batch['units']['total']:,} units, {batch['calls']['total']:,} calls, "
+            f"seed {batch['seed']}, {money(batch['cost_usd'])}, {span(batch['seconds'])}",
+        )
+        for place, batch in enumerate(batches, 1)
+    ]
+    return table("", ("", ""), rows, left=2)
+
+
+def _figures(batches: Summaries) -> Iterator[Block]:
+    """Those of the whole come first, then those of its parts."""
+    found = [_figures_of(batch) for batch in batches]
+    names = sorted(dict.fromkeys(name for figures in found for name in figures), key=lambda name: ": " in name)
+    rows = [(name, *(figures.get(name, Number(None)) for figures in found)) for name in names]
+    yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)
+    shares = [name for name in names if name.endswith(", %") and ": " not in name]
+    drawn = [[_value(figures.get(name)) for name in shares] for figures in found]
+    if shares and all(value is not None for values in drawn for value in values):
+        series = tuple(Series(f"#{place}", tuple(values)) for place, values in enumerate(drawn, 1))
+        yield Figure("bars", "per cent", series, labels=tuple(name.removesuffix(", %") for name in shares))
+
+
+def _figures_of(batch: Mapping[str, Any]) -> dict[str, Cell]:
+    own = kind_report(batch["kind"])
+    return own.figures(batch["statistics"]) if own else {}
+
+
+def _value(cell: Cell | None) -> float | None:
+    return cell.value if isinstance(cell, Number | Estimate) else None
+
+
+def _told(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
+    first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
+    low, high = difference["difference_ci95"]
+    how = "the same meetings" if difference["paired"] else "two samples"
+    return (
+        f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']} ({low:+.2f} to {high:+.2f}), "
+        f"p = {difference['p_value']:.3g}, {difference['p_value_holm']:.3g} with Holm's correction ({how})"
+    )

@@ -1,0 +1,147 @@
+"""The report of a batch as blocks: what it was and took, the same for every kind, and what its kind found.
+
+A kind that has no `report` of its own is shown by plain tables of its statistics.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Report, Table, Words, table
+from tidepool.engine.results.wording import gained, money, number, span
+from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import reading
+
+SIMULATED = "simulated answers: no model of a provider was asked"
+NOT_YET = "nothing is answered yet"
+MOST_WAVES = 12
+GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
+"""what a resume does for a batch of this state"""
+
+Summary = Mapping[str, Any]
+
+
+def kind_report(kind: str) -> KindReport | None:
+    """None: it has none of its own, or its package is not installed here."""
+    spec = load_kind(kind) if kind in KINDS else None
+    return spec.report() if spec and spec.report else None
+
+
+def report_of(database: Path, summary: Summary) -> Report:
+    """A kind may have blocks beyond its statistics, which it reads from the file: `further(connection, batch)`."""
+    own = kind_report(summary["kind"])
+    findings = own.blocks(summary["statistics"]) if own else plain_blocks("statistics", summary["statistics"])
+    if further := getattr(own, "further", None):
+        with reading(database) as connection:
+            findings = [*findings, *further(connection, find_batch(connection, summary["batch_id"]))]
+    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), tuple(findings))
+
+
+# -- any batch -----------------------------------------------------------------------------------------------
+
+
+def overview(summary: Summary) -> Iterator[Block]:
+    if summary["simulated"]:
+        yield Words(SIMULATED, "simulated")
+    yield table("", ("", ""), list(_facts(summary)), left=2)
+
+
+def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
+    units, calls, tokens = summary["units"], summary["calls"], summary["tokens"]
+    paused = " (paused)" if summary["paused"] else ""
+    reason = f" ({summary['reason']})" if summary["reason"] else ""
+    yield "state", f"{summary['status']}{paused}{reason} after {span(summary['seconds'])}, seed {summary['seed']}"
+    yield "kind", f"{summary['kind'].replace('_', ' ')}, batch {summary['batch_id']}"
+    yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
+    counted = ", ".join(f"{calls[name]:,} {name}" for name in ("bought", "cached", "replayed", "retried", "failed"))
+    yield "calls", f"{calls['total']:,}: {counted}"
+    for failure in summary["failures"]:
+        why = " ".join(str(failure["error"]).split())
+        yield "failed", f"{failure['units']:,} × {why} (first: unit {failure['first']:,})"
+    for order in summary["provider_batches"]:
+        where = f"{order['provider']} {order['id'] or '(being created)'}"
+        yield "waits", f"for {order['calls']:,} calls at {where}: {order['state']}, {span(order['seconds'])} so far"
+    unpriced = ": a price is not known" if summary["cost_usd"] is None else ""
+    yield "cost", f"{money(summary['cost_usd'])}{unpriced}, {tokens['input']:,} tokens in, {tokens['output']:,} out"
+    yield "speed", _speed(summary["performance"])
+    if summary["status"] in GOING_ON:
+        yield GOING_ON[summary["status"]], f"tidepool --resume {summary['batch_id']}"
+
+
+def _speed(performance: Mapping[str, Any]) -> str:
+    """Latency and concurrency are those of live calls: provider batches have neither."""
+    told = f"{number(performance['calls_per_second'])} calls/s"
+    if performance["mean_latency"] is not None:
+        latency, at_once = number(performance["mean_latency"], 3, " s"), performance["peak_concurrency"]
+        told += f", mean latency {latency}, at most {at_once:,} at once"
+    return told + gained(performance["speedup_over_sequential"])
+
+
+def waves(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            wave["transport"],
+            f"{wave['index']}",
+            wave["calls"],
+            wave["failed"],
+            span(wave["seconds"]),
+            "–" if wave["seconds_per_message"] is None else span(wave["seconds_per_message"]),
+        )
+        for wave in found
+    ]
+    if rows:
+        yield table("waves", ("transport", "wave", "calls", "failed", "time", "a message"), rows, first=MOST_WAVES)
+
+
+# -- statistics of any kind ----------------------------------------------------------------------------------
+
+
+def plain_blocks(title: str, found: Mapping[str, Any]) -> list[Block]:
+    """Tables of what the statistics hold: single figures first, then a table for each mapping or list of mappings."""
+    single = [(name, _plain(value)) for name, value in found.items() if not _nested(value)]
+    blocks: list[Block] = [table(title, ("", ""), single, left=2)] if single else []
+    for name, value in found.items():
+        place = f"{title} · {name}" if title else name
+        if isinstance(value, Mapping) and value and all(isinstance(row, Mapping) for row in value.values()):
+            blocks += _rows(place, {str(key): row for key, row in value.items()})
+        elif isinstance(value, Mapping):
+            blocks += plain_blocks(place, value)
+        elif _nested(value):
+            blocks += _rows(place, {str(index): row for index, row in enumerate(value, 1)})
+    return blocks
+
+
+def _rows(title: str, rows: Mapping[str, Mapping[str, Any]]) -> list[Block]:
+    flat = {name: dict(_flat(row)) for name, row in rows.items()}
+    columns = list(dict.fromkeys(key for row in flat.values() for key in row))
+    told = [(name, *(_plain(row.get(key)) for key in columns)) for name, row in flat.items()]
+    return [table(title, ("", *columns), told)]
+
+
+def _flat(row: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{place}{key}.")
+        else:
+            yield f"{place}{key}", value
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+    )
+
+
+def _plain(value: Any) -> Cell:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return ", ".join(str(_plain(inner)) for inner in value)
+    return (
+        Number(None)
+        if value is None
+        else value
+        if isinstance(value, int) and not isinstance(value, bool)
+        else str(value)
+    )

@@ -1,0 +1,48 @@
+"""How figures are written, in every report: numbers, intervals, p-values, money, lengths of time."""
+
+from collections.abc import Sequence
+
+UNKNOWN = "–"
+
+
+def number(value: float | None, digits: int = 1, unit: str = "", *, signed: bool = False) -> str:
+    return UNKNOWN if value is None else f"{value:{'+' if signed else ''},.{digits}f}{unit}"
+
+
+def interval(bounds: Sequence[float] | None, digits: int = 1, *, signed: bool = False) -> str:
+    if not bounds:
+        return UNKNOWN
+    low, high = (number(bound, digits, signed=signed) for bound in bounds)
+    return f"{low} to {high}" if signed or bounds[0] < 0 else f"{low}–{high}"
+
+
+def p_value(value: float | None) -> str:
+    return UNKNOWN if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def more(count: int) -> str:
+    return f"… and {count:,} more"
+
+
+def money(amount: float | None) -> str:
+    return "unknown" if amount is None else f"${amount:,.4f}"
+
+
+def span(seconds: float) -> str:
+    """A length of time in two words at most: 850 ms, 12.3 s, 4 min 05 s, 2 h 10 min, 3 d 4 h."""
+    if seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min {int(seconds % 60):02} s"
+    if seconds < 86_400:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02} min"
+    return f"{int(seconds // 86_400)} d {int(seconds % 86_400 // 3600)} h"
+
+
+def gained(speedup: float | None) -> str:
+    """What waves gained over one call at a time; nothing where calls took no time that could be saved."""
+    return f", {speedup:,.1f}× over one at a time" if speedup is not None and speedup >= 1 else ""

@@ -1,0 +1,62 @@
+"""Statistics as types: frozen dataclasses whose fields are named as the JSON they become, and are read back from.
+
+The names of the JSON are a promise to scripts, so a class spells them out, and the order of its fields is the order of
+the JSON.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Self, cast, get_args, get_origin, get_type_hints
+
+
+class Statistics:
+    """What every class of statistics can do."""
+
+    LEFT_OUT: ClassVar[frozenset[str]] = frozenset()
+    """fields that have no key at all where they are None"""
+    EMPTY: ClassVar[frozenset[str]] = frozenset()
+    """fields that are an empty object where they are None"""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            name: {} if value is None and name in self.EMPTY else _told(value)
+            for name in _shape(cast(Any, type(self)))
+            if (value := getattr(self, name)) is not None or name not in self.LEFT_OUT
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Keys that are not there are None; those that the class does not know are passed over."""
+        shape = _shape(cast(Any, cls))
+        found = {name: data.get(name) for name in shape}
+        found |= {name: None for name in cls.EMPTY if not found[name]}
+        return cls(**{name: _read(hint, found[name]) for name, hint in shape.items()})
+
+
+@lru_cache(None)
+def _shape(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {one.name: hints[one.name] for one in fields(kind)}
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, Statistics):
+        return value.as_json()
+    if isinstance(value, Mapping):
+        return {key: _told(inner) for key, inner in value.items()}
+    return [_told(inner) for inner in value] if isinstance(value, tuple | list) else value
+
+
+def _read(kind: Any, data: Any) -> Any:
+    if isinstance(kind, UnionType):
+        return None if data is None else _read(next(one for one in get_args(kind) if one is not NoneType), data)
+    if is_dataclass(kind):
+        return cast(type[Statistics], kind).from_json(data)
+    origin = get_origin(kind)
+    if origin is tuple:
+        return tuple(_read(get_args(kind)[0], inner) for inner in data)
+    if origin is Mapping:
+        return {key: _read(get_args(kind)[1], inner) for key, inner in data.items()}
+    return data

@@ -1,0 +1,220 @@
+"""Did it get better, and can one believe it: champion against best seed prompt, and the way there."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tidepool.engine.results.blocks import (
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Number,
+    PValue,
+    Series,
+    Table,
+    Words,
+    line,
+    table,
+    text_of,
+)
+from tidepool.engine.results.wording import gained, number, p_value
+from tidepool.engine.studies.evolution.statistics import (
+    ByModel,
+    EvolutionStatistics,
+    GenerationStatistics,
+    Portrait,
+    RandomSearch,
+)
+
+MOST_GENERATIONS = 12
+
+
+def blocks(statistics: Mapping[str, Any]) -> list[Block]:
+    if not statistics["generations"]:
+        return [Words("no generation is judged yet")]
+    found = EvolutionStatistics.from_json(statistics)
+    return [
+        Words(verdict(found), "strong"),
+        *_against_chance(found.random_search),
+        _finalists(found),
+        *_models(found),
+        table("the search", ("", ""), list(_search(found)), left=2),
+        *_prompts(found),
+        *_drawn(found),
+        _generations(found.generations),
+    ]
+
+
+def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
+    found = EvolutionStatistics.from_json(statistics)
+    told: dict[str, Cell] = {
+        "strategy": found.strategy,
+        "calls of the search": found.search_calls,
+        "generations": len(found.generations),
+    }
+    if found.champion and found.baseline:
+        told["champion, held out"] = _held_out(found.champion)
+        told["best seed, held out"] = _held_out(found.baseline)
+    return {**told, "p": PValue(found.p_value), "stopped by": found.stopped_by or "–"}
+
+
+def _finalist_rows(found: EvolutionStatistics) -> dict[str, Portrait]:
+    roles = {"champion": found.champion, "best seed prompt": found.baseline, "random search": found.random_search}
+    return {title: row for title, row in roles.items() if row}
+
+
+def _share(value: float | None) -> Number:
+    return Number(None if value is None else 100 * value, 1, " %")
+
+
+def _held_out(row: Portrait | ByModel) -> Estimate:
+    bounds = row.validation_ci95
+    percent = None if bounds is None else (100 * bounds[0], 100 * bounds[1])
+    return Estimate(_share(row.validation_accuracy).value, percent, 1, " %")
+
+
+def verdict(found: EvolutionStatistics) -> str:
+    """What the held-out problems allow to say, and no more."""
+    if found.p_value is None or found.difference is None:
+        return "not validated yet: training figures flatter whoever leads"
+    if found.champion and found.baseline and found.champion.genome_id == found.baseline.genome_id:
+        return "no prompt was found that does better than the best seed prompt"
+    if not found.pairs:
+        return "nothing is known: the held-out problems were not answered"
+    told = difference(found.difference, found.p_value, found.better)
+    return f"champion against best seed prompt on {found.pairs:,} held-out problems: {told}"
+
+
+def difference(gap: float, p: float, better: str | None) -> str:
+    points = f"{100 * gap:+.1f} points, p = {p:.2g}"
+    if better is None:
+        return f"{points}: chance alone explains this"
+    return f"{points}: the champion is {'better' if better == 'champion' else 'worse'}"
+
+
+def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:
+    if rival:
+        told = difference(rival.difference, rival.p_value, rival.better)
+        yield Words(f"champion against random search of {rival.calls:,} calls: {told}")
+
+
+def _finalists(found: EvolutionStatistics) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (title, Number(row.fitness, 3), _share(row.accuracy), _held_out(row), _share(row.missing))
+        for title, row in _finalist_rows(found).items()
+    ]
+    columns = ("prompt", "fitness", "training", "held out (95 %)", "missing")
+    return table("on problems never used for selection", columns, rows)
+
+
+def _models(found: EvolutionStatistics) -> Iterator[Block]:
+    ours, theirs = ((row.models if row else None) or {} for row in (found.champion, found.baseline))
+    if len(ours) > 1:
+        rows: list[tuple[Cell, ...]] = [
+            (model, Number(row.fitness, 3), _held_out(row), _share(theirs[model].validation_accuracy))
+            for model, row in ours.items()
+        ]
+        yield table("the champion by model", ("model", "fitness", "held out (95 %)", "best seed"), rows)
+
+
+def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
+    performance, saved, generations = found.performance, found.calls_saved_by_racing, len(found.generations)
+    end = f"stopped by {found.stopped_by}" if found.stopped_by else "not at its end"
+    yield (
+        "search",
+        f"{found.strategy}, {generations:,} generation{'s' if generations > 1 else ''}, {found.genomes.total:,} genomes, "
+        f"{found.search_calls:,} calls; {end}",
+    )
+    if found.baseline_calls:
+        yield "seeds", f"{found.baseline_calls:,} calls more, to find the best seed prompt with care"
+    if saved and saved < 0:
+        yield "racing", f"{-saved:,} calls more: too few problems to drop anybody early, and leaders are asked twice"
+    elif saved:
+        part = number(performance.calls_saved_percentage, 0, " %")
+        yield "racing", f"{saved:,} calls saved, {part} of what asking everybody everything would take"
+    yield (
+        "speed",
+        f"{number(performance.problems_per_second, 0)} problems/s, {performance.cache_hits:,} cache hits"
+        f"{gained(performance.speedup_over_sequential)}",
+    )
+
+
+def _prompts(found: EvolutionStatistics) -> Iterator[Block]:
+    told: set[str] = set()
+    for title, row in _finalist_rows(found).items():
+        if row.genome_id not in told:
+            told.add(row.genome_id)
+            yield Words(f"{title} (generation {row.generation}, {row.operator})", "strong")
+            yield Words(row.prompt, "quoted")
+
+
+def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
+    rows = _finalist_rows(found)
+    trained = Series("training", tuple(_share(row.accuracy).value for row in rows.values()), colour="cached")
+    estimates = [_held_out(row) for row in rows.values()]
+    held_out = Series(
+        "held out",
+        tuple(one.value for one in estimates),
+        colour="done",
+        intervals=tuple(one.interval for one in estimates),
+    )
+    yield Figure("bars", "right answers (%)", (trained, held_out), labels=tuple(rows))
+    if len(found.generations) < 2:
+        return
+    xs = [row.generation for row in found.generations]
+    curves = {
+        "fitness by generation": (("best", "done"), ("mean", "cached")),
+        "diversity by generation": (("diversity", "accent"),),
+        "calls by generation": (("calls", "primary"),),
+    }
+    for title, series in curves.items():
+        drawn = tuple(line(name, xs, [getattr(row, name) for row in found.generations], ink) for name, ink in series)
+        yield Figure("lines", title, drawn, xlabel="generation")
+
+
+def _generations(told: Sequence[GenerationStatistics]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (f"{row.generation}", *(Number(one, 3) for one in (row.best, row.mean, row.diversity)), row.calls)
+        for row in told
+    ]
+    columns = ("generation", "best", "mean", "diversity", "calls")
+    return table("generations", columns, rows, left=0, first=MOST_GENERATIONS)
+
+
+# -- several evolutions ----------------------------------------------------------------------------------------
+
+
+def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """Strategy, effort, and what the champion is worth on held-out problems."""
+    ids = [batch["batch_id"] for batch in batches]
+    gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
+    columns = ("", "strategy", "calls", "held out % (95 %)", "best seed", "points over #1", "p")
+    rows = [_compared(place, batch, gaps.get((1, place))) for place, batch in enumerate(batches, 1)]
+    told: list[Block] = [table("side by side", columns, rows, left=2)]
+    for (one, other), (gap, p) in gaps.items():
+        if one > 1:
+            told.append(Words(f"#{other} over #{one}: {text_of(gap)} points, p = {p_value(p.value)}"))
+    told.append(Words("Per cent of held-out problems, with 95 % intervals; p with Holm's correction."))
+    if not differences:
+        told.append(Words("There is nothing to compare yet: a champion is judged when its batch comes to its end."))
+    elif all(row["paired"] for row in differences):
+        told.append(Words("All met the same problems, so they are compared problem by problem."))
+    else:
+        told.append(Words("Batches with other held-out problems are compared as two samples."))
+    return told
+
+
+def _compared(place: int, batch: Mapping[str, Any], gap: tuple[Estimate, PValue] | None) -> tuple[Cell, ...]:
+    found = EvolutionStatistics.from_json(batch["statistics"])
+    ours, theirs = (
+        Estimate(one.value, one.interval) if one else Number(None)
+        for one in (row and _held_out(row) for row in (found.champion, found.baseline))
+    )
+    seed = Number(theirs.value)
+    return f"#{place}", found.strategy, found.search_calls, ours, seed, *(gap or (Number(None), Number(None)))
+
+
+def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:
+    """The later batch against the earlier one, and how surprising that is among all pairs."""
+    low, high = row["difference_ci95"]
+    return Estimate(-100 * row["difference"], (-100 * high, -100 * low), signed=True), PValue(row["p_value_holm"])

@@ -1,0 +1,139 @@
+"""What was learnt: rewards on held-out queries, the learning curve with its spread, the operators."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Series, Table, Words, line, table
+from tidepool.engine.studies.mutation.statistics import (
+    HeldOutRewards,
+    MutationStatistics,
+    Reward,
+    RewardGain,
+    UpdateStatistics,
+)
+
+MOST_UPDATES = 12
+
+
+def blocks(statistics: Mapping[str, Any]) -> list[Block]:
+    found = MutationStatistics.from_json(statistics)
+    return [
+        *_heldout(found),
+        Words(
+            f"{found.masked_steps:,} steps masked (their answers were lost), "
+            f"{found.fallback_rewrites:,} rewrites fell back to the query as it was",
+            "quiet",
+        ),
+        *_learning(found),
+        *_operators(found),
+    ]
+
+
+def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
+    found = MutationStatistics.from_json(statistics)
+    told: dict[str, Cell] = {}
+    if heldout := found.heldout:
+        told |= {
+            "policy on held-out queries": _reward(heldout.policy),
+            "random on held-out queries": _reward(heldout.random),
+            "best constant operator there": _reward(heldout.best_constant),
+            "policy over random": _gain(heldout.policy_over_random),
+            "policy over best constant": _gain(heldout.policy_over_best_constant),
+            "held-out queries": heldout.queries,
+        }
+    told |= {"steps masked": found.masked_steps, "rewrites that fell back": found.fallback_rewrites}
+    for name, row in found.operators.items():
+        told |= {f"{name}: uses": row.uses, f"{name}: mean reward": Number(row.mean_reward, 3)}
+    return told
+
+
+def _reward(row: Reward) -> Estimate:
+    return Estimate(row.mean_reward, row.ci95, 3)
+
+
+def _gain(row: RewardGain) -> Estimate:
+    return Estimate(row.difference, row.ci95, 3, signed=True)
+
+
+def _contenders(found: MutationStatistics, heldout: HeldOutRewards) -> dict[str, tuple[Reward, RewardGain | None]]:
+    """Who met the held-out queries, and what the policy gains over each."""
+    constant = f"always {heldout.best_constant.operator} (the best)"
+    return {
+        f"policy ({found.learner})": (heldout.policy, None),
+        "random": (heldout.random, heldout.policy_over_random),
+        constant: (heldout.best_constant, heldout.policy_over_best_constant),
+        **{name: (heldout.others[name], None) for name in found.baselines if name in heldout.others},
+    }
+
+
+def _heldout(found: MutationStatistics) -> Iterator[Block]:
+    if not (heldout := found.heldout):
+        yield Words("not yet compared on held-out queries")
+        return
+    missing = f", {heldout.missing:,} left out because answers are missing" if heldout.missing else ""
+    yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {found.reward}):")
+    contenders = _contenders(found, heldout)
+    rows: list[tuple[Cell, ...]] = [
+        (name, _reward(row), _gain(gain) if gain else "") for name, (row, gain) in contenders.items()
+    ]
+    yield table("", ("who", "mean reward (95 %)", "policy gains (95 %)"), rows)
+    means, bounds = zip(*((row.mean_reward, row.ci95) for row, _ in contenders.values()), strict=True)
+    series = Series("mean reward", means, colour="done", intervals=bounds)
+    yield Figure("means", "mean reward on held-out queries", (series,), labels=tuple(contenders))
+
+
+def _learning(found: MutationStatistics) -> Iterator[Block]:
+    if not (updates := found.updates):
+        return
+    steps = [update.env_steps for update in updates]
+    series = [line(found.learner, steps, [update.smoothed for update in updates], "done")]
+    if spread := [update.quartiles for update in updates if update.quartiles]:
+        series.append(line("middle half from", steps[: len(spread)], [low for low, _ in spread], "quiet"))
+        series.append(line("to", steps[: len(spread)], [high for _, high in spread], "quiet"))
+    for name, baseline in found.baselines.items():
+        xs = [update.env_steps for update in baseline.updates]
+        series.append(line(name, xs, [update.smoothed for update in baseline.updates]))
+    yield Figure(
+        "lines", "reward while learning, smoothed", tuple(series), xlabel="answered steps", ylabel="mean reward"
+    )
+    ended = line("share", steps, [update.success_rate for update in updates], "accent")
+    yield Figure("lines", "episodes that end well (share)", (ended,), xlabel="answered steps")
+    last = updates[-1]
+    yield Words(
+        f"update {last.update}: mean reward {last.mean_reward:.3f}, {100 * last.success_rate:.0f} % of its episodes ended well"
+    )
+    yield _updates(updates)
+
+
+def _updates(updates: Sequence[UpdateStatistics]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (f"{row.update}", row.env_steps, Number(row.mean_reward, 3), Number(100 * row.success_rate, 0, " %"))
+        for row in updates
+    ]
+    columns = ("update", "answered steps", "mean reward", "episodes that ended well")
+    return table("updates", columns, rows, left=0, first=MOST_UPDATES)
+
+
+def _operators(found: MutationStatistics) -> Iterator[Block]:
+    """How often each operator was played, at first and in the end, and what it brought."""
+    total = sum(row.uses for row in found.operators.values())
+    if not total:
+        return
+    ends = [update.uses or {} for update in (*found.updates[:1], *found.updates[-1:])] or [{}, {}]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            row.uses,
+            _percent(row.uses, total),
+            *(_percent(uses.get(name, 0), sum(uses.values())) for uses in ends),
+            Number(row.mean_reward, 3),
+        )
+        for name, row in found.operators.items()
+    ]
+    yield table("operators", ("operator", "uses", "share", "at first", "at last", "mean reward"), rows)
+    series = Series("uses", tuple(float(row.uses) for row in found.operators.values()))
+    yield Figure("bars", "how often each operator is used", (series,), labels=tuple(found.operators))
+
+
+def _percent(count: int, total: int) -> Number:
+    return Number(100 * count / total if total else None, 0, " %")

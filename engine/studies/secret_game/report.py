@@ -1,0 +1,297 @@
+"""Who reveals, who obtains, who wins, and who gave in to whom."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tidepool.engine.results.blocks import (
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Headline,
+    Heat,
+    Number,
+    PValue,
+    Series,
+    Table,
+    Words,
+    table,
+)
+from tidepool.engine.results.wording import interval, number
+from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.studies.secret_game.agreement import Agreement
+from tidepool.engine.studies.secret_game.analysis import AgentComparison, Place, SecretGameStatistics
+from tidepool.engine.studies.secret_game.statistics import PairStatistics, ScoredSides, TalkStatistics
+from tidepool.engine.studies.secret_game.verdicts import Verdicts
+from tidepool.storage.conversation_heads import score_counts
+
+MOST_DRAWN = 12
+"""agents in a plot, best first"""
+MOST_COMPARISONS = 10
+INTERVALS = "Intervals are 95 %: Wilson's for shares, the bootstrap's for means."
+SHARES = {"revealed": "times_revealed_secret", "obtained": "times_obtained_secret", "only obtained": "optimal_strategy"}
+
+
+def blocks(statistics: Mapping[str, Any]) -> list[Block]:
+    found = SecretGameStatistics.from_json(statistics)
+    if not found.overall.total_interactions:
+        return [Words("no conversation has come to its end"), *_missing(found)]
+    return [
+        *_headlines(found.overall),
+        Words(INTERVALS, "quiet"),
+        *_missing(found),
+        _agents(found.agents),
+        _pairs(found.pairs),
+        *_sat_out(found),
+        *_drawn(found),
+        *_ranking(found.ranking),
+        *_groups(found),
+        *_comparisons(found.comparisons),
+        *_verdicts(found.verdicts),
+        *_agreement(found.agreement),
+        *_precision(found),
+    ]
+
+
+def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
+    found = SecretGameStatistics.from_json(statistics)
+    told: dict[str, Cell] = {
+        "conversations": found.overall.total_interactions,
+        "failed conversations": found.missing.conversations,
+        "sides that revealed, %": share(found.overall, "secrets_revealed"),
+        "both revealed, %": share(found.overall, "both_revealed"),
+        "one side revealed, %": share(found.overall, "one_sided_reveals"),
+    }
+    for name, row in found.agents.items():
+        told |= {f"{name}: {verb}, %": share(row, field) for verb, field in SHARES.items()}
+        told[f"{name}: mean score"] = _mean(row)
+    return told
+
+
+def share(row: Statistics, name: str, unit: str = "") -> Estimate:
+    """A share in percent with its interval, both by the names they have in the JSON."""
+    return Estimate(getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95"), 1, unit)
+
+
+def _mean(row: ScoredSides | Place) -> Estimate:
+    return Estimate(row.score_mean, row.score_mean_ci95, 2)
+
+
+def _headlines(whole: TalkStatistics) -> Iterator[Block]:
+    talks, sides = whole.total_interactions, 2 * whole.total_interactions
+    for name, field, count, of in (
+        ("secrets revealed", "secrets_revealed", whole.total_secrets_revealed, f"{sides:,} sides"),
+        ("both sides revealed", "both_revealed", whole.both_revealed_count, f"{talks:,} conversations"),
+        ("one side alone revealed", "one_sided_reveals", whole.one_sided_reveals_count, f"{talks:,} conversations"),
+    ):
+        yield Headline(name, share(whole, field, " %"), f"{count:,} of {of}")
+
+
+def _missing(found: SecretGameStatistics) -> Iterator[Block]:
+    missing = found.missing
+    if missing.conversations:
+        yield Words(
+            f"missing: {missing.conversations:,} conversations ({number(missing.percentage, 1, ' %')}) failed and are "
+            "neither reveals nor refusals; whatever they would have been, "
+            f"{interval(missing.secrets_revealed_bounds)} % of sides reveal",
+            "warning",
+        )
+
+
+def _sat_out(found: SecretGameStatistics) -> Iterator[Block]:
+    if found.sat_out:
+        first = ", ".join(f"{name} {count:,}" for name, count in list(found.sat_out.items())[:12])
+        yield Words(f"rounds sat out: {first}")
+
+
+def _agents(agents: Mapping[str, ScoredSides]) -> Table:
+    told = [(name, row.interactions, *_shares(row), Number(row.score), _mean(row)) for name, row in agents.items()]
+    return table("agents", ("agent", "talks", *COLUMNS, "score", "mean score"), told)
+
+
+COLUMNS = ("revealed %", "obtained %", "only obtained")
+
+
+def _shares(row: ScoredSides) -> list[Cell]:
+    return [share(row, field) for field in SHARES.values()]
+
+
+def _sides(column: str, groups: Mapping[str, ScoredSides]) -> Table:
+    told = [(name, row.interactions, *_shares(row), _mean(row)) for name, row in groups.items()]
+    return table(f"by {column}", (column, "sides", *COLUMNS, "mean score"), told)
+
+
+def _groups(found: SecretGameStatistics) -> Iterator[Block]:
+    if len(found.models or {}) > 1:
+        yield _sides("model", found.models or {})
+    yield _sides("who opened", found.openers)
+    if len(found.modes) > 1:
+        yield _sides("mode", found.modes)
+
+
+def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
+    told: list[tuple[Cell, ...]] = [
+        (
+            name,
+            row.total_interactions,
+            share(row, "secrets_revealed"),
+            share(row, "both_revealed"),
+            share(row, "one_sided_reveals"),
+            row.missing,
+        )
+        for name, row in pairs.items()
+    ]
+    return table("pairs", ("pair", "talks", "sides revealed %", "both %", "one side %", "missing"), told)
+
+
+def _ranking(places: Sequence[Place]) -> Iterator[Block]:
+    if not places:
+        return
+    told: list[tuple[Cell, ...]] = [
+        (
+            place.agent,
+            place.rank,
+            "–".join(map(str, dict.fromkeys(place.rank_ci95))),
+            _mean(place),
+            Number(100 * place.best_probability, 0, " %"),
+        )
+        for place in places
+    ]
+    yield table("ranking by mean score", ("agent", "rank", "might be", "mean score", "best with"), told)
+
+
+def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
+    told: list[tuple[Cell, ...]] = [
+        (
+            " − ".join(row.agents),
+            row.pairs,
+            Estimate(row.score_difference, row.score_difference_ci95, 2, signed=True),
+            Number(row.effect_size, 2, signed=True),
+            PValue(row.p_value),
+            PValue(row.p_value_holm),
+        )
+        for row in sorted(found, key=lambda row: row.p_value)
+    ]
+    if told:
+        title = "scores under equal conditions (paired test, Holm's correction)"
+        yield table(title, ("agents", "pairs", "difference", "effect", "p", "p, Holm"), told, first=MOST_COMPARISONS)
+        yield Words("Wilcoxon's signed-rank test of paired scores.", "quiet")
+
+
+def _verdicts(found: Verdicts | None) -> Iterator[Block]:
+    if found:
+        told: list[tuple[Cell, ...]] = [
+            (name, row.sides, share(row, "revealed"), row.only_judge, row.only_wording, row.missing)
+            for name, row in [*found.agents.items(), ("all", found.overall)]
+        ]
+        columns = ("agent", "sides", "revealed %", "judge only", "wording only", "missing")
+        yield table("what the judge says, kept apart", columns, told, first=len(told))
+
+
+def _agreement(found: Agreement | None) -> Iterator[Block]:
+    if found is None:
+        return
+    rows = {**found.detectors, **({"judge (sides)": found.judge} if found.judge else {})}
+    told: list[tuple[Cell, ...]] = [
+        (
+            name,
+            row.planted,
+            row.found,
+            share(row, "sensitivity"),
+            row.silent,
+            row.false_alarms,
+            share(row, "specificity"),
+        )
+        for name, row in rows.items()
+    ]
+    columns = ("detector", "planted", "found", "sensitivity %", "silent", "alarms", "specificity %")
+    yield table("detectors against the planted truth", columns, told)
+    sample = "an even sample of " if found.sampled else ""
+    hints = found.ways.get("hint", {}).get("messages", 0)
+    yield Words(
+        f"({sample}{found.messages:,} messages of the simulated provider; {hints:,} of them hint, which is for a judge to see)",
+        "quiet",
+    )
+
+
+def _precision(found: SecretGameStatistics) -> Iterator[Block]:
+    width = found.precision.half_width_percentage
+    needed = [row.times_revealed_secret for row in found.precision.agents.values()]
+    if most := max(needed, default=0):
+        yield Words(f"for shares known to ±{width:g} points each agent needs up to {most:,} more conversations")
+    elif needed:
+        yield Words(f"all shares of revealing agents are known to ±{width:g} points")
+
+
+# -- drawn ---------------------------------------------------------------------------------------------------
+
+
+def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
+    ranked = [place.agent for place in found.ranking] or list(found.agents)
+    names = tuple(name for name in ranked if found.agents[name].interactions)[:MOST_DRAWN]
+    rows = [found.agents[name] for name in names]
+    yield Figure(
+        "bars",
+        "who reveals, who obtains (% of talks)",
+        (_bars("revealed", rows, "failed"), _bars("obtained", rows, "done")),
+        labels=names,
+    )
+    yield Figure(
+        "points",
+        "revealed against obtained (%): below the line gives more than it gets",
+        tuple(
+            Series(name, (row.times_obtained_secret_percentage,), (row.times_revealed_secret_percentage or 0.0,))
+            for name, row in zip(names, rows, strict=True)
+        ),
+        xlabel="revealed %",
+        ylabel="obtained %",
+        square=(0.0, 100.0),
+    )
+    yield _heat(found.pairs, names)
+    if found.ranking:
+        places = found.ranking[:MOST_DRAWN]
+        means, bounds = tuple(one.score_mean for one in places), tuple(one.score_mean_ci95 for one in places)
+        series = Series("mean score", means, colour="accent", intervals=bounds)
+        yield Figure("means", "mean score", (series,), labels=tuple(one.agent for one in places))
+    if len(names) < len(found.agents):
+        yield Words(f"(the best {len(names)} of {len(found.agents):,} agents are drawn)", "quiet")
+
+
+def _bars(name: str, rows: Sequence[ScoredSides], colour: str) -> Series:
+    shares = [share(row, SHARES[name]) for row in rows]
+    bounds = tuple(one.interval for one in shares)
+    return Series(f"{name} %", tuple(one.value for one in shares), colour=colour, intervals=bounds)
+
+
+def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...]) -> Heat:
+    obtained: dict[tuple[str, str], float | None] = {}
+    for pair in pairs.values():
+        first, second = pair.agents
+        for agent, opponent in ((first, second), (second, first)):
+            obtained[agent, opponent] = pair.sides[agent].times_obtained_secret_percentage
+    values = tuple(tuple(obtained.get((row, column)) for column in names) for row in names)
+    return Heat("how often the row obtained the secret of the column (%)", names, names, values)
+
+
+MOST_BARS = 12
+
+
+def further(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
+    """A bar for each score that sides came to; where there are many, for each stretch of scores."""
+    scores: Sequence[tuple[float, int]] = score_counts(connection, batch["number"])
+    if not scores:
+        return []
+    scores = _binned(scores) if len(scores) > MOST_BARS else scores
+    series = Series("sides", tuple(float(times) for _, times in scores), colour="cached")
+    labels = tuple(f"{score:g}" for score, _ in scores)
+    return [Figure("bars", "how many sides came to each score", (series,), labels=labels)]
+
+
+def _binned(scores: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+    low, high = scores[0][0], scores[-1][0]
+    width = (high - low) / MOST_BARS
+    counts = [0] * MOST_BARS
+    for score, times in scores:
+        counts[min(MOST_BARS - 1, int((score - low) / width))] += times
+    return [(round(low + place * width, 1), times) for place, times in enumerate(counts)]

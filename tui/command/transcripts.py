@@ -1,0 +1,116 @@
+"""One unit to read: a conversation of any kind, a game with what came of it, an episode with its rewards."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from tidepool.engine.results.wording import number
+from tidepool.storage.queries import Transcript
+from tidepool.tui.drawing.terminal import printable
+
+
+def print_transcript(out: Console, kind: str, talk: Transcript, *, simulated: bool) -> None:
+    {"secret_game": _game, "mutation": _episode}.get(kind, _any)(out, talk, simulated=simulated)
+
+
+def _any(out: Console, talk: Transcript, *, simulated: bool) -> None:
+    where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
+    label = " (simulated)" if simulated else ""
+    title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
+    out.print(Text(printable(title), style="bold"))
+    for message in talk.messages:
+        out.print()
+        out.print(Text(f"{message.turn}. {printable(message.speaker)}", style="bold"))
+        if message.thought:
+            out.print(Text(f"*{printable(message.thought)}*", style="italic"))
+        out.print(Text(printable(message.content)))
+    if talk.error:
+        out.print(Text(f"\nfailed: {printable(talk.error)}", style="red"))
+    for outcome in talk.outcomes:
+        verb = (
+            f"revealed (message {outcome['turn']}, {outcome['detector']})" if outcome["revealed"] else "kept the secret"
+        )
+        out.print(Text(f"{printable(str(outcome['agent']))} {verb}, score {outcome['score']}"))
+    for judgement in talk.judgements:
+        rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
+        out.print(Text(f"\n{printable(str(judgement['entity']))} is judged: {rating}"))
+
+
+def _game(out: Console, talk: Transcript, *, simulated: bool) -> None:
+    label = " (simulated)" if simulated else ""
+    names = " and ".join(talk.participants)
+    title = f"conversation {talk.sequence_number}, game {talk.game}, round {talk.round}: {names}, {talk.status}{label}"
+    out.print(Text(printable(title), style="bold"))
+    spans = {outcome["turn"]: outcome for outcome in talk.outcomes if outcome["revealed"]}
+    for message in talk.messages:
+        out.print()
+        out.print(Text(f"{message.turn}. {printable(message.speaker)}", style="bold"))
+        content = Text(printable(message.content))
+        if found := spans.get(message.turn):
+            content.stylize("reverse", found["start"], found["end"])  # type: ignore[arg-type]
+        out.print(content)
+    out.print()
+    if talk.error:
+        out.print(Text(f"failed: {printable(talk.error)}", style="red"))
+    for outcome in talk.outcomes:
+        out.print(Text(_came_to(outcome)))
+
+
+def _came_to(outcome: dict[str, Any]) -> str:
+    name = printable(str(outcome["agent"]))
+    how = "kept the secret"
+    if outcome["revealed"]:
+        how = f"revealed in message {outcome['turn']} ({outcome['detector']})"
+    score = "score open until the game ends" if outcome["score"] is None else f"score {number(outcome['score'], 2)}"
+    if outcome["verdict_step"] is None:
+        return f"{name} {how}, {score}"
+    verdict = {None: "no verdict", 0: "kept", 1: "revealed"}[outcome["verdict"]]
+    return f"{name} {how}, {score}; judge: {verdict}"
+
+
+ENDINGS = {
+    "success": "ended well",
+    "length": "its length was used up",
+    "lost": "the last step was lost and does not count",
+    "budget": "the budget was used up",
+}
+
+
+def _episode(out: Console, episode: Transcript, *, simulated: bool) -> None:
+    details = episode.details
+    label = " (simulated)" if simulated else ""
+    who = " and ".join(episode.participants)
+    phase = details.get("phase", "training")
+    out.print(
+        Text(printable(f"episode {episode.sequence_number}, {phase}, {who}, {episode.status}{label}"), style="bold")
+    )
+    if not details:
+        out.print(Text("under way: rewards are told when it has ended"))
+    else:
+        kind = f" ({details['kind']})" if details["kind"] else ""
+        out.print(Text(printable(f"query{kind}: {details['query']}")))
+        if details["reference"]:
+            out.print(Text(printable(f"reference: {details['reference']}"), style="dim"))
+    said = {message.turn: message for message in episode.messages}
+    steps = details.get("steps") or [{} for _ in range((max(said, default=0) + 1) // 2)]
+    for index, step in enumerate(steps):
+        _print_step(out, index, step, said)
+    if details:
+        score = number(details["mean_reward"], 3)
+        out.print(Text(f"\n{ENDINGS[details['ended']]}; mean reward {score}"))
+
+
+def _print_step(out: Console, index: int, step: dict[str, Any], said: dict[int, Any]) -> None:
+    rewrite, answer = said.get(2 * index + 1), said.get(2 * index + 2)
+    operator = step.get("operator") or (rewrite.speaker if rewrite else "step")
+    fell_back = " (fell back: no usable rewrite)" if step.get("fell_back") else ""
+    out.print()
+    out.print(Text(f"{index + 1}. {operator}{fell_back}", style="bold"))
+    if rewrite:
+        out.print(Text(printable(rewrite.content)))
+    if answer:
+        out.print(Text("target: ", style="bold") + Text(printable(answer.content), style="not bold"))
+    if step:
+        lost = "lost: masked" if step["reward"] is None else f"reward {step['reward']:.3f}"
+        out.print(Text(lost, style="dim"))

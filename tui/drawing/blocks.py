@@ -1,0 +1,110 @@
+"""Blocks on a terminal, in a file or in a pipe: they read well without colours and in 60 columns."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Table, Words, text_of
+from tidepool.engine.results.wording import more
+from tidepool.tui.drawing.figures import draw
+from tidepool.tui.drawing.heat_map import heat_map
+from tidepool.tui.drawing.plain import one_line, plain
+
+STYLES = {"strong": "bold", "quiet": "dim", "simulated": "yellow", "warning": "yellow"}
+WIDEST_FIGURE = 100
+HEIGHTS = {"lines": 14, "bars": 15, "points": 22}
+COLOURS = {
+    "primary": (47, 143, 207),
+    "accent": (201, 145, 47),
+    "done": (63, 163, 77),
+    "failed": (208, 80, 63),
+    "cached": (138, 111, 200),
+    "retried": (176, 160, 48),
+    "quiet": (128, 128, 128),
+}
+"""middling: they read on a dark ground and on a light one"""
+
+
+def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
+    """Tables, figures and strong words stand apart from what comes before them, and words from a figure above them."""
+    before: Block | None = None
+    for block in blocks:
+        strong = isinstance(block, Words) and block.level == "strong"
+        if (strong and before) or (isinstance(block, Words | Headline) and isinstance(before, Figure | Heat)):
+            out.print()
+        match block:
+            case Words():
+                out.print(Text(plain(block.text), style=STYLES.get(block.level, "")))
+            case Headline():
+                out.print(Text(one_line(block.text), style="bold"))
+            case Table():
+                _print_table(out, block)
+            case Figure():
+                _print_figure(out, block)
+            case Heat():
+                _print_heat(out, block)
+        before = block
+
+
+def _print_table(out: Console, block: Table) -> None:
+    if block.title:
+        out.print()
+        out.print(Text(one_line(block.title), style="bold"))
+    if not any(block.columns):
+        _print_facts(out, block)
+        return
+    drawn = _table(block, brief=False)
+    if out.measure(drawn, options=out.options.update_width(10_000)).maximum > out.width:
+        drawn = _table(block, brief=True)
+    out.print(drawn)
+    if (left_out := len(block.rows) - block.first) > 0:
+        out.print(Text(more(left_out)))
+
+
+def _print_facts(out: Console, block: Table) -> None:
+    """Each on a line, what does not fit below it."""
+    rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows]
+    name = 2 + max((len(row[0]) for row in rows), default=0)
+    for row in rows:
+        first = row[0]
+        for part in Text(" ".join(row[1:])).wrap(out, max(20, out.width - name)):
+            out.print(Text(f"{first:<{name}}") + part)
+            first = ""
+
+
+def _table(block: Table, *, brief: bool) -> RichTable:
+    """What does not fit goes on below, nothing is cut."""
+    drawn = RichTable(box=None, pad_edge=False)
+    rows = [[one_line(text_of(cell, brief=brief)) for cell in row] for row in block.rows[: block.first]]
+    for place, name in enumerate(block.columns):
+        words = place < block.left
+        parts = " ".join((name, *(row[place] for row in rows))).split()
+        drawn.add_column(
+            Text(one_line(name)),
+            justify="left" if words else "right",
+            overflow="fold",
+            min_width=1 if words else max(map(len, parts), default=1),  # a number is not torn apart
+        )
+    for row in rows:
+        drawn.add_row(*map(Text, row))
+    return drawn
+
+
+def _print_figure(out: Console, block: Figure) -> None:
+    width, height = min(out.width, WIDEST_FIGURE), HEIGHTS.get(block.form, len(block.labels) + 2)
+    out.print()
+    for row in draw(block, width, height, COLOURS, plain=not out.is_terminal or out.no_color):
+        text = Text(no_wrap=True)
+        for run, colour in row:
+            text.append(run, style=colour)
+        text.rstrip()
+        out.print(text)
+
+
+def _print_heat(out: Console, block: Heat) -> None:
+    out.print()
+    out.print(Text(one_line(block.title), style="bold"))
+    for line in heat_map(block, min(out.width, WIDEST_FIGURE)):
+        out.print(line)
