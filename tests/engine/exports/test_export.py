@@ -43,7 +43,7 @@ async def batch(database: Path) -> str:
         judge="simulated:judge",
     )
     study.agents.append(agents(5)[4])
-    study.settings.detection = ["exact", "judge"]  # type: ignore[attr-defined]
+    study.detection = ["exact", "judge"]
     return str((await run_batch(study, database))["batch_id"])
 
 
