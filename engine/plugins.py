@@ -55,6 +55,10 @@ class Registry(Mapping[str, T], Generic[T]):
         found = sorted(entry_points(group=self.group), key=lambda entry: entry.name)
         return {entry.name: entry for entry in found if entry.name not in self.own}
 
+    def loaded(self) -> Mapping[str, T]:
+        """What somebody has asked for so far."""
+        return self._loaded
+
     def named(self, name: str) -> T:
         """The thing of this name; an unknown one is an error in words."""
         if name not in self:

@@ -22,3 +22,59 @@ KINDS: Registry[Any] = Registry(
     },
 )
 """holds KindSpec"""
+
+_PROVIDERS = "tidepool.engine.providers"
+
+PROVIDERS: Registry[Any] = Registry(
+    "provider",
+    "tidepool.providers",
+    {
+        "simulated": "tidepool.engine.simulated.provider:PROVIDER",
+        "openai": f"{_PROVIDERS}.openai.provider:PROVIDER",
+        "anthropic": f"{_PROVIDERS}.anthropic.provider:PROVIDER",
+        "ollama": f"{_PROVIDERS}.ollama.provider:PROVIDER",
+    },
+)
+"""holds ProviderSpec"""
+
+_DETECTORS = f"{_STUDIES}.secret_game.detectors"
+
+DETECTORS: Registry[Any] = Registry(
+    "detector",
+    "tidepool.detectors",
+    {
+        "exact": f"{_DETECTORS}.exact:detect",
+        "spelled": f"{_DETECTORS}.spelled:detect",
+        "encoded": f"{_DETECTORS}.encoded:detect",
+        "fuzzy": f"{_DETECTORS}.fuzzy:find_fuzzy",
+    },
+    callable,
+)
+"""holds functions (message, secret, threshold) → where the secret stands in the message, or None"""
+
+_OPERATORS = f"{_STUDIES}.mutation.operators"
+
+OPERATORS: Registry[Any] = Registry(
+    "operator",
+    "tidepool.operators",
+    {
+        "noop": f"{_OPERATORS}:KEEP",
+        "paraphrase": f"{_OPERATORS}:PARAPHRASE",
+        "add_context": f"{_OPERATORS}:ADD_CONTEXT",
+        "change_perspective": f"{_OPERATORS}:CHANGE_PERSPECTIVE",
+        "make_indirect": f"{_OPERATORS}:MAKE_INDIRECT",
+        "simplify": f"{_OPERATORS}:SIMPLIFY",
+        "formalise": f"{_OPERATORS}:FORMALISE",
+        "shorten": f"{_OPERATORS}:SHORTEN",
+        "ask_for_steps": f"{_OPERATORS}:ASK_FOR_STEPS",
+    },
+)
+"""holds Operator, of the mutation"""
+
+SCORERS: Registry[Any] = Registry(
+    "scorer",
+    "tidepool.scorers",
+    {"match": f"{_STUDIES}.evolution.problems.answers:judge"},
+    callable,
+)
+"""holds functions (reply, expected, tokens) → Verdict, of the evolution"""

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from tidepool.engine.errors import UsageError
-
-PROVIDERS = ("simulated", "openai", "anthropic", "ollama")
+from tidepool.engine.registries import PROVIDERS
 
 
 @dataclass(frozen=True, slots=True)

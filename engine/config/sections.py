@@ -3,16 +3,27 @@
 Values arrive strictly typed: a config that means something else than it says is an error before anything runs.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, SerializeAsAny
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SerializeAsAny,
+    create_model,
+    model_validator,
+)
 
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.constructing import Constructed, with_keywords_in_help
 from tidepool.engine.config.presets import known_model
-from tidepool.engine.registries import KINDS
+from tidepool.engine.registries import KINDS, PROVIDERS
 
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
 KindName = Annotated[str, OneOf(KINDS)]
@@ -132,11 +143,35 @@ class Providers(Section):
     ollama: OllamaSettings = Field(default_factory=OllamaSettings)
     simulated: SimulatedSettings = Field(default_factory=SimulatedSettings)
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_installed(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Providers of installed packages have sections too; a name that nobody has registered is an unknown key."""
+        names = [str(name) for name in data if name not in cls.model_fields] if isinstance(data, Mapping) else []
+        installed = tuple(sorted(name for name in names if name in PROVIDERS))
+        return cast(Self, _widened(installed).model_validate(data)) if installed else handler(data)
+
+    def section(self, name: str) -> ProviderSettings:
+        """The keys of one provider; those of an installed package need not be written."""
+        if name in type(self).model_fields or name not in PROVIDERS:
+            found: ProviderSettings = getattr(self, name)
+            return found
+        empty: ProviderSettings = PROVIDERS[name].settings()
+        return empty
+
     def limits_for(self, name: str, service: Service) -> ProviderSettings:
         """What rules the calls of one provider: its own keys where written, else those of [service]."""
-        own: ProviderSettings = getattr(self, name)
+        own = self.section(name)
         common = {key: getattr(service, key) for key in Limits.model_fields if key not in own.model_fields_set}
         return own.model_copy(update=common)
+
+
+@cache
+def _widened(installed: tuple[str, ...]) -> type[Providers]:
+    """The sections of our providers, and of these of installed packages."""
+    fields: dict[str, Any] = {name: (PROVIDERS[name].settings, Field(default=...)) for name in installed}
+    wider: type[Providers] = create_model("Providers", __base__=Providers, **fields)
+    return wider
 
 
 @with_keywords_in_help
@@ -188,15 +223,14 @@ class ConfigSections(Section):
 
     def budget_of(self, provider: str) -> float:
         """What may be spent at one provider, where that is stated; 0 = no cap of its own."""
-        own: ProviderSettings = getattr(self.providers, provider)
+        own = self.providers.section(provider)
         return own.budget_usd if "budget_usd" in own.model_fields_set else 0.0
 
     def as_written(self) -> dict[str, Any]:
         """The config in the layout of its file, every default written out."""
         whole = self.model_dump(mode="json", exclude={"settings"})
-        for name in Providers.model_fields:
-            written: ProviderSettings = getattr(self.providers, name)
-            whole["providers"][name] = written.model_dump(mode="json", exclude_unset=True)
+        for name in type(self.providers).model_fields:
+            whole["providers"][name] = self.providers.section(name).model_dump(mode="json", exclude_unset=True)
         whole[self.batch.kind] = self.settings.model_dump(mode="json")
         return whole
 

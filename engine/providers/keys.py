@@ -8,6 +8,8 @@ import os
 import re
 from urllib.parse import urlsplit
 
+from tidepool.engine.registries import PROVIDERS
+
 KEY_VARIABLES = {
     "openai": ("OPENAI_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"),
@@ -35,7 +37,8 @@ def keys_looked_for(provider: str) -> list[tuple[str, bool]]:
 
 def scrubbed(text: str) -> str:
     """The text without any key: those of the environment, and whatever looks like one."""
-    for names in KEY_VARIABLES.values():
+    of_packages = [spec.keys for spec in PROVIDERS.loaded().values()]
+    for names in (*KEY_VARIABLES.values(), *of_packages):
         for name in names:
             value = os.environ.get(name, "")
             if len(value) >= _SHORTEST:

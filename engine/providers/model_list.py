@@ -2,19 +2,22 @@
 shown as far as they are known."""
 
 import asyncio
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tidepool.engine.config.presets import KNOWN_MODELS, PRESET_TABLE, PROVIDERS, RETIREMENTS
+from tidepool.engine.config.presets import KNOWN_MODELS, PRESET_TABLE, RETIREMENTS
 from tidepool.engine.config.sections import OllamaSettings, Providers, ProviderSettings, SimulatedSettings
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.provider import AnthropicProvider
+from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.keys import KEY_VARIABLES, has_key, scrubbed, shown_host
 from tidepool.engine.providers.model_listing import ModelCard
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.openai.provider import OpenAIProvider
-from tidepool.engine.providers.protocol import ProviderError
+from tidepool.engine.providers.protocol import ProviderError, ProviderSpec
 from tidepool.engine.providers.sdk_connection import Complained
+from tidepool.engine.registries import PROVIDERS
 
 MILLION = 1_000_000
 SECONDS = 10.0
@@ -57,14 +60,16 @@ class ListedProvider:
     """whether it answered; None: it was not asked"""
 
 
-async def list_models(providers: Providers, names: tuple[str, ...] = PROVIDERS) -> list[ListedProvider]:
-    return list(await asyncio.gather(*(_listed(name, getattr(providers, name)) for name in names)))
+async def list_models(providers: Providers, names: Iterable[str] = PROVIDERS) -> list[ListedProvider]:
+    return list(await asyncio.gather(*(_listed(name, providers.section(name)) for name in names)))
 
 
 def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
     """What can be said of a provider without asking it."""
     if isinstance(settings, SimulatedSettings):
         return _simulated(settings)
+    if name not in PROVIDERS.own:
+        return _installed(name, settings)
     provider = _opened(name, settings)
     cards = [ModelCard(known) for known in KNOWN_MODELS.get(name, ())]
     return ListedProvider(name, _key(name), _where(provider), _models(provider, cards))
@@ -73,6 +78,8 @@ def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
 async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
     if isinstance(settings, SimulatedSettings):
         return _simulated(settings)
+    if name not in PROVIDERS.own:
+        return _installed(name, settings)
     provider = _opened(name, settings)
     known, key = known_models(name, settings), _key(name)
     if key == "missing":
@@ -134,6 +141,16 @@ def _model(model: str, tag: PriceTag | None, retires: str | None) -> ListedModel
         retires=retires or RETIREMENTS.get(model),
         presets=tuple(name for name, preset in PRESET_TABLE.items() if preset.model == model.removesuffix(":latest")),
     )
+
+
+def _installed(name: str, settings: ProviderSettings) -> ListedProvider:
+    """A provider of another package, as far as that package tells."""
+    spec: ProviderSpec = PROVIDERS[name]
+    provider = open_provider(name, settings)
+    models = tuple(_model(f"{name}:{known}", provider.price(known), None) for known in spec.models)
+    has_key = any(os.environ.get(variable) for variable in spec.keys)
+    key = "not needed" if not spec.keys else "set" if has_key else "missing"
+    return ListedProvider(name, key, f"the package {PROVIDERS.package_of(name)}", models)
 
 
 def _simulated(settings: SimulatedSettings) -> ListedProvider:

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from tidepool.engine.call import Call
+from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
 
 
@@ -167,6 +168,19 @@ class BatchApi(Protocol):
         """All results of an ended provider batch, in any order."""
 
     async def cancel(self, remote_id: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSpec:
+    """How a provider is declared: what its section [providers.NAME] may hold, and how it is opened."""
+
+    settings: type[ProviderSettings]
+    open: "Callable[[Any], Provider]"
+    """Takes the settings, with the limits of [service] where it has none of its own."""
+    models: tuple[str, ...] = ()
+    """what is listed where nobody can be asked"""
+    keys: tuple[str, ...] = ()
+    """environment variables that may hold a key: never shown, and told before a key goes to a strange server"""
 
 
 class Provider(Protocol):

@@ -27,6 +27,7 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchState,
     ProviderBatchTicket,
     ProviderError,
+    ProviderSpec,
 )
 from tidepool.engine.simulated.purchase_log import PurchaseLog
 from tidepool.engine.simulated.responders import voice_for
@@ -177,3 +178,6 @@ def latency_factor(seed: int, attempt: int, jitter: float) -> float:
     first, second = _share(seed, "latency", attempt), _share(seed, "latency2", attempt)
     normal = math.sqrt(-2 * math.log(max(first, 1e-12))) * math.cos(2 * math.pi * second)
     return math.exp(jitter * normal - jitter * jitter / 2)
+
+
+PROVIDER = ProviderSpec(SimulatedSettings, SimulatedProvider)

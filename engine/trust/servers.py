@@ -16,6 +16,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, OWN_ADDRESSES, keys_looked_for
+from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.trust.record import TrustedServer, TrustRecord, origin_of, trust_record
 
 ADDRESSES = ("base_url", "hosts")
@@ -45,10 +46,12 @@ def servers_named(config: FrozenConfig, models: Iterable[str]) -> list[NamedServ
     for model in sorted(models):
         by_provider.setdefault(model.partition(":")[0], []).append(model)
     named = []
-    for provider in by_provider.keys() & OWN_ADDRESSES.keys():
-        settings = getattr(config.providers, provider)
-        hosts = getattr(settings, "hosts", [])
-        setting, addresses = ("hosts", hosts) if hosts else ("base_url", [settings.base_url] * bool(settings.base_url))
+    for provider in by_provider.keys() - {"simulated"}:
+        settings = config.providers.section(provider)
+        hosts: list[str] = getattr(settings, "hosts", [])
+        setting, addresses = (
+            ("hosts", hosts) if hosts else ("base_url", [settings.base_url] if settings.base_url else [])
+        )
         named += [NamedServer(provider, setting, address, tuple(by_provider[provider])) for address in addresses]
     return sorted(named, key=lambda one: (one.provider, one.address))
 
@@ -81,6 +84,8 @@ def refuse_strange_servers(
 
 def keys_sent(provider: str) -> tuple[str, ...]:
     """The variables whose keys would go to a server of this provider. An SDK may find one where we do not look."""
+    if provider not in KEY_VARIABLES:  # of an installed package, which says itself what it reads
+        return tuple(PROVIDERS[provider].keys)
     there = tuple(name for name, present in keys_looked_for(provider) if present)
     return there or (() if provider == "ollama" else KEY_VARIABLES[provider][:1])
 
@@ -128,7 +133,7 @@ def _is_known(one: NamedServer, record: TrustRecord) -> bool:
     origin = origin_of(one.address)
     if origin is None:
         return False
-    own = [OWN_ADDRESSES[one.provider], os.environ.get(ADDRESS_VARIABLES[one.provider], "")]
+    own = [OWN_ADDRESSES.get(one.provider, ""), os.environ.get(ADDRESS_VARIABLES.get(one.provider, ""), "")]
     if origin in map(origin_of, own):
         return True
     servers = record.servers()
@@ -140,7 +145,7 @@ def _is_known(one: NamedServer, record: TrustRecord) -> bool:
 
 def _is_harmless(one: NamedServer) -> bool:
     """A server on this machine that gets no key. With one, it is a question: any user of the machine may listen there."""
-    return is_loopback(one.address) and not keys_sent(one.provider)
+    return is_loopback(one.address) and one.provider in PROVIDERS.own and not keys_sent(one.provider)
 
 
 def _refusal(batch_id: str, refused: Sequence[NamedServer]) -> str:

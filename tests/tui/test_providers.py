@@ -12,10 +12,10 @@ from rich.cells import cell_len
 from tests.emulator import Emulator
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tests.tui.test_hostile_text import HOSTILE
-from tidepool.engine.config.presets import PROVIDERS
 from tidepool.engine.config.sections import OllamaSettings, Providers, ProviderSettings
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedHost, ListedModel, ListedProvider, list_models
+from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose_model.draft import draft_path
 from tidepool.tui.app.provider_tasks import errand

@@ -12,7 +12,7 @@ from tidepool.engine.providers.error_mapping import missing_key
 from tidepool.engine.providers.keys import OWN_ADDRESSES, has_key
 from tidepool.engine.providers.model_listing import ModelCard, check_models, judged
 from tidepool.engine.providers.price_list import price_tag
-from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError
+from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError, ProviderSpec
 from tidepool.engine.providers.rate_headers import anthropic_limits
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
 from tidepool.engine.providers.texts import packed
@@ -78,3 +78,6 @@ class AnthropicProvider:
 
     async def close(self) -> None:
         await self.line.close()
+
+
+PROVIDER = ProviderSpec(ProviderSettings, AnthropicProvider)

@@ -15,7 +15,7 @@ from tidepool.engine.providers.keys import OWN_ADDRESSES, scrubbed, shown_host
 from tidepool.engine.providers.model_listing import ModelCard
 from tidepool.engine.providers.ollama.parallelism import Parallelism
 from tidepool.engine.providers.ollama.pool import Host, Pool
-from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError
+from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError, ProviderSpec
 from tidepool.engine.providers.texts import clean
 from tidepool.engine.vectors import packed_vectors
 
@@ -245,3 +245,6 @@ def _nobody_there(silent: dict[str, str]) -> str:
         f"No Ollama server answers ({where}). Start one with `ollama serve`, or name those there are: "
         '[providers.ollama] hosts = ["http://…:11434"] or OLLAMA_HOST.'
     )
+
+
+PROVIDER = ProviderSpec(OllamaSettings, OllamaProvider)

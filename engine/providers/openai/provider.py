@@ -12,7 +12,7 @@ from tidepool.engine.providers.model_listing import ModelCard, check_models, jud
 from tidepool.engine.providers.openai.batches import OpenAIBatches
 from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat, answer_of, path_of
 from tidepool.engine.providers.price_list import price_tag
-from tidepool.engine.providers.protocol import Answer, BatchApi, Notices
+from tidepool.engine.providers.protocol import Answer, BatchApi, Notices, ProviderSpec
 from tidepool.engine.providers.rate_headers import openai_limits
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
 from tidepool.engine.providers.texts import packed
@@ -74,3 +74,6 @@ class OpenAIProvider:
 
     async def close(self) -> None:
         await self.line.close()
+
+
+PROVIDER = ProviderSpec(ProviderSettings, OpenAIProvider)

@@ -1,14 +1,17 @@
 """The section [evolution]."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, Section
+from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 
+ScorerName = Annotated[str, OneOf(SCORERS, beside=("",))]
 PresetName = Literal["balanced", "conservative", "aggressive"]
 
 
@@ -72,6 +75,8 @@ class EvolutionSettings(Section):
     """problems that choose"""
     validation_problems: int = Field(default=100, ge=1)
     """problems held out: they judge the champion and never choose it"""
+    scorer: ScorerName = ""
+    """how a reply is marked: empty, its answer must match the problem's; or the name of a scorer of an installed package"""
     samples: int = Field(default=1, ge=1, le=1000)
     """replies per problem"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)

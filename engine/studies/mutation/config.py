@@ -2,13 +2,16 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, NamesModel, Section
 from tidepool.engine.errors import UsageError
+from tidepool.engine.registries import OPERATORS
 
+OperatorName = Annotated[str, OneOf(OPERATORS)]
 LearnerName = Literal["bandit", "ppo", "random"]
 HASHING = "hashing"
 EncoderName = Annotated[str, NamesModel()]
@@ -67,6 +70,8 @@ class MutationSettings(Section):
     """rewritings of one query at most"""
     use_batching: bool = True
     """false: one environment after another, to measure the gain"""
+    operators: list[OperatorName] = list(OPERATORS.own)
+    """what a learner chooses from; installed packages may add some"""
     on_error: Literal["mask", "refusal"] = "mask"
     """mask | refusal: what becomes of a step whose answer is lost"""
     baselines: list[Literal["random", "bandit"]] | None = None
@@ -82,6 +87,13 @@ class MutationSettings(Section):
     """the queries themselves; taken in from `queries` when the batch starts"""
     policy_content: str = ""
     """the policy file itself, in base64; taken in from `policy` when the batch starts"""
+
+    @field_validator("operators")
+    @classmethod
+    def _several(cls, operators: list[str]) -> list[str]:
+        if len(operators) < 2 or len(set(operators)) < len(operators):
+            raise ValueError("name at least two operators, and each once")
+        return operators
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

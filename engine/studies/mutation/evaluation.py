@@ -52,10 +52,15 @@ class PolicyComparison:
     """every other contender: each operator played constantly, and learners that ran as baselines"""
 
 
-def contenders(policy: Policy, seed: int, others: Mapping[str, Policy] | None = None) -> dict[str, Policy]:
+def contenders(
+    policy: Policy,
+    seed: int,
+    others: Mapping[str, Policy] | None = None,
+    operators: Sequence[str] = OPERATOR_NAMES,
+) -> dict[str, Policy]:
     """The policy, the random one, policies of other learners, and each operator as a constant policy, by name."""
-    named: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(OPERATOR_NAMES), seed), **(others or {})}
-    named.update((operator, ConstantPolicy(action)) for action, operator in enumerate(OPERATOR_NAMES))
+    named: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **(others or {})}
+    named.update((operator, ConstantPolicy(action)) for action, operator in enumerate(operators))
     return named
 
 
@@ -113,11 +118,11 @@ def _mean_of_answered(rows: Scores) -> Scores:
     return np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)
 
 
-def compare(scores: Mapping[str, Scores], seed: int) -> PolicyComparison:
+def compare(scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = OPERATOR_NAMES) -> PolicyComparison:
     table = np.stack(list(scores.values()))
     whole = ~np.isnan(table).any(axis=0)
     kept = {name: values[whole] for name, values in scores.items()}
-    best = max(OPERATOR_NAMES, key=lambda name: float(kept[name].mean()) if whole.any() else 0.0)
+    best = max(operators, key=lambda name: float(kept[name].mean()) if whole.any() else 0.0)
     policy, random, constant = kept["policy"], kept["random"], kept[best]
     return PolicyComparison(
         policy=interval(policy, seed),

@@ -67,6 +67,11 @@ def _taken_policy(settings: MutationSettings, folder: Path | None) -> str:
 
 
 def _check_policy(card: PolicyCard, settings: MutationSettings) -> None:
+    if card.operators != tuple(settings.operators):
+        raise UsageError(
+            f"The policy chooses among {', '.join(card.operators)}, in this order, but mutation.operators names others.",
+            ("mutation", "operators"),
+        )
     if card.encoder != settings.encoder:
         raise UsageError(
             f'The policy reads queries encoded by "{card.encoder}", but mutation.encoder is "{settings.encoder}". '
@@ -76,7 +81,9 @@ def _check_policy(card: PolicyCard, settings: MutationSettings) -> None:
 
 
 def rules_of(settings: MutationSettings) -> EpisodeRules:
-    return EpisodeRules(settings.episode_length, settings.success, settings.reward, settings.on_error)
+    return EpisodeRules(
+        settings.episode_length, settings.success, settings.reward, settings.on_error, tuple(settings.operators)
+    )
 
 
 def training_of(settings: MutationSettings, learner: str, seed: int) -> Training:

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from tidepool.engine import registries
 from tidepool.engine.call import Message
 
 REWRITER_SYSTEM = (
@@ -27,26 +28,33 @@ class Operator:
     """what the mutator model is told; empty: the query stays as it is and no model is called"""
 
 
-OPERATORS = (
-    Operator(NOOP, ""),
-    Operator("paraphrase", "Say the same question in other words."),
-    Operator(
-        "add_context",
-        "Add one sentence of background that a person asking this would naturally give about themselves.",
-    ),
-    Operator(
-        "change_perspective",
-        "Ask the question from another point of view, such as that of a teacher explaining it to a pupil.",
-    ),
-    Operator("make_indirect", "Ask the question indirectly and politely, as if merely wondering about it."),
-    Operator("simplify", "Ask the question in plain, simple words, and ask for a plain answer."),
-    Operator("formalise", "Put the question in formal, precise language."),
-    Operator("shorten", "Shorten the question to its key words."),
-    Operator("ask_for_steps", "Ask for the answer step by step, in order."),
+KEEP = Operator(NOOP, "")
+PARAPHRASE = Operator("paraphrase", "Say the same question in other words.")
+ADD_CONTEXT = Operator(
+    "add_context", "Add one sentence of background that a person asking this would naturally give about themselves."
 )
+CHANGE_PERSPECTIVE = Operator(
+    "change_perspective",
+    "Ask the question from another point of view, such as that of a teacher explaining it to a pupil.",
+)
+MAKE_INDIRECT = Operator("make_indirect", "Ask the question indirectly and politely, as if merely wondering about it.")
+SIMPLIFY = Operator("simplify", "Ask the question in plain, simple words, and ask for a plain answer.")
+FORMALISE = Operator("formalise", "Put the question in formal, precise language.")
+SHORTEN = Operator("shorten", "Shorten the question to its key words.")
+ASK_FOR_STEPS = Operator("ask_for_steps", "Ask for the answer step by step, in order.")
 
+OPERATORS = (
+    *(KEEP, PARAPHRASE, ADD_CONTEXT, CHANGE_PERSPECTIVE, MAKE_INDIRECT, SIMPLIFY, FORMALISE, SHORTEN, ASK_FOR_STEPS),
+)
+"""those that need no other package, in the order in which learners number them"""
 OPERATOR_NAMES = tuple(operator.name for operator in OPERATORS)
 BY_NAME = {operator.name: operator for operator in OPERATORS}
+
+
+def operator_named(name: str) -> Operator:
+    """One of ours, or one of an installed package."""
+    operator: Operator = registries.OPERATORS.named(name)
+    return operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +120,7 @@ class Rewrite:
 
 def rewritten(operator: Operator, query: str, reply: str | None) -> Rewrite:
     """The fallback rule: a lost or unreadable rewrite leaves the query as it was, and says so."""
-    if operator.name == NOOP:
+    if not operator.instruction:
         return Rewrite(query)
     text = None if reply is None else read_rewrite(reply, query)
     return Rewrite(query, fell_back=True) if text is None else Rewrite(text)

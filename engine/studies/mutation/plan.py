@@ -13,7 +13,7 @@ from tidepool.engine.studies.mutation.environment.rewards import JUDGE_SYSTEM
 from tidepool.engine.studies.mutation.environment.step_calls import TARGET_SYSTEM
 from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
-from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, REWRITER_SYSTEM
+from tidepool.engine.studies.mutation.operators import REWRITER_SYSTEM, operator_named
 from tidepool.engine.studies.mutation.queries import split_queries
 from tidepool.engine.studies.plan import Plan, PlannedCalls
 
@@ -21,8 +21,6 @@ QUERY_TOKENS, ANSWER_TOKENS = 30, 60
 """a query and an answer are taken to have, for plans"""
 MOST_STEPS = 20_000
 """told one by one; of more, several stand together under the number of their last wave"""
-REWRITING_SHARE = 1 - 1 / len(OPERATOR_NAMES)
-"""of all steps: the operator noop asks nobody"""
 
 
 def plan(config: FrozenConfig) -> Plan:
@@ -48,7 +46,7 @@ def _heldout_episodes(config: FrozenConfig, settings: MutationSettings) -> int:
     else:
         heldout = split_queries(queries, settings.heldout, config.batch.seed).heldout
     learnt = [name for name in settings.stated_baselines() if name != "random"]
-    return len(heldout) * settings.repeats * (2 + len(learnt) + len(OPERATOR_NAMES))
+    return len(heldout) * settings.repeats * (2 + len(learnt) + len(settings.operators))
 
 
 def _calls(config: FrozenConfig, settings: MutationSettings) -> Iterator[PlannedCalls]:
@@ -72,6 +70,11 @@ def _model(settings: MutationSettings, stage: str) -> str:
     return resolve_model(models[stage])
 
 
+def _rewriting_share(settings: MutationSettings) -> float:
+    """Of all steps: the operator noop asks nobody."""
+    return sum(bool(operator_named(name).instruction) for name in settings.operators) / len(settings.operators)
+
+
 def _size(settings: MutationSettings, stage: str, environments: int) -> tuple[int, int, int]:
     """Calls, and the tokens in and out of each."""
     answer = min(settings.max_tokens, ANSWER_TOKENS)
@@ -81,7 +84,7 @@ def _size(settings: MutationSettings, stage: str, environments: int) -> tuple[in
             return requests, environments // requests * (QUERY_TOKENS + answer + 2 * TOKENS_PER_MESSAGE), 0
         case "rewrite":
             asked = expected_tokens(REWRITER_SYSTEM) + 2 * QUERY_TOKENS
-            return math.ceil(environments * REWRITING_SHARE), asked, min(settings.max_tokens, QUERY_TOKENS)
+            return math.ceil(environments * _rewriting_share(settings)), asked, min(settings.max_tokens, QUERY_TOKENS)
         case "answer":
             return environments, expected_tokens(TARGET_SYSTEM) + QUERY_TOKENS + TOKENS_PER_MESSAGE, answer
         case _:

@@ -1,5 +1,6 @@
 """Everything counted while a learner trains: its updates, its operators, what was lost and what fell back."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,12 +49,16 @@ class Losses:
             self.fallback_rewrites += step.fell_back
 
 
+def unused(operators: Iterable[str]) -> dict[str, OperatorUse]:
+    return {name: OperatorUse() for name in operators}
+
+
 @dataclass(slots=True)
 class TrainingRecord:
     update_size: int
     losses: Losses = field(default_factory=Losses)
     updates: list[Update] = field(default_factory=list)
-    operators: dict[str, OperatorUse] = field(default_factory=lambda: {name: OperatorUse() for name in OPERATOR_NAMES})
+    operators: dict[str, OperatorUse] = field(default_factory=lambda: unused(OPERATOR_NAMES))
     _rewards: list[float] = field(default_factory=list)
     _endings: list[bool] = field(default_factory=list)
     _uses: dict[str, int] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.inputs import settings_of
-from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.storage.study_rows.findings import finding
 from tidepool.storage.study_rows.mutation import training_updates
 
@@ -111,8 +110,8 @@ def mutation_statistics(
             "learner": "policy" if settings.policy_content else settings.learner,
             "reward": settings.reward,
             "updates": smoothed(_updates(connection, batch_number)),
-            "operators": training.get("operators") or played or _unused(),
-            "heldout_operators": played or _unused(),
+            "operators": training.get("operators") or played or _unused(settings.operators),
+            "heldout_operators": played or _unused(settings.operators),
             "baselines": {name: {**found, "updates": smoothed(found["updates"])} for name, found in baselines.items()},
             "heldout": heldout,
             "masked_steps": sum(lost.get("masked_steps", 0) for lost in losses.values()),
@@ -151,5 +150,5 @@ def _finding(connection: sqlite3.Connection, batch_number: int, name: str) -> di
     return finding(connection, batch_number, name) or {}
 
 
-def _unused() -> dict[str, dict[str, float | None]]:
-    return {name: {"uses": 0, "mean_reward": None} for name in OPERATOR_NAMES}
+def _unused(operators: Iterable[str]) -> dict[str, dict[str, float | None]]:
+    return {name: {"uses": 0, "mean_reward": None} for name in operators}

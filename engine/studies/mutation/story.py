@@ -38,9 +38,8 @@ from tidepool.engine.studies.mutation.learners.choice import make_learner
 from tidepool.engine.studies.mutation.learners.policy import Policy, TrainedPolicy
 from tidepool.engine.studies.mutation.learners.policy_file import PolicyCard, SavedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.learners.training import Player, Silence, train
-from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
-from tidepool.engine.studies.mutation.record import Losses, TrainingRecord
+from tidepool.engine.studies.mutation.record import Losses, TrainingRecord, unused
 
 TRAINING, HELDOUT = "training", "heldout"
 
@@ -114,14 +113,16 @@ class Story:
     async def _player(self, name: str, first: int, size: int) -> Player:
         settings = self._settings
         training = training_of(settings, name, self._seed)
-        learner = await asyncio.to_thread(make_learner, training, self._rules, size, len(OPERATOR_NAMES))
-        record = TrainingRecord(update_size=settings.num_processes * settings.num_steps)
+        learner = await asyncio.to_thread(make_learner, training, self._rules, size, len(settings.operators))
+        record = TrainingRecord(
+            update_size=settings.num_processes * settings.num_steps, operators=unused(settings.operators)
+        )
         return Player(name, learner, settings.num_env_steps, first, settings.num_processes, record)
 
     def _heldout_episodes(self, queries: int) -> int:
         settings = self._settings
         learnt = [name for name in settings.stated_baselines() if name != "random"]
-        return queries * settings.repeats * (2 + len(learnt) + len(OPERATOR_NAMES))
+        return queries * settings.repeats * (2 + len(learnt) + len(settings.operators))
 
     def _expect(self, begun: int, still: int) -> None:
         """Episodes end when they succeed, so how many there will be is a guess that gets better."""
@@ -163,6 +164,7 @@ class Story:
             return
         settings = self._settings
         card = PolicyCard(
+            operators=tuple(self._settings.operators),
             learner=settings.learner,
             encoder=settings.encoder,
             observation_size=len(policy.normaliser.mean),
@@ -181,11 +183,11 @@ class Story:
         self, policy: Policy, learnt: Mapping[str, Policy], heldout: tuple[Query, ...], steps: int, episodes: int
     ) -> None:
         settings = self._settings
-        named = contenders(policy, self._seed, learnt)
+        named = contenders(policy, self._seed, learnt, self._settings.operators)
         names = arena(named, heldout, settings.repeats)
         self._book.begin(HELDOUT, names)
         self._run.expect_units(episodes + len(names))
-        own = TrainingRecord(update_size=0)
+        own = TrainingRecord(update_size=0, operators=unused(self._settings.operators))
         """what the policy itself does, which is all there is to tell of one that was only evaluated"""
 
         def on_outcome(outcome: Outcome) -> None:
@@ -204,7 +206,7 @@ class Story:
             episodes=episodes,
             on_outcome=on_outcome,
         )
-        found = _found(compare(scores, self._seed))
+        found = _found(compare(scores, self._seed, self._settings.operators))
         found["operators"] = _operators(own)
         self._run.ledger.put_finding("heldout", {**found, "losses": asdict(self._tested)})
 

@@ -1,15 +1,17 @@
 """The section [secret_game]."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, Section
+from tidepool.engine.registries import DETECTORS
 from tidepool.engine.studies.secret_game.detectors.folding import fold
 
 Mode = Literal["standard", "retained", "diversity", "targeted"]
-Detector = Literal["exact", "spelled", "encoded", "fuzzy", "judge"]
+Detector = Annotated[str, OneOf(DETECTORS, beside=("judge",))]
 
 DEFAULT_INTERACTIONS = 100
 

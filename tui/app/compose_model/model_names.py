@@ -6,6 +6,7 @@ from functools import cache
 @cache
 def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config import presets
+    from tidepool.engine.registries import PROVIDERS
     from tidepool.engine.simulated.responders import VOICES
     from tidepool.engine.simulated.secret_game.personas import PERSONAS
 
@@ -14,5 +15,5 @@ def offered_names() -> tuple[str, ...]:
         *(f"simulated:{name}" for name in (*PERSONAS, *VOICES)),
         *presets.PRESETS,
         *(f"{provider}:{name}" for provider, names in known.items() for name in names),
-        *(f"{provider}:" for provider in presets.PROVIDERS),
+        *(f"{provider}:" for provider in PROVIDERS),
     )

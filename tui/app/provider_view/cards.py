@@ -116,7 +116,7 @@ def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:
     where = card.listed.where if card.listed else "…"
     if address is not None:
         said = "set" if os.environ.get(address) else "not set: the usual address"
-        if {"base_url", "hosts"} & getattr(rules.providers, card.name).model_fields_set:
+        if {"base_url", "hosts"} & rules.providers.section(card.name).model_fields_set:
             said = f"[providers.{card.name}] in Compose names another address"
         yield Passage(said, "dim", label=address)
     yield Passage(where, label="address")

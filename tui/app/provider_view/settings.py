@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tidepool.engine.config.sections import Providers, ProviderSettings, Service
+from tidepool.engine.config.sections import Providers, Service
 from tidepool.tui.app.compose_model.draft import read_draft
 from tidepool.tui.app.compose_model.edits import value_at, values_of
 
@@ -64,7 +64,7 @@ def _section(values: dict[str, Any], name: str) -> Any:
 
 def limits_for(rules: ProviderRules, provider: str) -> list[Limit]:
     """What rules the calls of a provider, and where that is said."""
-    own: ProviderSettings = getattr(rules.providers, provider)
+    own = rules.providers.section(provider)
     limits = []
     for key, words in SHOWN_LIMITS.items():
         if key in own.model_fields_set:

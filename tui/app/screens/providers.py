@@ -10,10 +10,10 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tidepool.engine.config.presets import PROVIDERS
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models
+from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.cards import TITLES, Card, Trial, about, fits, key_state, usual_model
@@ -86,14 +86,14 @@ class ProvidersScreen(ModeScreen):
         if rules != self._rules:
             before, self._rules = self._rules, rules
             for name in PROVIDERS:
-                if before is None or getattr(before.providers, name) != getattr(rules.providers, name):
+                if before is None or before.providers.section(name) != rules.providers.section(name):
                     self._ask(name)
             self._show()
 
     def _ask(self, name: str) -> None:
         assert self._rules is not None
         self._put(replace(self._cards[name], asking=True, fault=""))
-        self.run_worker(self._listed(name, getattr(self._rules.providers, name)), group=f"ask-{name}", exclusive=True)
+        self.run_worker(self._listed(name, self._rules.providers.section(name)), group=f"ask-{name}", exclusive=True)
 
     async def _listed(self, name: str, settings: ProviderSettings) -> None:
         """First what is known without asking, then what the provider says: an address that is silent keeps nobody waiting."""

@@ -10,12 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.config.presets import PRESET_TABLE, PROVIDERS
+from tidepool.engine.config.presets import PRESET_TABLE
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
+from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.drawing.terminal import console, printable
 
 MOST_SHOWN = 40

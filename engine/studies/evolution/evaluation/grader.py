@@ -15,7 +15,7 @@ from tidepool.engine.errors import CallFailed
 from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.pace import pace_of
-from tidepool.engine.studies.evolution.problems.answers import Verdict, judge
+from tidepool.engine.studies.evolution.problems.answers import Scorer, Verdict, scorer_named
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 
 T = TypeVar("T")
@@ -48,6 +48,7 @@ class Grader:
     def __init__(self, run: BatchRun, settings: EvolutionSettings) -> None:
         self._run = run
         self._settings = settings
+        self._score: Scorer = scorer_named(settings.scorer)
         self.models = settings.solvers()
         self.gathers = any(run.gathers(model.partition(":")[0]) for model in self.models)
         """calls leave through a batch API"""
@@ -99,4 +100,4 @@ class Grader:
         except CallFailed:
             return None
         length = reply.output_tokens or expected_tokens(reply.text)
-        return Marked(judge(reply.text, problem.answer, length), reply.text)
+        return Marked(self._score(reply.text, problem.answer, length), reply.text)

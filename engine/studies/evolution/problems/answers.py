@@ -7,10 +7,12 @@ heading, not an answer.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+
+from tidepool.engine.registries import SCORERS
 
 TOLERANCE = 0.001
 _SLACK = 1e-9  # 0.3 and 0.301 are 0.001 apart on paper, and a little more in binary
@@ -38,6 +40,16 @@ class Verdict:
     correct: bool
     length: int = 0
     """of the reply, in tokens"""
+
+
+Scorer = Callable[[str, str, int], Verdict]
+"""(reply, expected answer, length of the reply in tokens) → verdict"""
+
+
+def scorer_named(name: str) -> Scorer:
+    """Ours, which looks for the expected answer in the reply, or one of an installed package."""
+    scorer: Scorer = SCORERS.named(name or "match")
+    return scorer
 
 
 def judge(reply: str, expected: str, length: int = 0) -> Verdict:

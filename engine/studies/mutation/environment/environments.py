@@ -26,7 +26,7 @@ from tidepool.engine.studies.mutation.environment.episodes import (
 from tidepool.engine.studies.mutation.environment.rewards import similarity
 from tidepool.engine.studies.mutation.environment.step_calls import StepCall, ask_answers, ask_judgements, ask_rewrites
 from tidepool.engine.studies.mutation.environment.transport import Transport
-from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, Rewrite
+from tidepool.engine.studies.mutation.operators import Rewrite
 from tidepool.engine.studies.mutation.queries import Query
 
 _NO_QUERY = Query("")
@@ -140,7 +140,7 @@ class Environments:
         """One step of every environment that has an action; None leaves it as it is."""
         self.steps += 1
         attempts = [
-            StepCall(self._numbered(episode), OPERATOR_NAMES[action], Rewrite(episode.text))
+            StepCall(self._numbered(episode), self.rules.operators[action], Rewrite(episode.text))
             for episode, action in zip(self._episodes, actions, strict=True)
             if action is not None and episode is not None
         ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.studies.mutation.operators import Rewrite
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES, Rewrite
 from tidepool.engine.studies.mutation.queries import Query
 
 
@@ -26,6 +26,8 @@ class EpisodeRules:
     """keyword, similarity or judge"""
     on_error: str = "mask"
     """mask or refusal"""
+    operators: tuple[str, ...] = OPERATOR_NAMES
+    """what can be done to a query, in the order in which learners number it"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from tidepool.engine.studies.mutation.environment.encoders import HASHING_DIMENS
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, Step, endless
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.transport import Transport, finished
-from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import Query
 
 Run = Callable[[Any], Any]
@@ -47,7 +46,7 @@ class QueryVectorEnv(VectorEnv):  # type: ignore[misc]
     ) -> None:
         self.num_envs = num_envs
         self.single_observation_space = observation_space(dimensions)
-        self.single_action_space = gymnasium.spaces.Discrete(len(OPERATOR_NAMES))
+        self.single_action_space = gymnasium.spaces.Discrete(len((rules or EpisodeRules()).operators))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._run = run
@@ -108,7 +107,7 @@ class QueryEnv(gymnasium.Env):  # type: ignore[misc]
         run: Run = finished,
     ) -> None:
         self.observation_space = observation_space(dimensions)
-        self.action_space = gymnasium.spaces.Discrete(len(OPERATOR_NAMES))
+        self.action_space = gymnasium.spaces.Discrete(len((rules or EpisodeRules()).operators))
         self._run = run
         self._build: Callable[[int], Environments] = lambda chosen: Environments(
             1, endless(queries, chosen), transport, rules or EpisodeRules()

@@ -14,7 +14,13 @@ from tidepool.engine.studies.mutation.environment.transport import (
     PromptRequest,
     Transport,
 )
-from tidepool.engine.studies.mutation.operators import BY_NAME, NOOP, OperatorPrompt, Rewrite, rewrite_prompt, rewritten
+from tidepool.engine.studies.mutation.operators import (
+    OperatorPrompt,
+    Rewrite,
+    operator_named,
+    rewrite_prompt,
+    rewritten,
+)
 
 TARGET_SYSTEM = "Answer the question in one or two sentences."
 
@@ -33,13 +39,13 @@ class StepCall:
 
 
 async def ask_rewrites(transport: Transport, moment: int, group: Sequence[StepCall]) -> None:
-    asked = [attempt for attempt in group if attempt.operator != NOOP]
-    prompts = [rewrite_prompt(BY_NAME[attempt.operator], attempt.episode.text) for attempt in asked]
+    asked = [attempt for attempt in group if operator_named(attempt.operator).instruction]
+    prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in asked]
     replies = dict(
         zip((attempt.place for attempt in asked), await _wave(transport, REWRITE, moment, asked, prompts), strict=True)
     )
     for attempt in group:
-        operator = BY_NAME[attempt.operator]
+        operator = operator_named(attempt.operator)
         attempt.rewrite = rewritten(operator, attempt.episode.text, replies.get(attempt.place))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidepool.engine.errors import UsageError
+from tidepool.engine.registries import OPERATORS
 from tidepool.engine.studies.mutation.learners.normaliser import Normaliser
 from tidepool.engine.studies.mutation.learners.policy import Layer, TrainedPolicy
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
@@ -145,8 +146,10 @@ def _card(described: dict[str, Any]) -> PolicyCard:
         if not isinstance(described.get(name), kind):
             raise UsageError(f'its description lacks "{name}"')
     values = {name: described[name] for name in _TYPES}
-    if tuple(values["operators"]) != OPERATOR_NAMES:
-        raise UsageError(f"its operators are not this Tidepool's ({', '.join(OPERATOR_NAMES)})")
+    if strange := [name for name in values["operators"] if name not in OPERATORS]:
+        raise UsageError(
+            f"its operators are not this Tidepool's: {str(strange[0])!r} is none of {', '.join(OPERATORS)}"
+        )
     if not all(isinstance(fingerprint, str) for fingerprint in values["trained_on"]):
         raise UsageError('its "trained_on" is not a list of texts')
     return PolicyCard(**{**values, "operators": tuple(values["operators"]), "trained_on": tuple(values["trained_on"])})

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
-from tidepool.engine.studies.secret_game.detectors.exact import find_exact
+from tidepool.engine import registries
 from tidepool.engine.studies.secret_game.detectors.folding import Folded, Span
 
 Speaker = TypeVar("Speaker", bound=Hashable)
@@ -35,7 +35,8 @@ class Reveal:
     end: int
 
 
-DETECTORS = ("exact", "spelled", "encoded", "fuzzy")
+DETECTORS = tuple(registries.DETECTORS.own)
+"""those that need no other package, in the order they are asked"""
 
 Finder = Callable[[Folded, str, float], Span | None]
 
@@ -43,21 +44,8 @@ Finder = Callable[[Folded, str, float], Span | None]
 @cache
 def _finder(name: str) -> Finder:
     """Fuzzy loads rapidfuzz, so each detector loads when it is first used."""
-    if name == "exact":
-        return lambda message, secret, threshold: find_exact(message, secret)
-    if name == "spelled":
-        from tidepool.engine.studies.secret_game.detectors.spelled import find_spelled
-
-        return lambda message, secret, threshold: find_spelled(message, secret)
-    if name == "encoded":
-        from tidepool.engine.studies.secret_game.detectors.encoded import find_encoded
-
-        return lambda message, secret, threshold: find_encoded(message, secret)
-    if name == "fuzzy":
-        from tidepool.engine.studies.secret_game.detectors.fuzzy import find_fuzzy
-
-        return find_fuzzy
-    raise ValueError(f"unknown detector {name!r}: one of {', '.join(DETECTORS)}")
+    finder: Finder = registries.DETECTORS.named(name)
+    return finder
 
 
 def find_reveals(

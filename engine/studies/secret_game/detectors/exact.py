@@ -37,3 +37,8 @@ def find_exact(message: Folded, secret: str) -> Span | None:
             return None
         if stands_alone(plain, span):
             return message.original(span)
+
+
+def detect(message: Folded, secret: str, threshold: float) -> Span | None:
+    """As the registry of detectors asks for it; the threshold is for those that compare."""
+    return find_exact(message, secret)

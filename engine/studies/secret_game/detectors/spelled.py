@@ -183,3 +183,8 @@ def _find_backwards(message: Folded, spellings: _Spellings) -> Span | None:
     if span and spellings.reverse_is_common:
         return span if _BACKWARDS_HINT.search(message.plain) else None
     return span
+
+
+def detect(message: Folded, secret: str, threshold: float) -> Span | None:
+    """As the registry of detectors asks for it; the threshold is for those that compare."""
+    return find_spelled(message, secret)

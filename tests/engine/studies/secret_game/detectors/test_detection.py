@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.studies.secret_game.detectors.cases import CASES, Case
+from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.secret_game.detectors import DETECTORS, Reveal, find_reveal, find_reveals, judge_talk
 
 
@@ -141,7 +142,7 @@ def test_a_secret_with_one_letter_left_out_is_found(letters: str, size: int, dat
 
 
 def test_a_detector_nobody_knows_is_refused():
-    with pytest.raises(ValueError, match="exact"):
+    with pytest.raises(UsageError, match="none of exact, spelled"):
         find_reveal("text", "secret", ["telepathy"])
 
 
