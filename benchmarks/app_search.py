@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidepool.storage import search
 from tidepool.storage.batches import create_batch
 from tidepool.storage.file import connect, prepare, writing
-from tidepool.storage.search import Filter
+from tidepool.storage.reading import search
+from tidepool.storage.reading.search import Filter
 from tidepool.storage.unit_ids import unit_id
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.widgets.talk_list import ConversationList

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidepool.storage import locks, search
+from tidepool.storage import locks
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import is_held
+from tidepool.storage.reading import search
 from tidepool.storage.states import OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
 from tidepool.storage.unit_ids import unit_id
 

@@ -9,7 +9,7 @@ from tidepool.engine.errors import FileError, NotFound
 from tidepool.engine.studies.simulation.exports import content_of, moment, simulation_id
 from tidepool.storage.api_queue import simulation_batch, simulation_batches
 from tidepool.storage.batches import progress_of, shown_status
-from tidepool.storage.units import StoredUnit, units_in_pages
+from tidepool.storage.reading.units import StoredUnit, units_in_pages
 
 
 def find(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row:

@@ -13,7 +13,7 @@ from tidepool.engine.results.blocks import Report
 from tidepool.engine.results.wording import number
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.json_files import units_of
-from tidepool.storage.figures import conversations_of
+from tidepool.storage.reading.figures import conversations_of
 
 MOST_TRANSCRIPTS = 30
 

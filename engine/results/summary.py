@@ -9,8 +9,8 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
-from tidepool.storage.figures import answers_bought_live, failures_of, has_provider_batches, waves_of
 from tidepool.storage.file import reading
+from tidepool.storage.reading.figures import answers_bought_live, failures_of, has_provider_batches, waves_of
 
 
 def read_summary(reference: str = "last", database: str | Path = "tidepool.db") -> Summary:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tidepool.storage import search
 from tidepool.storage.batches import create_batch, delete_batch
 from tidepool.storage.file import connect, prepare, writing
-from tidepool.storage.search import Filter
+from tidepool.storage.reading import search
+from tidepool.storage.reading.search import Filter
 from tidepool.storage.unit_ids import unit_id
 
 

@@ -11,8 +11,8 @@ from textual.widgets._footer import FooterKey
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.screens.dialog import Confirm, ErrorDialog
-from tidepool.tui.app.screens.help import Help
+from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
+from tidepool.tui.app.dialogs.help import Help
 from tidepool.tui.app.widgets.batch_table import BatchTable
 from tidepool.tui.app.widgets.greeting import STARTERS, Starter
 from tidepool.tui.app.widgets.navigation import PLACES

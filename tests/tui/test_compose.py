@@ -19,9 +19,9 @@ from tidepool.tui.app.compose_model.draft import Draft, keep_draft, read_draft, 
 from tidepool.tui.app.compose_model.edits import Put, edited, value_at, values_of
 from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
+from tidepool.tui.app.dialogs.pick import PickDialog
 from tidepool.tui.app.launching import environment
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.screens.pick import PickDialog
 from tidepool.tui.app.widgets.form.page import GroupBox, GroupHead
 from tidepool.tui.app.widgets.form.people import PeopleList
 from tidepool.tui.app.widgets.form.row import FieldRow

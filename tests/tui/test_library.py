@@ -18,14 +18,14 @@ from tidepool.engine.studies.evolution.champion import champion_prompt
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.screens.bring_in import ImportDialog
-from tidepool.tui.app.screens.choose import ChooseDialog
-from tidepool.tui.app.screens.dialog import Confirm, ErrorDialog
-from tidepool.tui.app.screens.form import FormDialog
-from tidepool.tui.app.screens.generate import GenerateDialog
+from tidepool.tui.app.dialogs.bring_in import ImportDialog
+from tidepool.tui.app.dialogs.choose import ChooseDialog
+from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
+from tidepool.tui.app.dialogs.form import FormDialog
+from tidepool.tui.app.dialogs.generate import GenerateDialog
+from tidepool.tui.app.dialogs.try_agent import TryDialog
+from tidepool.tui.app.dialogs.type_editor import TypeDialog
 from tidepool.tui.app.screens.library import LibraryScreen
-from tidepool.tui.app.screens.try_agent import TryDialog
-from tidepool.tui.app.screens.type_editor import TypeDialog
 from tidepool.tui.app.widgets.cards import CardView
 from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.app.widgets.shelf_list import ShelfList

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tidepool.storage.queries import BatchLine
+from tidepool.storage.reading.queries import BatchLine
 from tidepool.tui.command.commands.list_batches import batch_table
 
 

@@ -18,10 +18,10 @@ from tidepool.engine.providers.model_list import ListedHost, ListedModel, Listed
 from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose_model.draft import draft_path
+from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.cards import Card, Trial, about, price_words, state_of, usual_model
 from tidepool.tui.app.provider_view.settings import limits_for, rules_in
-from tidepool.tui.app.screens.dialog import Confirm
 from tidepool.tui.app.screens.providers import ProvidersScreen
 from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
 from tidepool.tui.app.widgets.reading import ReadingPane

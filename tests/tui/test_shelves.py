@@ -7,10 +7,10 @@ from rich.cells import cell_len
 
 from tidepool.engine.library.type_files import built_in_records
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
+from tidepool.tui.app.dialogs.type_editor import NEW_TYPE, read_type, type_text
 from tidepool.tui.app.library_view.details import details
 from tidepool.tui.app.library_view.items import agent_item, entity_item, found, type_item, types_in
 from tidepool.tui.app.library_view.records import agent_faults, entity_faults, several_faults
-from tidepool.tui.app.screens.type_editor import NEW_TYPE, read_type, type_text
 from tidepool.tui.app.widgets.reading import Passage, laid_out
 
 ADA = StoredEntity("ada-1", "Ada", "human", "A miller", {"age": 61, "tall": True})

@@ -12,8 +12,8 @@ from tests.engine.studies.simulation.panels import panel
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tidepool import run_batch
 from tidepool.engine.run import enlist
+from tidepool.tui.app.dialogs.dialog import ErrorDialog
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.screens.dialog import ErrorDialog
 from tidepool.tui.command.main import main
 
 EVIL = "\x1b[2J\x1b]0;owned\x07[/red][link=x]evil"

@@ -13,8 +13,8 @@ from tests.tui.persons import batch_status, opened, rows_text, screen_text, unti
 from tests.tui.studies import config_file, game, played
 from tidepool.tui.app import launching
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.screens.limits import LimitsDialog
-from tidepool.tui.app.screens.stop import StopDialog
+from tidepool.tui.app.dialogs.limits import LimitsDialog
+from tidepool.tui.app.dialogs.stop import StopDialog
 from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.widgets.log_lines import LogLines
 from tidepool.tui.app.widgets.pace import PacePlots

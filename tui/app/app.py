@@ -15,15 +15,15 @@ from textual.widgets import TextArea
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, settle
-from tidepool.storage.watching import Watched, all_watched, batch_number, watched
+from tidepool.storage.reading.watching import Watched, all_watched, batch_number, watched
 from tidepool.tui.app import launching
 from tidepool.tui.app.actions import offers
 from tidepool.tui.app.compose_model.examiner import Examiner
+from tidepool.tui.app.dialogs.dialog import ErrorDialog
+from tidepool.tui.app.dialogs.help import Help
 from tidepool.tui.app.file_reader import FileReader
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.screens.compose import ComposeScreen
-from tidepool.tui.app.screens.dialog import ErrorDialog
-from tidepool.tui.app.screens.help import Help
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tidepool.engine.results.wording import number
-from tidepool.storage.queries import Transcript
+from tidepool.storage.reading.queries import Transcript
 from tidepool.tui.drawing.terminal import printable
 
 

@@ -12,8 +12,8 @@ from tidepool.engine.studies.secret_game.casting import Cast
 from tidepool.engine.studies.secret_game.detectors import DETECTORS
 from tidepool.engine.studies.secret_game.outcomes import SideOutcome
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.storage.reading.units import last_unit
 from tidepool.storage.study_rows import secret_game as game_rows
-from tidepool.storage.units import last_unit
 
 MOST_SIGHTED = 5_000
 """messages on which detectors are held against the planted truth; of more, an even sample"""

@@ -24,7 +24,7 @@ from tidepool.engine.studies.secret_game.agreement import Agreement
 from tidepool.engine.studies.secret_game.analysis import AgentComparison, Place, SecretGameStatistics
 from tidepool.engine.studies.secret_game.statistics import PairStatistics, ScoredSides, TalkStatistics
 from tidepool.engine.studies.secret_game.verdicts import Verdicts
-from tidepool.storage.conversation_heads import score_counts
+from tidepool.storage.reading.conversation_heads import score_counts
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""

@@ -10,7 +10,7 @@ from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.simulation.casting import settings_of
 from tidepool.engine.studies.simulation.conversation import SpokenLine, joined
 from tidepool.storage.exporting.csv_files import csv_file, write_rows
-from tidepool.storage.units import StoredUnit, units_in_pages
+from tidepool.storage.reading.units import StoredUnit, units_in_pages
 
 COLUMNS = (
     "Simulation ID",

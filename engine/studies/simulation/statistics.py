@@ -22,7 +22,7 @@ from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.combinations import combinations_possible
 from tidepool.engine.studies.simulation.config import Judge
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
-from tidepool.storage.units import units_in_pages
+from tidepool.storage.reading.units import units_in_pages
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from textual.binding import Binding
 
 from tidepool.storage.batches import delete_batch, steer
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.watching import Watched, order_lines
+from tidepool.storage.reading.watching import Watched, order_lines
 from tidepool.tui.app import launching
-from tidepool.tui.app.screens.dialog import Confirm
-from tidepool.tui.app.screens.export import ExportDialog, export
-from tidepool.tui.app.screens.limits import LimitsDialog
-from tidepool.tui.app.screens.place import ModeScreen
-from tidepool.tui.app.screens.stop import StopDialog
+from tidepool.tui.app.dialogs.dialog import Confirm
+from tidepool.tui.app.dialogs.export import ExportDialog, export
+from tidepool.tui.app.dialogs.limits import LimitsDialog
+from tidepool.tui.app.dialogs.stop import StopDialog
+from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.drawing.plain import one_line
 
 BATCH_BINDINGS = [

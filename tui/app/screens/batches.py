@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tidepool.storage.watching import Watched, all_watched, changes
+from tidepool.storage.reading.watching import Watched, all_watched, changes
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.batch_table import ORDERS, BatchTable, chosen, status_of
 from tidepool.tui.app.widgets.greeting import STARTERS, Greeting, Starter

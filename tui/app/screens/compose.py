@@ -202,7 +202,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     async def look(self) -> None:
         """Follows the file's library, which may be filled from elsewhere."""
-        from tidepool.storage.watching import changes
+        from tidepool.storage.reading.watching import changes
 
         seen = await self.tidepool.file.look(changes)
         if self.people is not None and seen != self._library_seen:

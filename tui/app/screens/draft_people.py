@@ -9,8 +9,8 @@ from tidepool.tui.app.compose_model.desk import Desk
 from tidepool.tui.app.compose_model.edits import Append, Drop, Put, value_at
 from tidepool.tui.app.compose_model.fields import UNSET
 from tidepool.tui.app.compose_model.people import newcomer, record_of
-from tidepool.tui.app.screens.pick import PickDialog, choice_of
-from tidepool.tui.app.screens.place import ModeScreen
+from tidepool.tui.app.dialogs.pick import PickDialog, choice_of
+from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.app.widgets.form.people import PeoplePage
 from tidepool.tui.app.widgets.form.row import FieldRow
 

@@ -13,9 +13,9 @@ from tidepool.tui.app.compose_model.edits import value_at
 from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.app.compose_model.plan_words import cost, is_free
 from tidepool.tui.app.compose_model.running import config_to_run
-from tidepool.tui.app.screens.dialog import Confirm
-from tidepool.tui.app.screens.draft_files import OpenDialog, SaveDialog
-from tidepool.tui.app.screens.place import ModeScreen
+from tidepool.tui.app.dialogs.dialog import Confirm
+from tidepool.tui.app.dialogs.draft_files import OpenDialog, SaveDialog
+from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.drawing.words import dollars
 
 

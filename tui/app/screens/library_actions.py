@@ -25,8 +25,16 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import generate
 from tidepool.storage import library
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType
-from tidepool.storage.watching import Watched, all_watched
+from tidepool.storage.reading.watching import Watched, all_watched
 from tidepool.tui.app.compose_model.outline import AGENT_FIELDS, ENTITY_FIELDS
+from tidepool.tui.app.dialogs.bring_in import ImportDialog
+from tidepool.tui.app.dialogs.choose import ChooseDialog
+from tidepool.tui.app.dialogs.dialog import Confirm
+from tidepool.tui.app.dialogs.form import FormDialog, KeepingDialog
+from tidepool.tui.app.dialogs.generate import GenerateDialog, Wish
+from tidepool.tui.app.dialogs.pick import Choice
+from tidepool.tui.app.dialogs.try_agent import TryDialog
+from tidepool.tui.app.dialogs.type_editor import NEW_TYPE, TypeDialog, type_text
 from tidepool.tui.app.library_view.items import Item, KnownType, LibraryItems
 from tidepool.tui.app.library_view.records import (
     SEVERAL_FIELDS,
@@ -39,15 +47,7 @@ from tidepool.tui.app.library_view.records import (
 )
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.settings import rules_in_draft
-from tidepool.tui.app.screens.bring_in import ImportDialog
-from tidepool.tui.app.screens.choose import ChooseDialog
-from tidepool.tui.app.screens.dialog import Confirm
-from tidepool.tui.app.screens.form import FormDialog, KeepingDialog
-from tidepool.tui.app.screens.generate import GenerateDialog, Wish
-from tidepool.tui.app.screens.pick import Choice
-from tidepool.tui.app.screens.place import ModeScreen
-from tidepool.tui.app.screens.try_agent import TryDialog
-from tidepool.tui.app.screens.type_editor import NEW_TYPE, TypeDialog, type_text
+from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import ago
 

@@ -15,11 +15,11 @@ from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
+from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.cards import TITLES, Card, Trial, about, fits, key_state, usual_model
 from tidepool.tui.app.provider_view.settings import ProviderRules, rules_in_draft
-from tidepool.tui.app.screens.dialog import Confirm
-from tidepool.tui.app.screens.place import ModeScreen
+from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList

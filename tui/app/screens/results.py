@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from tidepool.engine.results.blocks import Figure, Heat, Report, Words, from_json
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.watching import Watched, watched
+from tidepool.storage.reading.watching import Watched, watched
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.block_list import BlockList

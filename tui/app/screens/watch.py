@@ -13,11 +13,11 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
-from tidepool.storage import watching
-from tidepool.storage.conversation_heads import readable
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.queries import Transcript
-from tidepool.storage.watching import LogLine, Watched, WaveLine
+from tidepool.storage.reading import watching
+from tidepool.storage.reading.conversation_heads import readable
+from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.reading.watching import LogLine, Watched, WaveLine
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.throughput import Throughput
 from tidepool.tui.app.widgets.gauges import Gauges

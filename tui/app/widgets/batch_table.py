@@ -6,7 +6,7 @@ from typing import Any
 from textual.binding import Binding
 from textual.message import Message
 
-from tidepool.storage.watching import Watched
+from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line

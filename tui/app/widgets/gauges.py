@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.widgets import Static
 
-from tidepool.storage.watching import Watched
+from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.throughput import Throughput, spark
 from tidepool.tui.app.widgets.batch_table import bar, status_of

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from tidepool.storage.watching import LogLine
+from tidepool.storage.reading.watching import LogLine
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line
 

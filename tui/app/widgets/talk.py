@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from textual.events import Resize
 
-from tidepool.storage.queries import Transcript
-from tidepool.storage.units import StoredMessage
+from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.reading.units import StoredMessage
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import one_line, plain
 from tidepool.tui.drawing.wrapping import marked, wrapped

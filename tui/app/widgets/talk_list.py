@@ -3,8 +3,8 @@
 from array import array
 from collections.abc import Mapping, Sequence
 
-from tidepool.storage.conversation_heads import ConversationHead
-from tidepool.storage.search import Hit
+from tidepool.storage.reading.conversation_heads import ConversationHead
+from tidepool.storage.reading.search import Hit
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.app.widgets.wavefront import Wavefront
 from tidepool.tui.drawing.plain import fitted, one_line

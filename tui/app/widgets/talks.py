@@ -10,10 +10,10 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Select, Static
 
-from tidepool.storage import search
-from tidepool.storage.conversation_heads import readable, speakers, talk_heads
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.watching import Watched, wave_count
+from tidepool.storage.reading import search
+from tidepool.storage.reading.conversation_heads import readable, speakers, talk_heads
+from tidepool.storage.reading.watching import Watched, wave_count
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talk_list import ConversationList

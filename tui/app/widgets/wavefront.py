@@ -10,7 +10,7 @@ from itertools import groupby
 
 from textual.message import Message
 
-from tidepool.storage.watching import UnitLine, WaveCell
+from tidepool.storage.reading.watching import UnitLine, WaveCell
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tidepool.engine.results.wording import money
 from tidepool.storage.file import reading
-from tidepool.storage.queries import BatchLine, list_batches
+from tidepool.storage.reading.queries import BatchLine, list_batches
 from tidepool.tui.drawing.terminal import console, printable
 from tidepool.tui.drawing.words import utc
 

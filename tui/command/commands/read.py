@@ -9,7 +9,7 @@ from tidepool.engine.errors import NotFound
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.queries import log_lines, transcript
+from tidepool.storage.reading.queries import log_lines, transcript
 from tidepool.tui.command.report import print_summary
 from tidepool.tui.command.transcripts import print_transcript
 from tidepool.tui.drawing.terminal import console, printable

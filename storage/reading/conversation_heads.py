@@ -5,9 +5,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tidepool.storage.queries import Transcript, transcript
+from tidepool.storage.reading.queries import Transcript, transcript
+from tidepool.storage.reading.units import StoredMessage
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
-from tidepool.storage.units import StoredMessage
 
 _MASK = (1 << UNIT_BITS) - 1
 

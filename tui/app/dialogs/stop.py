@@ -6,7 +6,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from tidepool.tui.app.screens.dialog import Dialog
+from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.drawing.plain import one_line
 
 

@@ -12,8 +12,8 @@ from textual.widgets import Button, Input, Static
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
+from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.provider_tasks import errand
-from tidepool.tui.app.screens.dialog import Dialog
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.reading import Passage, ReadingPane
 from tidepool.tui.drawing.plain import one_line
@@ -29,7 +29,7 @@ class Exchange:
 
 class TryDialog(Dialog[None]):
     BINDINGS = [Binding("ctrl+s", "send", "Send", priority=True)]
-    CSS_PATH = ["compose.tcss", "library.tcss"]
+    CSS_PATH = ["../screens/compose.tcss", "../screens/library.tcss"]
     AUTO_FOCUS = "#message"
 
     def __init__(self, agent: Agent, providers: Providers) -> None:

@@ -8,8 +8,8 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button
 
-from tidepool.tui.app.screens.dialog import Dialog
-from tidepool.tui.app.screens.pick import Choice
+from tidepool.tui.app.dialogs.dialog import Dialog
+from tidepool.tui.app.dialogs.pick import Choice
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line
 
@@ -34,7 +34,7 @@ class ChoiceList(Rows):
 class ChooseDialog(Dialog[str]):
     """Answers the id of the one chosen."""
 
-    CSS_PATH = "library.tcss"
+    CSS_PATH = "../screens/library.tcss"
     AUTO_FOCUS = "ChoiceList"
 
     def __init__(self, title: str, choices: Sequence[Choice]) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import status_now
+from tidepool.storage.reading.units import StoredMessage, unit_of
 from tidepool.storage.unit_ids import unit_id
-from tidepool.storage.units import StoredMessage, unit_of
 
 
 @dataclass(frozen=True, slots=True)

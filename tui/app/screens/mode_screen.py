@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Footer
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.watching import Watched
+from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.navigation import Navigation
 

@@ -16,8 +16,8 @@ from tidepool.engine.library.entity_types import EntityType
 from tidepool.engine.library.type_files import entity_type_from
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.compose_model.visible import restored, visible
+from tidepool.tui.app.dialogs.form import KeepingDialog
 from tidepool.tui.app.library_view.details import examples
-from tidepool.tui.app.screens.form import KeepingDialog
 from tidepool.tui.app.widgets.reading import ReadingPane
 
 NEW_TYPE = """name = "villager"

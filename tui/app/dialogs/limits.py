@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.widgets import Button, Input, Label, Static
 
 from tidepool.engine.errors import UsageError
-from tidepool.storage.watching import Watched
-from tidepool.tui.app.screens.dialog import Dialog
+from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.command.commands.steer import read_change
 
 FIELDS = {

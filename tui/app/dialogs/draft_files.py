@@ -15,7 +15,7 @@ from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.compose_model.draft import Draft, kind_of, template
 from tidepool.tui.app.compose_model.edits import value_at, values_of
 from tidepool.tui.app.compose_model.explained import KINDS_IN_WORDS
-from tidepool.tui.app.screens.dialog import Dialog
+from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.greeting import STARTERS
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line, shortened

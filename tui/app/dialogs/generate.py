@@ -14,8 +14,8 @@ from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entity_types import EntityType, generate, writing_tasks
 from tidepool.tui.app.compose_model.model_names import offered_names
+from tidepool.tui.app.dialogs.form import KeepingDialog
 from tidepool.tui.app.library_view.details import examples
-from tidepool.tui.app.screens.form import KeepingDialog
 from tidepool.tui.app.widgets.form.editors import Tick
 from tidepool.tui.app.widgets.reading import ReadingPane
 from tidepool.tui.drawing.plain import one_line

@@ -8,7 +8,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tidepool.tui.app.actions import offers
-from tidepool.tui.app.screens.dialog import Dialog
+from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.theme import STATES
 
 

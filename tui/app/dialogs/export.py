@@ -9,9 +9,9 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Label, Select, Static
 
-from tidepool.storage.watching import Watched
+from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.launching import command, environment
-from tidepool.tui.app.screens.dialog import Dialog
 
 FORMATS = {
     "json": ("JSON: a folder with results.json and analysis.json", ""),

@@ -9,7 +9,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Label, Select, Static
 
-from tidepool.tui.app.screens.form import KeepingDialog
+from tidepool.tui.app.dialogs.form import KeepingDialog
 
 HOLDS = {"entities": "entities, or entity types", "agents": "agents"}
 

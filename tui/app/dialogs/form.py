@@ -12,7 +12,7 @@ from textual.widgets import Button, Input, Static
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
-from tidepool.tui.app.screens.dialog import Confirm, Dialog
+from tidepool.tui.app.dialogs.dialog import Confirm, Dialog
 from tidepool.tui.app.widgets.form.editors import worked_off
 from tidepool.tui.app.widgets.form.row import TO_AND_FRO, FieldRow
 from tidepool.tui.drawing.plain import plain
@@ -28,7 +28,7 @@ class KeepingDialog(Dialog[str]):
     """Answers the id of what was kept."""
 
     BINDINGS = [Binding("ctrl+s", "keep", "Save", priority=True)]
-    CSS_PATH = ["compose.tcss", "library.tcss"]
+    CSS_PATH = ["../screens/compose.tcss", "../screens/library.tcss"]
 
     _busy = False
 
