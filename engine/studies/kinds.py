@@ -37,8 +37,24 @@ def _no_words(config: FrozenConfig) -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
+def _as_it_is(config: Config, folder: Path | None) -> Config:
+    return config
+
+
+def _all_named(config: FrozenConfig) -> set[str]:
+    from tidepool.engine.config.model_fields import models_named
+
+    return models_named(config.settings)
+
+
+def _nothing(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KindSpec:
+    """A kind needs a section, a plan and a story; the rest has defaults that fit a small study."""
+
     name: str
     """as `batch.kind` and the kind's own section are written"""
     title: str
@@ -49,18 +65,18 @@ class KindSpec:
     """what its units are called, in the plural"""
     settings: type[Section]
     """the section that carries the kind's name"""
-    freeze: Callable[[Config, Path | None], Config]
-    """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else.
-
-    Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
-    """
-    models: Callable[[FrozenConfig], set[str]]
-    """Every PROVIDER:MODEL the study may call."""
     plan: "Callable[[FrozenConfig], Plan]"
     """Units, waves, calls and tokens, before anything is called."""
     play: "Callable[[BatchRun], Coroutine[Any, Any, None]]"
     """The study itself."""
-    statistics: Callable[[sqlite3.Connection, Mapping[str, Any], FrozenConfig], dict[str, Any]]
+    freeze: Callable[[Config, Path | None], Config] = _as_it_is
+    """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else.
+
+    Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
+    """
+    models: Callable[[FrozenConfig], set[str]] = _all_named
+    """Every PROVIDER:MODEL the study may call; by default all that its section names."""
+    statistics: Callable[[sqlite3.Connection, Mapping[str, Any], FrozenConfig], dict[str, Any]] = _nothing
     """The `statistics` of the JSON summary, from the file alone."""
     differences: Callable[[sqlite3.Connection, Sequence[sqlite3.Row]], list[dict[str, Any]]] | None = None
     """Batch against batch: is the difference more than chance?"""

@@ -1,0 +1,51 @@
+"""What a package that extends Tidepool is built of: docs/plugins.md shows each part in use.
+
+These names are a promise to other packages; everything else in `tidepool.engine` may change.
+"""
+
+from tidepool.engine.call import Call, Message, Reply
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import Config, ModelName, ProviderSettings, Section
+from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.unit import Unit, UnitPlan
+from tidepool.engine.errors import CallFailed, UsageError
+from tidepool.engine.prices import PriceTag, expected_tokens
+from tidepool.engine.providers.live_only import LiveProvider
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
+from tidepool.engine.studies.evolution.problems.answers import Verdict
+from tidepool.engine.studies.kinds import KindSpec
+from tidepool.engine.studies.mutation.operators import Operator
+from tidepool.engine.studies.plan import Plan, PlannedCalls
+from tidepool.engine.studies.secret_game.detectors.folding import Folded
+from tidepool.storage.units import StoredUnit, units_in_pages
+
+__all__ = [
+    "Answer",
+    "BatchRun",
+    "Call",
+    "CallFailed",
+    "Config",
+    "ErrorClass",
+    "Folded",
+    "FrozenConfig",
+    "KindSpec",
+    "LiveProvider",
+    "Message",
+    "ModelName",
+    "Operator",
+    "Plan",
+    "PlannedCalls",
+    "PriceTag",
+    "ProviderError",
+    "ProviderSettings",
+    "ProviderSpec",
+    "Reply",
+    "Section",
+    "StoredUnit",
+    "Unit",
+    "UnitPlan",
+    "UsageError",
+    "Verdict",
+    "expected_tokens",
+    "units_in_pages",
+]
