@@ -53,11 +53,15 @@ if TYPE_CHECKING:
     from tidepool.engine.results.table import Table
     from tidepool.engine.run import resume_batch, run_batch
     from tidepool.engine.studies.evolution.in_code import Evolution
+    from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
     from tidepool.engine.studies.mutation.in_code import Mutation
+    from tidepool.engine.studies.mutation.statistics import MutationStatistics
+    from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
     from tidepool.engine.studies.secret_game.config import Scenario, Scoring
     from tidepool.engine.studies.secret_game.in_code import SecretGame
     from tidepool.engine.studies.simulation.config import Judge
     from tidepool.engine.studies.simulation.in_code import Simulation
+    from tidepool.engine.studies.simulation.statistics import SimulationStatistics
     from tidepool.storage.states import BatchStatus
 
 __all__ = [
@@ -74,10 +78,12 @@ __all__ = [
     "Entity",
     "Event",
     "Evolution",
+    "EvolutionStatistics",
     "FileError",
     "Judge",
     "Logged",
     "Mutation",
+    "MutationStatistics",
     "NotFound",
     "OllamaSettings",
     "ProviderBatchChanged",
@@ -89,9 +95,11 @@ __all__ = [
     "Scenario",
     "Scoring",
     "SecretGame",
+    "SecretGameStatistics",
     "Service",
     "SimulatedSettings",
     "Simulation",
+    "SimulationStatistics",
     "Study",
     "Summary",
     "Table",
@@ -119,11 +127,15 @@ _HOMES = {
     "tidepool.engine.results.table": "Table",
     "tidepool.engine.run": "resume_batch run_batch",
     "tidepool.engine.studies.evolution.in_code": "Evolution",
+    "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",
     "tidepool.engine.studies.mutation.in_code": "Mutation",
+    "tidepool.engine.studies.mutation.statistics": "MutationStatistics",
+    "tidepool.engine.studies.secret_game.analysis": "SecretGameStatistics",
     "tidepool.engine.studies.secret_game.config": "Scenario Scoring",
     "tidepool.engine.studies.secret_game.in_code": "SecretGame",
     "tidepool.engine.studies.simulation.config": "Judge",
     "tidepool.engine.studies.simulation.in_code": "Simulation",
+    "tidepool.engine.studies.simulation.statistics": "SimulationStatistics",
     "tidepool.storage.states": "BatchStatus",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

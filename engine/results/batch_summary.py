@@ -1,15 +1,19 @@
 """What a batch came to, as an object: its figures typed, its rows readable, and still the mapping that `--json` prints."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from tidepool.engine.errors import UsageError
+from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.states import BatchStatus
 
 if TYPE_CHECKING:
     from tidepool.engine.results import rows
     from tidepool.engine.results.table import Table
+
+S = TypeVar("S", bound=Statistics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,13 @@ class Summary(dict[str, Any]):
     def statistics(self) -> dict[str, Any]:
         """The kind's own statistics, under the keys of the JSON."""
         return dict(self["statistics"])
+
+    def statistics_as(self, kind: type[S]) -> S:
+        """The same, typed: `summary.statistics_as(SecretGameStatistics).overall.total_interactions`."""
+        known = {field.name for field in fields(cast(Any, kind))} - kind.LEFT_OUT
+        if not known <= self["statistics"].keys():
+            raise UsageError(f"{kind.__name__} do not fit batch {self.batch_id}, which is of kind {self.kind}.")
+        return kind.from_json(self["statistics"])
 
     # -- what is in the file -----------------------------------------------------------------------------
 

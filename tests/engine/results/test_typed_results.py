@@ -13,9 +13,21 @@ from tests.engine.studies.mutation.studies import mutation
 from tests.engine.studies.simulation.panels import panel
 from tests.support.state import query
 from tests.support.studies import game
-from tidepool import BatchStatus, Study, Summary, UsageError, read_summary, run_batch
+from tidepool import (
+    BatchStatus,
+    EvolutionStatistics,
+    MutationStatistics,
+    SecretGameStatistics,
+    SimulationStatistics,
+    Study,
+    Summary,
+    UsageError,
+    read_summary,
+    run_batch,
+)
 from tidepool.engine.results import rows
 from tidepool.engine.results.batch_summary import CallCounts, FailureCount, UnitCounts, WaveFigures
+from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.schema.views import VIEWS
 
 ROW_OF = {
@@ -41,6 +53,12 @@ STUDIES: dict[str, Study] = {
     "simulation": panel(num_simulations=3, judge=JUDGE),
     "evolution": evolution(max_generations=2, racing=False),
     "mutation": mutation(),
+}
+STATISTICS: dict[str, type[Statistics]] = {
+    "secret_game": SecretGameStatistics,
+    "simulation": SimulationStatistics,
+    "evolution": EvolutionStatistics,
+    "mutation": MutationStatistics,
 }
 
 
@@ -75,6 +93,17 @@ def test_figures_are_attributes_that_say_what_the_json_says(summary: Summary) ->
 def test_the_summary_is_still_the_json_object(summary: Summary) -> None:
     plain = summary.to_dict()
     assert type(plain) is dict and plain == summary == json.loads(json.dumps(summary))
+
+
+@pytest.mark.parametrize(("kind", "typed"), STATISTICS.items())
+async def test_statistics_are_typed_by_kind_and_say_what_the_json_says(
+    kind: str, typed: type[Statistics], database: Path
+) -> None:
+    summary = await run_batch(STUDIES[kind], database)
+    assert summary.statistics_as(typed).as_json() == summary["statistics"]
+    for other in set(STATISTICS.values()) - {typed}:
+        with pytest.raises(UsageError, match=f"{other.__name__} do not fit batch .*, which is of kind {kind}"):
+            summary.statistics_as(other)
 
 
 def test_a_batch_of_before_is_read_by_its_id_or_as_the_last(summary: Summary, database: Path) -> None:
