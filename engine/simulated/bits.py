@@ -1,4 +1,4 @@
-"""64 well-mixed bits of a seed (splitmix64): far cheaper than a Random where a voice has a dozen choices."""
+"""64 well-mixed bits of a seed (splitmix64): far cheaper than a Random where a responder has a dozen choices."""
 
 _MASK = (1 << 64) - 1
 

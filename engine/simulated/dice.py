@@ -1,4 +1,4 @@
-"""Cheap chance for simulated voices: a call's seed stretched by splitmix64, at a fraction of what a Random
+"""Cheap chance for simulated responders: a call's seed stretched by splitmix64, at a fraction of what a Random
 costs.
 """
 

@@ -1,4 +1,4 @@
-"""A voice for measurements: three hundred characters that differ by seed and cost next to nothing to make."""
+"""A responder for measurements: three hundred characters that differ by seed and cost next to nothing to make."""
 
 from collections.abc import Sequence
 

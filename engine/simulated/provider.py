@@ -30,7 +30,7 @@ from tidepool.engine.providers.protocol import (
     ProviderSpec,
 )
 from tidepool.engine.simulated.purchase_log import PurchaseLog
-from tidepool.engine.simulated.responders import voice_for
+from tidepool.engine.simulated.responders import responder_for
 from tidepool.engine.streams import seed_of
 
 MINUTE = 60.0
@@ -68,7 +68,7 @@ class SimulatedProvider:
         return answer
 
     def answer(self, call: Call, seed: int, *, batch: bool = False) -> Answer:
-        spoken = voice_for(call)(call, seed)
+        spoken = responder_for(call)(call, seed)
         input_tokens, output_tokens = expected_input(call), min(call.max_tokens, expected_tokens(spoken.text))
         cost = self._tag.cost(input_tokens, output_tokens, batch=batch)
         return Answer(spoken.text, input_tokens, output_tokens, cost, spoken.truth)

@@ -1,6 +1,6 @@
-"""Which voice answers under which name. A name that is nobody's is a persona of the secret game.
+"""Which responder answers under which name. A name that is nobody's is a persona of the secret game.
 
-`rewriter` and `judge` serve several kinds of study: such a name has several voices, told apart by the system prompt
+`rewriter` and `judge` serve several kinds of study: such a name has several responders, told apart by the system prompt
 each one `recognises`. The first of them answers what nobody recognises.
 """
 
@@ -12,9 +12,9 @@ from tidepool.engine.call import Call
 from tidepool.engine.plugins import load_place
 from tidepool.engine.simulated.reply import SimulatedReply
 
-Voice = Callable[[Call, int], SimulatedReply]
+Responder = Callable[[Call, int], SimulatedReply]
 
-VOICES: dict[str, tuple[str, ...]] = {
+RESPONDERS: dict[str, tuple[str, ...]] = {
     "filler": ("filler",),
     "solver": ("evolution.solver",),
     "solver-small": ("evolution.solver",),
@@ -28,30 +28,30 @@ VOICES: dict[str, tuple[str, ...]] = {
 }
 """model name → modules of this package with `speak(model_name, system, messages, seed)`"""
 
-GAME_VOICE = "secret_game.game_player"
+GAME_PLAYER = "secret_game.game_player"
 
 
-def voice_for(call: Call) -> Voice:
-    return _voice(call.model_name)
+def responder_for(call: Call) -> Responder:
+    return _responder(call.model_name)
 
 
 @cache
-def _voice(model_name: str) -> Voice:
-    names = VOICES.get(model_name, (GAME_VOICE,))
-    voices: list[ModuleType] = [load_place(f"{__package__}.{name}") for name in names]
-    if len(voices) == 1:
-        return _speaking(model_name, lambda system: voices[0])
+def _responder(model_name: str) -> Responder:
+    names = RESPONDERS.get(model_name, (GAME_PLAYER,))
+    responders: list[ModuleType] = [load_place(f"{__package__}.{name}") for name in names]
+    if len(responders) == 1:
+        return _speaking(model_name, lambda system: responders[0])
 
     @lru_cache(maxsize=256)
     def asked(system: str) -> ModuleType:
-        return next((voice for voice in voices if voice.recognises(system)), voices[0])
+        return next((responder for responder in responders if responder.recognises(system)), responders[0])
 
     return _speaking(model_name, asked)
 
 
-def _speaking(model_name: str, asked: Callable[[str], ModuleType]) -> Voice:
-    def voice(call: Call, seed: int) -> SimulatedReply:
+def _speaking(model_name: str, asked: Callable[[str], ModuleType]) -> Responder:
+    def responder(call: Call, seed: int) -> SimulatedReply:
         spoken: SimulatedReply = asked(call.system).speak(model_name, call.system, call.messages, seed)
         return spoken
 
-    return voice
+    return responder

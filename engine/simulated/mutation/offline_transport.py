@@ -12,7 +12,7 @@ from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, Vectors
 from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE, PromptRequest
 
-_VOICES = {REWRITE: query_rewriter.speak, ANSWER: target.speak, JUDGE: answer_judge.speak}
+_RESPONDERS = {REWRITE: query_rewriter.speak, ANSWER: target.speak, JUDGE: answer_judge.speak}
 _MODELS = {REWRITE: "rewriter", ANSWER: "target", JUDGE: "judge"}
 
 Losing = Callable[[str], float]
@@ -42,4 +42,4 @@ class OfflineTransport:
             chance = self._losing(request.prompt.messages[-1].text)
             if seed_of(seed, "lost") % 10_000 < chance * 10_000:
                 return None
-        return _VOICES[stage](_MODELS[stage], request.prompt.system, request.prompt.messages, seed).text
+        return _RESPONDERS[stage](_MODELS[stage], request.prompt.system, request.prompt.messages, seed).text

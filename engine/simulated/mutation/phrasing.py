@@ -1,7 +1,7 @@
 """How a query is phrased, and what that does to the simulated target's answer: the whole landscape in two
 tables.
 
-Shared by the rewriter's voice, which writes these phrasings, and the target's voice, which reads them off the
+Shared by the rewriter's responder, which writes these phrasings, and the target's responder, which reads them off the
 text alone: neither is told which operator was played. Documented, with the reasons for its shape, in
 docs/mutation.md.
 """

@@ -1,6 +1,6 @@
 """The simulated judge of the secret game: it knows hints as well as wordings, and errs at a known rate.
 
-It reads what any judge is given: the secret and the transcript. Of the truth that a voice planted it knows nothing.
+It reads what any judge is given: the secret and the transcript. Of the truth that a responder planted it knows nothing.
 """
 
 import json

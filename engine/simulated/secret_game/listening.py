@@ -1,6 +1,6 @@
 """What a simulated agent makes of a sentence it hears: was a word given, was one asked for, is this an offer?
 
-Plain substrings rather than patterns: each message is read by every voice after it, and has to be cheap.
+Plain substrings rather than patterns: each message is read by every responder after it, and has to be cheap.
 The cues are how people, models and our own phrases put it; a listener can be fooled, as listeners are.
 """
 

@@ -1,7 +1,7 @@
 """One secret in all its guises: said, spelled, encoded, misspelt, hinted at; and words to lie with.
 
 All of it is worked out once for each secret, with the planted truth beside it. A guise that turns out to
-contain the plain word (a palindrome reversed, a number in rot13) is honestly called plain by the voice.
+contain the plain word (a palindrome reversed, a number in rot13) is honestly called plain by the responder.
 """
 
 import base64

@@ -16,31 +16,33 @@ Validated = Mapping[str, Marks]
 """by prompt"""
 
 
-async def validated(arena: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]) -> Validated:
+async def validated(evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]) -> Validated:
     """All of them in one wave; a prompt that is there twice is asked once."""
     prompts = {one.genome.prompt: one.genome.id for one in finalists}
     units = [
-        arena.run.open_unit(arena.numbering.next_unit(), participants=(genome_id,), interaction_type="validation")
+        evaluator.run.open_unit(
+            evaluator.numbering.next_unit(), participants=(genome_id,), interaction_type="validation"
+        )
         for genome_id in prompts.values()
     ]
-    arena.run.expect_units(arena.numbering.units)
-    wave = arena.numbering.next_wave()
+    evaluator.run.expect_units(evaluator.numbering.units)
+    wave = evaluator.numbering.next_wave()
     questions = [(f"p{place}", problem) for place, problem in enumerate(problems)]
     papers = [Paper(unit, "validation", prompt, questions, wave) for unit, prompt in zip(units, prompts, strict=True)]
-    marks = await arena.examiner.mark(papers)
+    marks = await evaluator.grader.mark(papers)
     for unit, marked in zip(units, marks, strict=True):
         answered = any(sample for by_problem in marked.values() for samples in by_problem for sample in samples)
-        arena.run.close_unit(unit, None if answered else NOTHING_ANSWERED)
+        evaluator.run.close_unit(unit, None if answered else NOTHING_ANSWERED)
     return dict(zip(prompts, marks, strict=True))
 
 
-def portrait(contender: Candidate, marks: Marks) -> dict[str, Any]:
+def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
     """One prompt as the contract shows it, with its figures by model."""
     outcome = held_out(by_problem(marks))
-    genome, fitness = contender.genome, contender.fitness
+    genome, fitness = candidate.genome, candidate.fitness
     models = {}
     for model, marked in marks.items():
-        trained, alone = contender.by_model.get(model), held_out(by_problem({model: marked}))
+        trained, alone = candidate.by_model.get(model), held_out(by_problem({model: marked}))
         models[model] = {
             "fitness": trained.total if trained else None,
             "accuracy": trained.accuracy if trained else None,
@@ -55,7 +57,7 @@ def portrait(contender: Candidate, marks: Marks) -> dict[str, Any]:
         "validation_ci95": outcome.ci95,
         "validation_problems": outcome.problems,
         "validation_missing": outcome.missing,
-        "missing": contender.missing,
+        "missing": candidate.missing,
         "genome_id": genome.id,
         "generation": genome.generation,
         "operator": genome.operator,

@@ -22,7 +22,7 @@ class Recorder:
         self._run = run
 
     def tell_genome(self, genome: Genome, judged: Candidate) -> None:
-        """`judged` is the contender with the same prompt: a prompt that came about twice is asked once."""
+        """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""
         self._run.ledger.put_genome(
             generation=genome.generation,
             genome_id=genome.id,

@@ -19,34 +19,34 @@ LEAST_SHARE = 4
 WHY = "seed_final"
 
 
-async def best_seed(arena: Evaluator) -> Candidate:
-    if not arena.settings.seed_final:
-        return arena.leader(SEED)
-    seeds = seeds_of(arena.settings)
-    opened = {one.name: one for one in arena.admit(seeds, why=WHY)}
-    field = [arena.known[genome.prompt] for genome in seeds]
-    for rung in seed_rungs(len(arena.problems), len(field), arena.settings.racing):
-        sittings = [(one, places) for one in field if (places := _still_to_meet(arena, one, rung))]
+async def best_seed(evaluator: Evaluator) -> Candidate:
+    if not evaluator.settings.seed_final:
+        return evaluator.leader(SEED)
+    seeds = seeds_of(evaluator.settings)
+    opened = {one.name: one for one in evaluator.admit(seeds, why=WHY)}
+    field = [evaluator.known[genome.prompt] for genome in seeds]
+    for rung in seed_rungs(len(evaluator.problems), len(field), evaluator.settings.racing):
+        sittings = [(one, places) for one in field if (places := _still_to_meet(evaluator, one, rung))]
         for one, _ in sittings:
             if one.name not in opened:
-                arena.call_back(one, WHY)
+                evaluator.call_back(one, WHY)
                 opened[one.name] = one
         if sittings:
-            await arena.meet(sittings, rung.look)
-        scores = arena.scores([one.genome for one in field])
+            await evaluator.meet(sittings, rung.look)
+        scores = evaluator.scores([one.genome for one in field])
         field = [field[index] for index in elites(scores, rung.keep)]
     for one in opened.values():
-        arena.close(one)
-    return arena.leader(SEED)
+        evaluator.close(one)
+    return evaluator.leader(SEED)
 
 
 def seed_rungs(problems: int, seeds: int, racing: bool) -> tuple[Rung, ...]:
     return rungs(problems, seeds, racing, first=max(FIRST_RUNG, problems // LEAST_SHARE))
 
 
-def _still_to_meet(arena: Evaluator, one: Candidate, rung: Rung) -> Sequence[int]:
+def _still_to_meet(evaluator: Evaluator, one: Candidate, rung: Rung) -> Sequence[int]:
     """Seeds met the problems in the order of the first generation, as far as they came."""
-    order = arena.order(0)
+    order = evaluator.order(0)
     if rung.look:
         return [] if one.looked_again else order
     return order[one.met : rung.end]

@@ -16,24 +16,24 @@ from tidepool.engine.studies.evolution.strategies.strategy import strategy_named
 
 async def play(run: BatchRun) -> None:
     settings, problems = settings_of(run.config), problems_of(run.config)
-    examiner, numbering, chronicle = Grader(run, settings), Numbering(), Recorder(run)
-    arena = Evaluator(run, settings, problems.training, examiner, numbering, chronicle)
-    arena.units_ahead = plan(run.config).units
-    stopped_by = await strategy_named(settings.strategy).search(arena)
-    arena.units_ahead, search_calls = 0, arena.calls
-    baseline = await best_seed(arena)
-    champion = arena.leader()
-    baseline_calls = arena.calls - search_calls
-    rival = await random_rival(arena, search_calls) if settings.random_baseline else None
+    grader, numbering, recorder = Grader(run, settings), Numbering(), Recorder(run)
+    evaluator = Evaluator(run, settings, problems.training, grader, numbering, recorder)
+    evaluator.units_ahead = plan(run.config).units
+    stopped_by = await strategy_named(settings.strategy).search(evaluator)
+    evaluator.units_ahead, search_calls = 0, evaluator.calls
+    baseline = await best_seed(evaluator)
+    champion = evaluator.leader()
+    baseline_calls = evaluator.calls - search_calls
+    rival = await random_rival(evaluator, search_calls) if settings.random_baseline else None
     finalists = [champion, baseline, *([rival.leader()] if rival else [])]
-    marks = await validated(arena, finalists, problems.validation)
+    marks = await validated(evaluator, finalists, problems.validation)
     ours, theirs = (marks[one.genome.prompt] for one in (champion, baseline))
     result = {
         "champion": portrait(champion, ours),
         "baseline": portrait(baseline, theirs),
         **comparison(ours, theirs, run.seed),
         "stopped_by": stopped_by,
-        "calls_saved_by_racing": arena.calls_saved,
+        "calls_saved_by_racing": evaluator.calls_saved,
         "search_calls": search_calls,
         "baseline_calls": baseline_calls,
         "random_search": None,
@@ -46,13 +46,13 @@ async def play(run: BatchRun) -> None:
             "calls": rival.calls,
             **comparison(ours, random_marks, run.seed),
         }
-    chronicle.tell_validation(problems.validation, [score(replies) for replies in by_problem(ours)])
-    chronicle.tell_result(result)
+    recorder.tell_validation(problems.validation, [score(replies) for replies in by_problem(ours)])
+    recorder.tell_result(result)
     run.reason = stopped_by
 
 
-async def random_rival(arena: Evaluator, calls: int) -> Evaluator:
+async def random_rival(evaluator: Evaluator, calls: int) -> Evaluator:
     """A random search that starts from the same judged seeds and makes at least so many calls in all."""
-    rival = arena.fork("r")
+    rival = evaluator.fork("r")
     await search_on(rival, calls)
     return rival

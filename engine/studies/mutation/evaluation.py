@@ -64,7 +64,7 @@ def contenders(
     return named
 
 
-def arena(named: Mapping[str, Policy], queries: Sequence[Query], repeats: int) -> list[str]:
+def line_up(named: Mapping[str, Policy], queries: Sequence[Query], repeats: int) -> list[str]:
     """Which contender plays in each environment."""
     return [name for name in named for _ in range(len(queries) * repeats)]
 

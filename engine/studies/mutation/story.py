@@ -21,9 +21,9 @@ from tidepool.engine.studies.mutation.environment.ledger_transport import Ledger
 from tidepool.engine.studies.mutation.evaluation import (
     Estimate,
     PolicyComparison,
-    arena,
     compare,
     contenders,
+    line_up,
     play_heldout,
 )
 from tidepool.engine.studies.mutation.inputs import (
@@ -184,7 +184,7 @@ class Story:
     ) -> None:
         settings = self._settings
         named = contenders(policy, self._seed, learnt, self._settings.operators)
-        names = arena(named, heldout, settings.repeats)
+        names = line_up(named, heldout, settings.repeats)
         self._book.begin(HELDOUT, names)
         self._run.expect_units(episodes + len(names))
         own = TrainingRecord(update_size=0, operators=unused(self._settings.operators))

@@ -1,7 +1,7 @@
 import pytest
 
 from tidepool.engine.call import Call, Message
-from tidepool.engine.simulated.responders import voice_for
+from tidepool.engine.simulated.responders import responder_for
 from tidepool.engine.studies.evolution.operators.rewrites import SYSTEM as PROMPT_SYSTEM
 from tidepool.engine.studies.evolution.operators.rewrites import TASKS
 from tidepool.engine.studies.mutation.environment.rewards import judge_prompt
@@ -11,7 +11,7 @@ from tidepool.engine.studies.simulation.prompts import judgement
 
 def _said(model: str, system: str, text: str) -> str:
     call = Call("t1", 1, f"simulated:{model}", (Message("user", text),), system)
-    return voice_for(call)(call, 7).text
+    return responder_for(call)(call, 7).text
 
 
 def test_the_rewriter_rewrites_queries_for_a_mutation_and_prompts_for_an_evolution() -> None:

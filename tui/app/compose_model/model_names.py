@@ -7,12 +7,12 @@ from functools import cache
 def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config import presets
     from tidepool.engine.registries import PROVIDERS
-    from tidepool.engine.simulated.responders import VOICES
+    from tidepool.engine.simulated.responders import RESPONDERS
     from tidepool.engine.simulated.secret_game.personas import PERSONAS
 
     known = getattr(presets, "KNOWN_MODELS", {})
     return (
-        *(f"simulated:{name}" for name in (*PERSONAS, *VOICES)),
+        *(f"simulated:{name}" for name in (*PERSONAS, *RESPONDERS)),
         *presets.PRESETS,
         *(f"{provider}:{name}" for provider, names in known.items() for name in names),
         *(f"{provider}:" for provider in PROVIDERS),

@@ -1,4 +1,4 @@
-"""A genome in the arena: what it was asked so far, and what that says of it."""
+"""A genome in the evaluator: what it was asked so far, and what that says of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

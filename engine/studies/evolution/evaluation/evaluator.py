@@ -32,14 +32,14 @@ class Evaluator:
         run: BatchRun,
         settings: EvolutionSettings,
         problems: Sequence[Problem],
-        examiner: Grader,
+        grader: Grader,
         numbering: Numbering,
-        chronicle: Recorder | None,
+        recorder: Recorder | None,
         letter: str = "g",
     ) -> None:
         self.run = run
         self.settings = settings
-        self.examiner = examiner
+        self.grader = grader
         self.numbering = numbering
         self.problems = problems
         self.known: dict[str, Candidate] = {}
@@ -50,7 +50,7 @@ class Evaluator:
         """units there may be in all, as far as one can tell before the search is over"""
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
-        self._chronicle = chronicle
+        self._recorder = recorder
         self._letter = letter
         self._calls_told = 0
         self._weights = settings.stated_weights()
@@ -84,8 +84,8 @@ class Evaluator:
 
     def leader(self, operator: str | None = None) -> Candidate:
         """The best of all, or of those that came about in this way."""
-        contenders = [one for one in self.known.values() if operator in (None, one.genome.operator)]
-        return contenders[elites(_scores(contenders), 1)[0]]
+        candidates = [one for one in self.known.values() if operator in (None, one.genome.operator)]
+        return candidates[elites(_scores(candidates), 1)[0]]
 
     def order(self, generation: int) -> list[int]:
         """In which order the problems come: other ones decide early in every generation."""
@@ -95,11 +95,11 @@ class Evaluator:
 
     def calls_of_generation(self, genomes: int, rewrites: int) -> int:
         """What a generation of so many new genomes takes."""
-        return self.examiner.calls_for(calls_in(self._rungs(genomes))) + rewrites
+        return self.grader.calls_for(calls_in(self._rungs(genomes))) + rewrites
 
     def fork(self, letter: str) -> "Evaluator":
         """Another search from the same judged seeds, which it has paid for too; it leaves no genomes in the file."""
-        other = Evaluator(self.run, self.settings, self.problems, self.examiner, self.numbering, None, letter)
+        other = Evaluator(self.run, self.settings, self.problems, self.grader, self.numbering, None, letter)
         other.known = {prompt: one for prompt, one in self.known.items() if one.genome.generation == 0}
         other.history = self.history[:1]
         other.calls = other._calls_told = self.history[0].calls
@@ -119,14 +119,14 @@ class Evaluator:
                 continue
             distance = distance_to_rest(place - first_place, prompts, self.stream("distance", generation, place))
             unit = self._open(genome, why if self._letter == "g" else "random_search")
-            contender = Candidate(genome, f"{self._letter}{generation}.{place}", unit, distance)
-            self.known[genome.prompt] = contender
-            entrants.append(contender)
+            candidate = Candidate(genome, f"{self._letter}{generation}.{place}", unit, distance)
+            self.known[genome.prompt] = candidate
+            entrants.append(candidate)
         return entrants
 
-    def call_back(self, contender: Candidate, why: str) -> None:
-        """A contender that was closed is to be asked more: in a unit of its own, for the first one has ended."""
-        contender.unit = self._open(contender.genome, why)
+    def call_back(self, candidate: Candidate, why: str) -> None:
+        """A candidate that was closed is to be asked more: in a unit of its own, for the first one has ended."""
+        candidate.unit = self._open(candidate.genome, why)
 
     def _open(self, genome: Genome, why: str) -> Unit:
         unit = self.run.open_unit(
@@ -148,7 +148,7 @@ class Evaluator:
             racing = kept
         for index in racing:
             self.close(entrants[index])
-        self.calls_saved += self.examiner.calls_for(len(self.problems) * len(entrants)) - (self.calls - before)
+        self.calls_saved += self.grader.calls_for(len(self.problems) * len(entrants)) - (self.calls - before)
 
     async def meet(self, sittings: Sequence[tuple[Candidate, Sequence[int]]], look: int = 0) -> list[Marks]:
         """Contenders meet problems, each its own: one wave."""
@@ -164,21 +164,21 @@ class Evaluator:
             )
             for one, places in sittings
         ]
-        marked = await self.examiner.mark(papers)
-        for (contender, places), marks in zip(sittings, marked, strict=True):
-            contender.take(marks, [self.problems[place] for place in places], self._weights)
-            contender.met += 0 if look else len(places)
-            contender.looked_again |= bool(look)
-        self.calls += self.examiner.calls_for(sum(len(places) for _, places in sittings))
+        marked = await self.grader.mark(papers)
+        for (candidate, places), marks in zip(sittings, marked, strict=True):
+            candidate.take(marks, [self.problems[place] for place in places], self._weights)
+            candidate.met += 0 if look else len(places)
+            candidate.looked_again |= bool(look)
+        self.calls += self.grader.calls_for(sum(len(places) for _, places in sittings))
         return marked
 
     def _rungs(self, genomes: int) -> tuple[Rung, ...]:
         return rungs(len(self.problems), genomes, self.settings.racing)
 
-    def close(self, contender: Candidate) -> None:
-        if self._chronicle and not contender.unit.settled:
-            self._chronicle.tell_genome(contender.genome, contender)
-        self.run.close_unit(contender.unit, None if contender.fitness else NOTHING_ANSWERED)
+    def close(self, candidate: Candidate) -> None:
+        if self._recorder and not candidate.unit.settled:
+            self._recorder.tell_genome(candidate.genome, candidate)
+        self.run.close_unit(candidate.unit, None if candidate.fitness else NOTHING_ANSWERED)
 
     def end_generation(self, genomes: Sequence[Genome], entrants: Sequence[Candidate]) -> None:
         """`genomes` is the population as it now is, `entrants` those of it that were new."""
@@ -197,12 +197,12 @@ class Evaluator:
         )
         self._calls_told = self.calls
         self.history.append(told)
-        if self._chronicle:
-            for genome, contender in zip(genomes, population, strict=True):
-                if genome.generation == generation and genome is not contender.genome:
-                    self._chronicle.tell_genome(genome, contender)
+        if self._recorder:
+            for genome, candidate in zip(genomes, population, strict=True):
+                if genome.generation == generation and genome is not candidate.genome:
+                    self._recorder.tell_genome(genome, candidate)
             missing = fmean(entrant.missing for entrant in entrants) if entrants else 0.0
-            self._chronicle.tell_generation(told, leader, missing, new=any(not one.unit.settled for one in entrants))
+            self._recorder.tell_generation(told, leader, missing, new=any(not one.unit.settled for one in entrants))
 
     def _diversity(self, prompts: Sequence[str]) -> float:
         """One prompt alone is no collapsed population: what was known before still holds."""
@@ -211,7 +211,7 @@ class Evaluator:
         return mean_distance(prompts, self.stream("diversity", len(self.history)))
 
 
-def _scores(contenders: Sequence[Candidate]) -> list[float]:
+def _scores(candidates: Sequence[Candidate]) -> list[float]:
     return comparable(
-        [one.total for one in contenders], [one.fitness.replies if one.fitness else 0 for one in contenders]
+        [one.total for one in candidates], [one.fitness.replies if one.fitness else 0 for one in candidates]
     )

@@ -20,25 +20,27 @@ MOST_TOKENS = 700
 """of a rewritten prompt"""
 
 
-async def finished(arena: Evaluator, children: Sequence[Child], generation: int, material: Material) -> list[Genome]:
+async def finished(
+    evaluator: Evaluator, children: Sequence[Child], generation: int, material: Material
+) -> list[Genome]:
     """The children as genomes, new ones as far as that can be had."""
     asked = [child.rewrite is not None for child in children]
-    wave = arena.numbering.next_wave() if any(asked) else 0
-    made = await arena.examiner.together(
-        rewritten_by_model(arena, child, failures_of(arena, child.genome), f"g{generation}.{place}", wave)
+    wave = evaluator.numbering.next_wave() if any(asked) else 0
+    made = await evaluator.grader.together(
+        rewritten_by_model(evaluator, child, failures_of(evaluator, child.genome), f"g{generation}.{place}", wave)
         for place, child in enumerate(children)
     )
-    seen = set(arena.known)
+    seen = set(evaluator.known)
     genomes = []
     for place, genome in enumerate(made):
-        new = made_new(Child(genome), seen, material, arena.stream("instead", generation, place)).genome
+        new = made_new(Child(genome), seen, material, evaluator.stream("instead", generation, place)).genome
         seen.add(new.prompt)
         genomes.append(new)
     return genomes
 
 
 async def rewritten_by_model(
-    arena: Evaluator, child: Child, failures: Sequence[FailedProblem], name: str, wave: int
+    evaluator: Evaluator, child: Child, failures: Sequence[FailedProblem], name: str, wave: int
 ) -> Genome:
     """The child as it was where it needs no rewrite, or the rewrite is of no use."""
     if child.rewrite is None:
@@ -49,23 +51,23 @@ async def rewritten_by_model(
     call = Call(
         step=f"{name}/{child.rewrite}",
         wave=wave,
-        model=resolve_model(arena.settings.mutator),
+        model=resolve_model(evaluator.settings.mutator),
         messages=(Message("user", request.user),),
         system=request.system,
         max_tokens=MOST_TOKENS,
     )
-    arena.calls += 1
+    evaluator.calls += 1
     try:
-        reply = await arena.run.study.ask(call)
+        reply = await evaluator.run.study.ask(call)
     except CallFailed:
         return child.genome
     text = read_rewrite(reply.text, child.genome.prompt, failures)
     return child.genome if text is None else rewritten(child, split_segments(text))
 
 
-def failures_of(arena: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
+def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
     """What went wrong with this prompt; for one not tried yet, with its parents."""
-    if genome.prompt in arena.known:
-        return arena.known[genome.prompt].failures
-    parents = [one for one in arena.known.values() if one.genome.id in genome.parents]
+    if genome.prompt in evaluator.known:
+        return evaluator.known[genome.prompt].failures
+    parents = [one for one in evaluator.known.values() if one.genome.id in genome.parents]
     return [failure for parent in parents for failure in parent.failures]

@@ -23,12 +23,12 @@ def material_of(settings: EvolutionSettings) -> Material:
     return Material(tuple(dict.fromkeys((*own, *segment_pool()))))
 
 
-def founders(arena: Evaluator, material: Material) -> list[Genome]:
-    found = {genome.prompt: genome for genome in seeds_of(arena.settings)[: arena.settings.population_size]}
+def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
+    found = {genome.prompt: genome for genome in seeds_of(evaluator.settings)[: evaluator.settings.population_size]}
     seeds = list(found.values())
-    rng = arena.stream("founders")
-    for place in range(_TRIES * arena.settings.population_size):
-        if len(found) >= arena.settings.population_size:
+    rng = evaluator.stream("founders")
+    for place in range(_TRIES * evaluator.settings.population_size):
+        if len(found) >= evaluator.settings.population_size:
             break
         mother = seeds[place % len(seeds)]
         segments, name = mutated(mother.segments, rng, material)

@@ -12,21 +12,21 @@ from tidepool.engine.studies.evolution.operators.selection import elites
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
 
 
-async def search(arena: Evaluator) -> str:
-    material = material_of(arena.settings)
-    population = founders(arena, material)
-    await arena.judge(population)
-    while not (rule := arena.stopped()):
-        population = await next_generation(arena, population, material)
-        await arena.judge(population)
+async def search(evaluator: Evaluator) -> str:
+    material = material_of(evaluator.settings)
+    population = founders(evaluator, material)
+    await evaluator.judge(population)
+    while not (rule := evaluator.stopped()):
+        population = await next_generation(evaluator, population, material)
+        await evaluator.judge(population)
     return rule
 
 
-async def next_generation(arena: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
-    settings, generation = arena.settings, len(arena.history)
-    scores = arena.scores(population)
+async def next_generation(evaluator: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
+    settings, generation = evaluator.settings, len(evaluator.history)
+    scores = evaluator.scores(population)
     kept = [population[index] for index in elites(scores, settings.elite_size)]
-    rates = adapted(Rates(settings.crossover_rate, settings.mutation_rate), arena.history[-1].diversity)
+    rates = adapted(Rates(settings.crossover_rate, settings.mutation_rate), evaluator.history[-1].diversity)
     children = breed(
         population,
         scores,
@@ -34,7 +34,7 @@ async def next_generation(arena: Evaluator, population: Sequence[Genome], materi
         generation,
         Breeding(settings.selection, settings.crossover, rates),
         material,
-        arena.stream("breed", generation),
-        arena.known,
+        evaluator.stream("breed", generation),
+        evaluator.known,
     )
-    return [*kept, *await finished(arena, children, generation, material)]
+    return [*kept, *await finished(evaluator, children, generation, material)]

@@ -33,10 +33,10 @@ MOST_IDLE = 50
 """iterations without a single call: whatever GEPA looks at is solved"""
 
 
-async def search(arena: Evaluator) -> str:
+async def search(evaluator: Evaluator) -> str:
     require_extra()
-    await arena.judge(founders(arena, material_of(arena.settings)))
-    return arena.stopped() or await GepaSearch(arena).run()
+    await evaluator.judge(founders(evaluator, material_of(evaluator.settings)))
+    return evaluator.stopped() or await GepaSearch(evaluator).run()
 
 
 def require_extra() -> None:
@@ -49,8 +49,8 @@ def require_extra() -> None:
 class GepaSearch:
     """Answers what GEPA asks, and keeps the books of its generations."""
 
-    def __init__(self, arena: Evaluator) -> None:
-        self._arena = arena
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
         self._results: dict[str, dict[int, Result]] = {}
         """by prompt and place"""
         self._open: dict[str, Candidate] = {}
@@ -58,23 +58,23 @@ class GepaSearch:
         self._entrants: list[Candidate] = []
         """proposals of this generation"""
         self._proposals = 0
-        self._ends = arena.calls + self._calls_of_generation()
+        self._ends = evaluator.calls + self._calls_of_generation()
         """calls at which this generation is over"""
-        self._seen = arena.calls
+        self._seen = evaluator.calls
         self._idle = 0
         self._rule = ""
 
     async def run(self) -> str:
-        arena, start = self._arena, self._arena.leader()
-        if arena.examiner.gathers and not arena.run.resumed:
-            arena.run.log("warning", SMALL_WAVES)
-        arena.call_back(start, "genome")
+        evaluator, start = self._evaluator, self._evaluator.leader()
+        if evaluator.grader.gathers and not evaluator.run.resumed:
+            evaluator.run.log("warning", SMALL_WAVES)
+        evaluator.call_back(start, "genome")
         self._open[start.genome.prompt] = start
 
         def work(ask: Ask) -> None:
             from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
 
-            optimise(ask, start.genome.prompt, len(arena.problems), seed_of(arena.run.seed, "gepa"))
+            optimise(ask, start.genome.prompt, len(evaluator.problems), seed_of(evaluator.run.seed, "gepa"))
 
         await Handover().lead(work, self._answer)
         return self._rule
@@ -91,54 +91,56 @@ class GepaSearch:
         known = self._results.setdefault(exam.prompt, {})
         places = [place for place in dict.fromkeys(exam.places) if place not in known]
         if places:
-            contender = self._open[exam.prompt]
-            look = int(contender.genome.generation == 0)
-            (marks,) = await self._arena.meet([(contender, places)], look)
-            problems = [self._arena.problems[place] for place in places]
+            candidate = self._open[exam.prompt]
+            look = int(candidate.genome.generation == 0)
+            (marks,) = await self._evaluator.meet([(candidate, places)], look)
+            problems = [self._evaluator.problems[place] for place in places]
             known |= dict(zip(places, results(marks, problems), strict=True))
         return [known[place] for place in exam.places]
 
     async def _reflect(self, asked: Reflection) -> str | None:
-        arena, generation = self._arena, len(self._arena.history)
-        mother = arena.known[asked.prompt].genome
+        evaluator, generation = self._evaluator, len(self._evaluator.history)
+        mother = evaluator.known[asked.prompt].genome
         child = Child(mother.child(mother.segments, COPY, generation), "reflect")
-        name, wave = f"g{generation}.{self._proposals}", arena.numbering.next_wave()
+        name, wave = f"g{generation}.{self._proposals}", evaluator.numbering.next_wave()
         self._proposals += 1
-        genome = await rewritten_by_model(arena, child, asked.failures, name, wave)
-        for contender in arena.admit([genome], self._proposals - 1, rest=list(self._results)):
-            self._open[genome.prompt] = contender
-            self._entrants.append(contender)
+        genome = await rewritten_by_model(evaluator, child, asked.failures, name, wave)
+        for candidate in evaluator.admit([genome], self._proposals - 1, rest=list(self._results)):
+            self._open[genome.prompt] = candidate
+            self._entrants.append(candidate)
             return genome.prompt
         return None
 
     def _turn(self) -> bool:
         """Between two iterations: who was judged is told, and the generation ends when its calls are used up."""
-        arena = self._arena
-        for contender in self._open.values():
-            arena.close(contender)
+        evaluator = self._evaluator
+        for candidate in self._open.values():
+            evaluator.close(candidate)
         self._open.clear()
-        self._idle = self._idle + 1 if arena.calls == self._seen else 0
-        self._seen = arena.calls
+        self._idle = self._idle + 1 if evaluator.calls == self._seen else 0
+        self._seen = evaluator.calls
         solved = self._idle >= MOST_IDLE
-        if solved or arena.calls >= self._ends:
+        if solved or evaluator.calls >= self._ends:
             self._end_generation()
-            self._rule = arena.stopped() or ("solved" if solved else "")
+            self._rule = evaluator.stopped() or ("solved" if solved else "")
         return bool(self._rule)
 
     def _end_generation(self) -> None:
         """Its population: every prompt that met all problems, and what was proposed in it."""
-        arena = self._arena
-        whole = (arena.known[prompt] for prompt, met in self._results.items() if len(met) == len(arena.problems))
+        evaluator = self._evaluator
+        whole = (
+            evaluator.known[prompt] for prompt, met in self._results.items() if len(met) == len(evaluator.problems)
+        )
         population = {one.genome.prompt: one.genome for one in (*whole, *self._entrants)}
-        arena.end_generation(list(population.values()), self._entrants)
+        evaluator.end_generation(list(population.values()), self._entrants)
         self._entrants, self._proposals = [], 0
         self._ends += self._calls_of_generation()
 
     def _calls_of_generation(self) -> int:
         """As many as the genetic strategy's: its children raced, and a share of them rewritten."""
-        settings = self._arena.settings
+        settings = self._evaluator.settings
         children = settings.population_size - settings.elite_size
-        return self._arena.calls_of_generation(children, round(children * Breeding().rewrite_share))
+        return self._evaluator.calls_of_generation(children, round(children * Breeding().rewrite_share))
 
 
 def results(marks: Marks, problems: list[Problem]) -> list[Result]:

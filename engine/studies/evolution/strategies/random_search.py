@@ -7,24 +7,24 @@ from tidepool.engine.studies.evolution.operators.mutation import Material
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
 
 
-async def search(arena: Evaluator) -> str:
-    material = material_of(arena.settings)
-    await arena.judge(founders(arena, material))
-    while not (rule := arena.stopped()):
-        await arena.judge(draw(arena, material))
+async def search(evaluator: Evaluator) -> str:
+    material = material_of(evaluator.settings)
+    await evaluator.judge(founders(evaluator, material))
+    while not (rule := evaluator.stopped()):
+        await evaluator.judge(draw(evaluator, material))
     return rule
 
 
-async def search_on(arena: Evaluator, calls: int) -> None:
+async def search_on(evaluator: Evaluator, calls: int) -> None:
     """Goes on from what is known until at least so many calls were made in all."""
-    material = material_of(arena.settings)
+    material = material_of(evaluator.settings)
     before = -1
-    while before < arena.calls < calls:
-        before = arena.calls
-        await arena.judge(draw(arena, material))
+    while before < evaluator.calls < calls:
+        before = evaluator.calls
+        await evaluator.judge(draw(evaluator, material))
 
 
-def draw(arena: Evaluator, material: Material) -> list[Genome]:
-    generation = len(arena.history)
-    rng = arena.stream("draw", generation)
-    return [random_genome(material, generation, rng) for _ in range(arena.settings.population_size)]
+def draw(evaluator: Evaluator, material: Material) -> list[Genome]:
+    generation = len(evaluator.history)
+    rng = evaluator.stream("draw", generation)
+    return [random_genome(material, generation, rng) for _ in range(evaluator.settings.population_size)]

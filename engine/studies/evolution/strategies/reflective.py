@@ -11,22 +11,22 @@ from tidepool.engine.studies.evolution.operators.selection import elites, select
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
 
 
-async def search(arena: Evaluator) -> str:
-    material = material_of(arena.settings)
-    population = founders(arena, material)
-    await arena.judge(population)
-    while not (rule := arena.stopped()):
-        population = await next_generation(arena, population, material)
-        await arena.judge(population)
+async def search(evaluator: Evaluator) -> str:
+    material = material_of(evaluator.settings)
+    population = founders(evaluator, material)
+    await evaluator.judge(population)
+    while not (rule := evaluator.stopped()):
+        population = await next_generation(evaluator, population, material)
+        await evaluator.judge(population)
     return rule
 
 
-async def next_generation(arena: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
-    settings, generation = arena.settings, len(arena.history)
-    scores = arena.scores(population)
+async def next_generation(evaluator: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:
+    settings, generation = evaluator.settings, len(evaluator.history)
+    scores = evaluator.scores(population)
     kept = [population[index] for index in elites(scores, settings.elite_size)]
     select = selection_named(settings.selection)
     count = settings.population_size - len(kept)
-    parents = [population[index] for index in select(scores, count, arena.stream("breed", generation))]
+    parents = [population[index] for index in select(scores, count, evaluator.stream("breed", generation))]
     children = [Child(parent.child(parent.segments, COPY, generation), "reflect") for parent in parents]
-    return [*kept, *await finished(arena, children, generation, material)]
+    return [*kept, *await finished(evaluator, children, generation, material)]

@@ -9,8 +9,8 @@ MODULES = {"genetic": "genetic", "reflective": "reflective", "gepa": "gepa_searc
 
 
 class Strategy(Protocol):
-    async def search(self, arena: Evaluator) -> str:
-        """Has genomes judged in the arena until a rule stops it, and returns that rule's name."""
+    async def search(self, evaluator: Evaluator) -> str:
+        """Has genomes judged in the evaluator until a rule stops it, and returns that rule's name."""
 
 
 def strategy_named(name: str) -> Strategy:
