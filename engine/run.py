@@ -13,7 +13,7 @@ from tidepool.engine.config.study import Study
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.session import Outcome, Play, Turn, Verdict, verdict
+from tidepool.engine.core.session import Play, Session, SessionOutcome, SessionVerdict, verdict
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener
 from tidepool.engine.results.batch_summary import Summary
@@ -40,7 +40,7 @@ async def run_batch(
     async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config)
         accounts.name_batch(batch_id)
-        turn = Turn(path, batch_id, config, accounts, control or RunControl(), on_event, resumed=False)
+        turn = Session(path, batch_id, config, accounts, control or RunControl(), on_event, resumed=False)
         return await _run(turn, kind.play)
 
 
@@ -91,7 +91,7 @@ async def resume_batch(
     vouched = refuse_strange_servers(batch["id"], batch["config"], config, kind.models(config), changes, trusted=trust)
     async with OpenAccounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
-        turn = Turn(path, batch["id"], config, accounts, control or RunControl(), on_event, resumed=True)
+        turn = Session(path, batch["id"], config, accounts, control or RunControl(), on_event, resumed=True)
         rewrite = _Rewrite(changes, batch["config"], vouched) if changes else None
         return await _run(turn, kind.play, rewrite)
 
@@ -126,7 +126,7 @@ def program_version() -> str:
         return "unknown"
 
 
-async def _run(turn: Turn, play: Play, rewrite: _Rewrite | None = None) -> Summary:
+async def _run(turn: Session, play: Play, rewrite: _Rewrite | None = None) -> Summary:
     path, batch_id = turn.path, turn.batch_id
     with locks.holding(path, batch_id), CalmGarbageCollector():
         await asyncio.to_thread(_begin, turn)
@@ -144,14 +144,14 @@ async def _run(turn: Turn, play: Play, rewrite: _Rewrite | None = None) -> Summa
     return summarise(path, batch_id)
 
 
-def _begin(turn: Turn) -> None:
+def _begin(turn: Session) -> None:
     """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
     if turn.resumed:
         batches.reopen_failures(turn.path, turn.batch_id)
     batches.begin(turn.path, turn.batch_id, simulated=turn.accounts.simulated)
 
 
-def _end(turn: Turn, outcome: Outcome) -> Verdict:
+def _end(turn: Session, outcome: SessionOutcome) -> SessionVerdict:
     with reading(turn.path) as connection:
         progress = batches.progress_of(connection, batches.find_batch(connection, turn.batch_id)["number"])
     ended = verdict(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tidepool.engine.library.entities import Entity
     from tidepool.engine.results.batch_summary import Summary
     from tidepool.engine.results.summary import read_summary
-    from tidepool.engine.results.table import Table
+    from tidepool.engine.results.table import RowTable
     from tidepool.engine.run import resume_batch, run_batch
     from tidepool.engine.studies.evolution.in_code import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
@@ -90,6 +90,7 @@ __all__ = [
     "ProviderSettings",
     "Providers",
     "ReplayMismatch",
+    "RowTable",
     "RunControl",
     "RunError",
     "Scenario",
@@ -102,7 +103,6 @@ __all__ = [
     "SimulationStatistics",
     "Study",
     "Summary",
-    "Table",
     "TidepoolError",
     "UnitEnded",
     "UnitsExpected",
@@ -124,7 +124,7 @@ _HOMES = {
     "tidepool.engine.library.entities": "Entity",
     "tidepool.engine.results.batch_summary": "Summary",
     "tidepool.engine.results.summary": "read_summary",
-    "tidepool.engine.results.table": "Table",
+    "tidepool.engine.results.table": "RowTable",
     "tidepool.engine.run": "resume_batch run_batch",
     "tidepool.engine.studies.evolution.in_code": "Evolution",
     "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",

@@ -20,7 +20,7 @@ from tidepool.engine.call import Reply
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Gathered
-from tidepool.engine.core.recording import Recorder
+from tidepool.engine.core.recording import CallRecorder
 from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
 from tidepool.engine.providers.protocol import BatchRefused
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
@@ -33,7 +33,7 @@ STOP_SECONDS = 30.0
 class BatchScheduler:
     """Decides when gathered calls leave, in which provider batches, and what becomes of each call afterwards."""
 
-    def __init__(self, context: RunContext, recorder: Recorder) -> None:
+    def __init__(self, context: RunContext, recorder: CallRecorder) -> None:
         self._context = context
         self._recorder = recorder
         self._book = ProviderBatchBook(context.ledger)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.problems import ConfigProblem, told, validated
-from tidepool.engine.config.sections import Config, Origin
+from tidepool.engine.config.sections import Config, ConfigOrigin
 from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import KINDS, load_kind
@@ -37,7 +37,7 @@ def config_from(data: Mapping[str, Any], *, source: str = "the config", folder: 
     config = validated(Config, {**sections, "settings": settings}, source)
     if not config.batch.name:
         config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": kind_name})})
-    return config.written_in(Origin(source, folder))
+    return config.written_in(ConfigOrigin(source, folder))
 
 
 def outline_problems(sections: Mapping[str, Any]) -> list[ConfigProblem]:

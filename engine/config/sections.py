@@ -195,7 +195,7 @@ class Agent(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ConfigOrigin:
     """Where a config was written."""
 
     source: str
@@ -241,14 +241,14 @@ class Config(ConfigSections):
     `engine.config.freezing` makes of it what a batch keeps.
     """
 
-    _origin: Origin = PrivateAttr(default=Origin("", None))
+    _origin: ConfigOrigin = PrivateAttr(default=ConfigOrigin("", None))
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> ConfigOrigin:
         """Where it was written; a config that was built in code has no name and starts in the working folder."""
         return self._origin
 
-    def written_in(self, origin: Origin) -> Self:
+    def written_in(self, origin: ConfigOrigin) -> Self:
         """The same config, which from now on knows where it was written."""
         known = self.model_copy()
         known._origin = origin

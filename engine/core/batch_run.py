@@ -22,7 +22,7 @@ from tidepool.engine.call import Call, Reply
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.pending import Gathered, Pending
-from tidepool.engine.core.recording import Recorder
+from tidepool.engine.core.recording import CallRecorder
 from tidepool.engine.core.services import SERVICES, Admission, units_at_once
 from tidepool.engine.core.tasks import Latch, for_ever
 from tidepool.engine.core.unit import Ask, Unit, UnitPlan, UnitResult
@@ -52,7 +52,7 @@ class BatchRun:
         self.resumed = False
         self.reason: str | None = None
         """why the study ended, where it has a stop rule of its own"""
-        self._recorder = Recorder(context)
+        self._recorder = CallRecorder(context)
         self.scheduler = BatchScheduler(context, self._recorder)
         self.tasks.on_idle = self.scheduler.consider_leaving
         # Bound once: these are looked up some ten thousand times a second.

@@ -21,7 +21,7 @@ _LIVE, _REPLAY = Source.LIVE, Source.REPLAY
 _FAILED = CallStatus.FAILED.value
 
 
-class Recorder:
+class CallRecorder:
     """Writes what calls came to, and tells the listener."""
 
     def __init__(self, context: RunContext) -> None:

@@ -31,7 +31,7 @@ Play = Callable[[BatchRun], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SessionOutcome:
     """What a turn came to: `stop` is what ended it early, `reason` the study's own rule that ended it."""
 
     stop: Stop | None
@@ -39,7 +39,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SessionVerdict:
     """What the file says of a batch when nobody runs it any more."""
 
     status: BatchStatus
@@ -48,7 +48,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Session:
     """What a process takes up: a batch of a file, its frozen config, its accounts, and who listens and steers."""
 
     path: Path
@@ -59,7 +59,7 @@ class Turn:
     listener: Listener | None
     resumed: bool
 
-    async def taken(self, play: Play) -> Outcome:
+    async def taken(self, play: Play) -> SessionOutcome:
         """Plays the batch, whatever happens, and lets go of the file."""
         try:
             writer = Writer(self.path)
@@ -72,24 +72,24 @@ class Turn:
                 lost = await _closed(writer)
                 reader.close()
         except asyncio.CancelledError:
-            return Outcome(Stop(StopCode.CANCELLED))
+            return SessionOutcome(Stop(StopCode.CANCELLED))
         except TidepoolError as fault:
-            return Outcome(Stop(StopCode.FAULT, fault=fault))
+            return SessionOutcome(Stop(StopCode.FAULT, fault=fault))
         if lost is not None and stop is None:
             stop = Stop(StopCode.FAULT, fault=lost)
-        return Outcome(stop, session.run.reason)
+        return SessionOutcome(stop, session.run.reason)
 
 
-def verdict(outcome: Outcome, *, calls: int, completed: int, failed: int) -> Verdict:
+def verdict(outcome: SessionOutcome, *, calls: int, completed: int, failed: int) -> SessionVerdict:
     """A batch's state after a turn, by what stopped it and how many of its calls and units there are."""
     if (stop := outcome.stop) is not None:
         began = stop.fault is None or calls
-        return Verdict(BatchStatus.INTERRUPTED if began else BatchStatus.FAILED, stop.reason, stop.code)
+        return SessionVerdict(BatchStatus.INTERRUPTED if began else BatchStatus.FAILED, stop.reason, stop.code)
     if not failed:
         status = BatchStatus.COMPLETED
     else:
         status = BatchStatus.PARTIAL if completed else BatchStatus.FAILED
-    return Verdict(status, outcome.reason, StopCode.RULE if outcome.reason else None)
+    return SessionVerdict(status, outcome.reason, StopCode.RULE if outcome.reason else None)
 
 
 async def _closed(writer: Writer) -> FileError | None:
@@ -104,7 +104,7 @@ async def _closed(writer: Writer) -> FileError | None:
 class _Session:
     """A turn with its file open."""
 
-    def __init__(self, turn: Turn, writer: Writer, reader: sqlite3.Connection) -> None:
+    def __init__(self, turn: Session, writer: Writer, reader: sqlite3.Connection) -> None:
         batch = batches.find_batch(reader, turn.batch_id)
         progress = batches.progress_of(reader, batch["number"])
         config, accounts = turn.config, turn.accounts.by_provider

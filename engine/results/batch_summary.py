@@ -11,7 +11,7 @@ from tidepool.storage.states import BatchStatus
 
 if TYPE_CHECKING:
     from tidepool.engine.results import rows
-    from tidepool.engine.results.table import Table
+    from tidepool.engine.results.table import RowTable
 
 S = TypeVar("S", bound=Statistics)
 
@@ -176,49 +176,49 @@ class Summary(dict[str, Any]):
 
     # -- what is in the file -----------------------------------------------------------------------------
 
-    def conversations(self) -> "Table[rows.ConversationRow]":
+    def conversations(self) -> "RowTable[rows.ConversationRow]":
         """Every unit of the batch: conversations, simulations, evaluations, episodes."""
         from tidepool.engine.results.rows import ConversationRow
 
         return self._table("conversations", ConversationRow)
 
-    def messages(self) -> "Table[rows.MessageRow]":
+    def messages(self) -> "RowTable[rows.MessageRow]":
         """Every reply that was shown to somebody."""
         from tidepool.engine.results.rows import MessageRow
 
         return self._table("messages", MessageRow)
 
-    def outcomes(self) -> "Table[rows.OutcomeRow]":
+    def outcomes(self) -> "RowTable[rows.OutcomeRow]":
         """Each side of each conversation of a secret game: what it revealed and learned."""
         from tidepool.engine.results.rows import OutcomeRow
 
         return self._table("outcomes", OutcomeRow)
 
-    def judgements(self) -> "Table[rows.JudgementRow]":
+    def judgements(self) -> "RowTable[rows.JudgementRow]":
         """What a judge said of each entity of a simulation."""
         from tidepool.engine.results.rows import JudgementRow
 
         return self._table("judgements", JudgementRow)
 
-    def genomes(self) -> "Table[rows.GenomeRow]":
+    def genomes(self) -> "RowTable[rows.GenomeRow]":
         """Every prompt of an evolution, with its fitness."""
         from tidepool.engine.results.rows import GenomeRow
 
         return self._table("genomes", GenomeRow)
 
-    def training(self) -> "Table[rows.TrainingRow]":
+    def training(self) -> "RowTable[rows.TrainingRow]":
         """Every update of a mutation's learner."""
         from tidepool.engine.results.rows import TrainingRow
 
         return self._table("training", TrainingRow)
 
-    def log(self) -> "Table[rows.LogRow]":
+    def log(self) -> "RowTable[rows.LogRow]":
         """What the batch told while it ran."""
         from tidepool.engine.results.rows import LogRow
 
         return self._table("log", LogRow)
 
-    def _table(self, view: str, row: "type[rows.R]") -> "Table[rows.R]":
-        from tidepool.engine.results.table import Table
+    def _table(self, view: str, row: "type[rows.R]") -> "RowTable[rows.R]":
+        from tidepool.engine.results.table import RowTable
 
-        return Table(self.database, self.batch_id, view, row)
+        return RowTable(self.database, self.batch_id, view, row)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
 
 
-class Table(Generic[R]):
+class RowTable(Generic[R]):
     """Nothing is read before it is asked for, and going through it holds one page at a time."""
 
     def __init__(self, database: Path, batch_id: str, view: str, row: type[R]) -> None:

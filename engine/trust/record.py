@@ -43,7 +43,7 @@ _OLLAMA_PORT = 11434
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Origin:
+class ServerOrigin:
     scheme: str
     host: str
     port: int
@@ -54,7 +54,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TrustedServer:
-    origin: Origin
+    origin: ServerOrigin
     key_variable: str
     """which key may go there; empty: none"""
 
@@ -65,14 +65,14 @@ class TrustedBatch:
     config_hash: str
 
 
-def origin_of(address: str) -> Origin | None:
+def origin_of(address: str) -> ServerOrigin | None:
     """None where programs might disagree about the host: such an address is nobody's."""
     found = _ADDRESS.fullmatch(address)
     if found is None:
         return None
     scheme, host, port = found.groups()
     usual = _PORTS[scheme.lower()] if scheme else _OLLAMA_PORT
-    return Origin((scheme or "http").lower(), host.lower(), int(port) if port else usual)
+    return ServerOrigin((scheme or "http").lower(), host.lower(), int(port) if port else usual)
 
 
 def config_hash(config: str) -> str:
@@ -131,9 +131,9 @@ class TrustRecord:
 
     def servers(self) -> list[TrustedServer]:
         query = "SELECT scheme, host, port, key_variable FROM server ORDER BY 1, 2, 3, 4"
-        return [TrustedServer(Origin(*place), variable) for *place, variable in self._rows(query)]
+        return [TrustedServer(ServerOrigin(*place), variable) for *place, variable in self._rows(query)]
 
-    def forget_server(self, origin: Origin, key_variable: str | None = None) -> int:
+    def forget_server(self, origin: ServerOrigin, key_variable: str | None = None) -> int:
         """With every key, or one; returns how many rows that were."""
         query = "DELETE FROM server WHERE (scheme, host, port) = (?, ?, ?) AND key_variable = coalesce(?, key_variable)"
         row = (origin.scheme, origin.host, origin.port, key_variable)

@@ -5,7 +5,7 @@ from sqlalchemy import Text
 from sqlmodel import Field, SQLModel
 
 
-class StudyRow(SQLModel, table=True):
+class StudyTable(SQLModel, table=True):
     """A design whose cells are batches."""
 
     __tablename__ = "study"
@@ -17,7 +17,7 @@ class StudyRow(SQLModel, table=True):
     created_at: float
 
 
-class StudyCellRow(SQLModel, table=True):
+class StudyCellTable(SQLModel, table=True):
     """The level of one factor in one batch of a study."""
 
     __tablename__ = "study_cell"
@@ -27,7 +27,7 @@ class StudyCellRow(SQLModel, table=True):
     level: str
 
 
-class ProblemRow(SQLModel, table=True):
+class ProblemTable(SQLModel, table=True):
     """A problem that prompts are tried on, kept once however many answers it gets."""
 
     __tablename__ = "problem"
@@ -39,7 +39,7 @@ class ProblemRow(SQLModel, table=True):
     gold: str = Field(sa_type=Text)
 
 
-class AnswerRow(SQLModel, table=True):
+class AnswerTable(SQLModel, table=True):
     """A reply to a problem as it was graded; the reply itself is the call of the same unit and step."""
 
     __tablename__ = "answer"
@@ -60,7 +60,7 @@ class AnswerRow(SQLModel, table=True):
     """further metrics of a scorer, as JSON"""
 
 
-class CodeRow(SQLModel, table=True):
+class CodeTable(SQLModel, table=True):
     """What a person said of one side of a conversation, or of one message of it."""
 
     __tablename__ = "code"
@@ -79,7 +79,7 @@ class CodeRow(SQLModel, table=True):
     at: float
 
 
-class RecordRow(SQLModel, table=True):
+class RecordTable(SQLModel, table=True):
     """A row of a kind of study that has no table of its own: a plugin adds none."""
 
     __tablename__ = "record"

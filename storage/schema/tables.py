@@ -18,7 +18,7 @@ def zero(kind: type[TypeEngine[Any]]) -> "Column[Any]":
     return Column(kind, nullable=False, server_default=text("0"))
 
 
-class BatchRow(SQLModel, table=True):
+class BatchTable(SQLModel, table=True):
     __tablename__ = "batch"
     __table_args__ = {"sqlite_autoincrement": True}
     """a number is never used again: whoever still runs a batch that was deleted must not write into another one"""
@@ -50,7 +50,7 @@ class BatchRow(SQLModel, table=True):
     """where a branch was taken from, as JSON"""
 
 
-class ProgressRow(SQLModel, table=True):
+class ProgressTable(SQLModel, table=True):
     """Running counters of a batch: all that a watcher reads several times a second."""
 
     __tablename__ = "progress"
@@ -92,7 +92,7 @@ class ProgressRow(SQLModel, table=True):
     """replies without believable usage, counted at the most they can have cost"""
 
 
-class WaveRow(SQLModel, table=True):
+class WaveTable(SQLModel, table=True):
     __tablename__ = "wave"
 
     batch_number: int = Field(primary_key=True)
@@ -105,7 +105,7 @@ class WaveRow(SQLModel, table=True):
     transport: str = ""
 
 
-class UnitRow(SQLModel, table=True):
+class UnitTable(SQLModel, table=True):
     __tablename__ = "unit"
     __table_args__ = (Index("unit_by_batch", "batch_number", "status"),)
 
@@ -126,7 +126,7 @@ class UnitRow(SQLModel, table=True):
     """what a study keeps of a unit beside its calls, as JSON"""
 
 
-class CallRow(SQLModel, table=True):
+class CallTable(SQLModel, table=True):
     """The ledger: one row for each answered, or finally failed, call."""
 
     __tablename__ = "call"
@@ -169,7 +169,7 @@ class CallRow(SQLModel, table=True):
     """the provider gave no believable usage: tokens and cost are the worst case"""
 
 
-class PromptRow(SQLModel, table=True):
+class PromptTable(SQLModel, table=True):
     """Each distinct system prompt once, so that published talks stay readable."""
 
     __tablename__ = "prompt"
@@ -178,7 +178,7 @@ class PromptRow(SQLModel, table=True):
     text: str = Field(sa_type=Text)
 
 
-class LineRow(SQLModel, table=True):
+class LineTable(SQLModel, table=True):
     """A message that is a part of a reply: spans of it, so the text is stored once."""
 
     __tablename__ = "line"
@@ -194,7 +194,7 @@ class LineRow(SQLModel, table=True):
     thought_length: int | None = None
 
 
-class ProviderBatchRow(SQLModel, table=True):
+class ProviderBatchTable(SQLModel, table=True):
     """A provider batch, written before the provider is asked for it."""
 
     __tablename__ = "provider_batch"
@@ -223,7 +223,7 @@ class ProviderBatchRow(SQLModel, table=True):
     polled_at: float | None = None
 
 
-class SurplusRow(SQLModel, table=True):
+class SurplusTable(SQLModel, table=True):
     """A reply that was paid for and not used, such as one to a call that had been answered another way."""
 
     __tablename__ = "surplus"
@@ -242,7 +242,7 @@ class SurplusRow(SQLModel, table=True):
     """why it was not used; None: it came too late"""
 
 
-class OutcomeRow(SQLModel, table=True):
+class OutcomeTable(SQLModel, table=True):
     """What one side of a conversation of the secret game came to."""
 
     __tablename__ = "outcome"
@@ -279,7 +279,7 @@ class OutcomeRow(SQLModel, table=True):
     """every detector's hits, as JSON"""
 
 
-class SitOutRow(SQLModel, table=True):
+class SitOutTable(SQLModel, table=True):
     """An agent without a conversation in a round of the secret game."""
 
     __tablename__ = "sit_out"
@@ -290,7 +290,7 @@ class SitOutRow(SQLModel, table=True):
     agent: str = Field(primary_key=True)
 
 
-class JudgementRow(SQLModel, table=True):
+class JudgementTable(SQLModel, table=True):
     """What a judge said of one entity of a simulation."""
 
     __tablename__ = "judgement"
@@ -303,7 +303,7 @@ class JudgementRow(SQLModel, table=True):
     """None: no clear rating, or no answer"""
 
 
-class GenomeRow(SQLModel, table=True):
+class GenomeTable(SQLModel, table=True):
     __tablename__ = "genome"
 
     batch_number: int = Field(primary_key=True)
@@ -318,7 +318,7 @@ class GenomeRow(SQLModel, table=True):
     details: str | None = None
 
 
-class TrainingRow(SQLModel, table=True):
+class TrainingTable(SQLModel, table=True):
     __tablename__ = "training_update"
 
     batch_number: int = Field(primary_key=True)
@@ -329,7 +329,7 @@ class TrainingRow(SQLModel, table=True):
     details: str | None = None
 
 
-class LogRow(SQLModel, table=True):
+class LogTable(SQLModel, table=True):
     __tablename__ = "log_line"
     __table_args__ = (Index("log_by_batch", "batch_number", "id"),)
 
@@ -340,7 +340,7 @@ class LogRow(SQLModel, table=True):
     message: str
 
 
-class FindingRow(SQLModel, table=True):
+class FindingTable(SQLModel, table=True):
     """What a study worked out at its end, as JSON by name: resume, exports and screens need not redo it."""
 
     __tablename__ = "finding"
@@ -350,7 +350,7 @@ class FindingRow(SQLModel, table=True):
     content: str = Field(sa_type=Text)
 
 
-class ControlRow(SQLModel, table=True):
+class ControlTable(SQLModel, table=True):
     """Words to a running batch: stop, pause, continue, limits."""
 
     __tablename__ = "control"

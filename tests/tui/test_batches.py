@@ -13,7 +13,7 @@ from tests.tui.studies import config_file, game, played
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
 from tidepool.tui.app.dialogs.help import Help
-from tidepool.tui.app.widgets.batch_table import BatchTable
+from tidepool.tui.app.widgets.batch_list import BatchList
 from tidepool.tui.app.widgets.greeting import STARTERS, Starter
 from tidepool.tui.app.widgets.navigation import PLACES
 
@@ -70,7 +70,7 @@ async def test_batches_are_listed_newest_first_and_can_be_filtered_and_sorted(tm
     await played(path, game(name="Zebra", talks=2))
     await played(path, game(name="Apple", talks=4, seed=8))
     async with opened(path) as (app, pilot):
-        table = app.screen.query_one(BatchTable)
+        table = app.screen.query_one(BatchList)
         await until(pilot, lambda: table.count == 2)
         assert "Apple" in rows_text(table)[0]
         await pilot.press("o")
@@ -94,8 +94,8 @@ async def keys_mouse_help_and_palette_agree(app: TidepoolApp, pilot: Pilot[None]
     assert set(shown) - {"Commands"} <= set(named) and set(shown) <= set(helped)
     assert len(named) == len(set(named)) and len(helped) == len(set(helped))
     assert {title for _, title in PLACES.values()} <= set(named)
-    await pilot.click(BatchTable, offset=(5, 2))
-    assert app.screen.query_one(BatchTable).cursor == 1
+    await pilot.click(BatchList, offset=(5, 2))
+    assert app.screen.query_one(BatchList).cursor == 1
     await pilot.click(next(place for place in app.screen.query("Navigation > ModeTab") if place.mode == "results"))  # type: ignore[attr-defined]
     await until(pilot, lambda: app.current_mode == "results", "the results, by the mouse")
 

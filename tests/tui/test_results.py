@@ -10,7 +10,7 @@ from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import game, played
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.results import ResultsScreen
-from tidepool.tui.app.widgets.batch_table import BatchTable
+from tidepool.tui.app.widgets.batch_list import BatchList
 from tidepool.tui.app.widgets.talk_list import ConversationList
 from tidepool.tui.app.widgets.talks import TYPING_SECONDS, ConversationsPane
 
@@ -86,7 +86,7 @@ async def test_marked_batches_are_compared_side_by_side(tmp_path: Path) -> None:
     await played(path, game(name="First", talks=6))
     await played(path, game(name="Second", talks=8, seed=9))
     async with opened(path) as (app, pilot):
-        await until(pilot, lambda: app.screen.query_one(BatchTable).count == 2)
+        await until(pilot, lambda: app.screen.query_one(BatchList).count == 2)
         await pilot.press("space", "space", "m")
         await until_seen(pilot, "side by side")
         text = screen_text(app)

@@ -75,7 +75,7 @@ class Genomes(Statistics):
 
 
 @dataclass(frozen=True)
-class Performance(Statistics):
+class SearchPerformance(Statistics):
     problems_per_second: float | None
     cache_hits: int
     cache_hit_rate: float
@@ -102,7 +102,7 @@ class EvolutionStatistics(Statistics):
     search_calls: int
     random_search: RandomSearch | None
     genomes: Genomes
-    performance: Performance
+    performance: SearchPerformance
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, once_each
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.environment.transport import Transport
+from tidepool.engine.studies.mutation.environment.transport import PromptTransport
 from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.learners.random_policy import RandomPolicy
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
@@ -27,28 +27,28 @@ _RESAMPLES = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RewardEstimate:
     mean: float
     low: float
     high: float
 
-    def apart_from(self, other: "Estimate") -> bool:
+    def apart_from(self, other: "RewardEstimate") -> bool:
         return self.low > other.high or other.low > self.high
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyComparison:
-    policy: Estimate
-    random: Estimate
-    best_constant: Estimate
+    policy: RewardEstimate
+    random: RewardEstimate
+    best_constant: RewardEstimate
     best_operator: str
-    over_random: Estimate
+    over_random: RewardEstimate
     """of the difference query by query, policy less random"""
-    over_best_constant: Estimate
+    over_best_constant: RewardEstimate
     queries: int
     missing: int
     """queries left out because a contender has no answered step on them"""
-    others: dict[str, Estimate] = field(default_factory=dict)
+    others: dict[str, RewardEstimate] = field(default_factory=dict)
     """every other contender: each operator played constantly, and learners that ran as baselines"""
 
 
@@ -72,7 +72,7 @@ def line_up(named: Mapping[str, Policy], queries: Sequence[Query], repeats: int)
 async def play_heldout(
     named: Mapping[str, Policy],
     queries: Sequence[Query],
-    transport: Transport,
+    transport: PromptTransport,
     rules: EpisodeRules,
     repeats: int = 2,
     *,
@@ -137,11 +137,11 @@ def compare(scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = 
     )
 
 
-def interval(values: Scores, seed: int) -> Estimate:
+def interval(values: Scores, seed: int) -> RewardEstimate:
     """The mean with its 95 % bootstrap interval; all NaN when there is nothing to estimate from."""
     if len(values) == 0:
-        return Estimate(float("nan"), float("nan"), float("nan"))
+        return RewardEstimate(float("nan"), float("nan"), float("nan"))
     generator = np.random.default_rng(seed_of(seed, "bootstrap"))
     means = values[generator.integers(0, len(values), size=(_RESAMPLES, len(values)))].mean(axis=1)
     low, high = np.quantile(means, (0.025, 0.975))
-    return Estimate(float(values.mean()), float(low), float(high))
+    return RewardEstimate(float(values.mean()), float(low), float(high))

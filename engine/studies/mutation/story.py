@@ -19,8 +19,8 @@ from tidepool.engine.studies.mutation.environment.episode_book import EpisodeBoo
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.ledger_transport import LedgerTransport
 from tidepool.engine.studies.mutation.evaluation import (
-    Estimate,
     PolicyComparison,
+    RewardEstimate,
     compare,
     contenders,
     line_up,
@@ -231,7 +231,7 @@ def _found(result: PolicyComparison) -> dict[str, Any]:
     }
 
 
-def _told(estimate: Estimate, name: str = "mean_reward") -> dict[str, Any]:
+def _told(estimate: RewardEstimate, name: str = "mean_reward") -> dict[str, Any]:
     if math.isnan(estimate.mean):
         return {name: None, "ci95": None}
     return {name: estimate.mean, "ci95": [estimate.low, estimate.high]}

@@ -7,7 +7,7 @@ import pytest
 from tests.support.stage import Stage, question, talk, units
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.run_control import RunControl, Stop
-from tidepool.engine.core.session import Outcome, Verdict, verdict
+from tidepool.engine.core.session import SessionOutcome, SessionVerdict, verdict
 from tidepool.engine.errors import RunError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -19,27 +19,43 @@ FAULT = RunError("no key")
 @pytest.mark.parametrize(
     ("outcome", "counts", "expected"),
     [
-        (Outcome(None), (5, 2, 0), Verdict(BatchStatus.COMPLETED)),
-        (Outcome(None), (5, 1, 1), Verdict(BatchStatus.PARTIAL)),
-        (Outcome(None), (5, 0, 2), Verdict(BatchStatus.FAILED)),
-        (Outcome(None, "stagnation"), (5, 2, 0), Verdict(BatchStatus.COMPLETED, "stagnation", StopCode.RULE)),
-        (Outcome(Stop(StopCode.BUDGET)), (5, 2, 0), Verdict(BatchStatus.INTERRUPTED, "budget", StopCode.BUDGET)),
-        (Outcome(Stop(StopCode.BUDGET)), (0, 0, 0), Verdict(BatchStatus.INTERRUPTED, "budget", StopCode.BUDGET)),
+        (SessionOutcome(None), (5, 2, 0), SessionVerdict(BatchStatus.COMPLETED)),
+        (SessionOutcome(None), (5, 1, 1), SessionVerdict(BatchStatus.PARTIAL)),
+        (SessionOutcome(None), (5, 0, 2), SessionVerdict(BatchStatus.FAILED)),
         (
-            Outcome(Stop(StopCode.SIGNAL, "signal SIGINT"), "stagnation"),
-            (5, 2, 1),
-            Verdict(BatchStatus.INTERRUPTED, "signal SIGINT", StopCode.SIGNAL),
-        ),
-        (
-            Outcome(Stop(StopCode.FAULT, fault=FAULT)),
+            SessionOutcome(None, "stagnation"),
             (5, 2, 0),
-            Verdict(BatchStatus.INTERRUPTED, "no key", StopCode.FAULT),
+            SessionVerdict(BatchStatus.COMPLETED, "stagnation", StopCode.RULE),
         ),
-        (Outcome(Stop(StopCode.FAULT, fault=FAULT)), (0, 0, 0), Verdict(BatchStatus.FAILED, "no key", StopCode.FAULT)),
+        (
+            SessionOutcome(Stop(StopCode.BUDGET)),
+            (5, 2, 0),
+            SessionVerdict(BatchStatus.INTERRUPTED, "budget", StopCode.BUDGET),
+        ),
+        (
+            SessionOutcome(Stop(StopCode.BUDGET)),
+            (0, 0, 0),
+            SessionVerdict(BatchStatus.INTERRUPTED, "budget", StopCode.BUDGET),
+        ),
+        (
+            SessionOutcome(Stop(StopCode.SIGNAL, "signal SIGINT"), "stagnation"),
+            (5, 2, 1),
+            SessionVerdict(BatchStatus.INTERRUPTED, "signal SIGINT", StopCode.SIGNAL),
+        ),
+        (
+            SessionOutcome(Stop(StopCode.FAULT, fault=FAULT)),
+            (5, 2, 0),
+            SessionVerdict(BatchStatus.INTERRUPTED, "no key", StopCode.FAULT),
+        ),
+        (
+            SessionOutcome(Stop(StopCode.FAULT, fault=FAULT)),
+            (0, 0, 0),
+            SessionVerdict(BatchStatus.FAILED, "no key", StopCode.FAULT),
+        ),
     ],
 )
 def test_the_state_of_a_batch_follows_from_what_stopped_it_and_what_it_has(
-    outcome: Outcome, counts: tuple[int, int, int], expected: Verdict
+    outcome: SessionOutcome, counts: tuple[int, int, int], expected: SessionVerdict
 ) -> None:
     calls, completed, failed = counts
     assert verdict(outcome, calls=calls, completed=completed, failed=failed) == expected

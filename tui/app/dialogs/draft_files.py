@@ -24,7 +24,7 @@ MOST_FILES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class DraftOrigin:
     """Something to begin from."""
 
     group: str
@@ -35,11 +35,11 @@ class Origin:
     """to be read when chosen"""
 
 
-def origins(folder: Path, draft: Draft) -> list[Origin]:
-    new = [Origin("new", kind.replace("_", " "), KINDS_IN_WORDS[kind], template(kind)) for kind in KINDS]
-    starters = [Origin("starter", one.title, one.text, path=one.path) for one in STARTERS]
-    earlier = [Origin("earlier", *_told(text), text) for text in draft.earlier]
-    files = [Origin("file", path.name, str(path.parent), path=path) for path in _configs(folder)]
+def origins(folder: Path, draft: Draft) -> list[DraftOrigin]:
+    new = [DraftOrigin("new", kind.replace("_", " "), KINDS_IN_WORDS[kind], template(kind)) for kind in KINDS]
+    starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
+    earlier = [DraftOrigin("earlier", *_told(text), text) for text in draft.earlier]
+    files = [DraftOrigin("file", path.name, str(path.parent), path=path) for path in _configs(folder)]
     return [*new, *starters, *earlier, *files]
 
 
@@ -62,7 +62,7 @@ def _told(text: str) -> tuple[str, str]:
 
 
 class OriginList(Rows):
-    def __init__(self, found: Sequence[Origin], *, id: str) -> None:
+    def __init__(self, found: Sequence[DraftOrigin], *, id: str) -> None:
         super().__init__(id=id)
         self.origins = list(found)
 
@@ -79,7 +79,7 @@ class OriginList(Rows):
         ]
 
 
-class OpenDialog(Dialog[Origin]):
+class OpenDialog(Dialog[DraftOrigin]):
     """Answers what to begin from."""
 
     BINDINGS = [Binding("down", "into_list", "Into the list", show=False)]
@@ -118,7 +118,7 @@ class OpenDialog(Dialog[Origin]):
         if not path.is_file():
             self.query_one("#fault", Static).update(Content(f"There is no file {shortened(words)}. Check the path."))
             return
-        self.dismiss(Origin("file", path.name, str(path.parent), path=path))
+        self.dismiss(DraftOrigin("file", path.name, str(path.parent), path=path))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         if event.button.id == "cancel":

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 
 from tidepool.storage.reading.watching import Watched, all_watched, changes
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
-from tidepool.tui.app.widgets.batch_table import ORDERS, BatchTable, chosen, status_of
+from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
 from tidepool.tui.app.widgets.greeting import STARTERS, Greeting, Starter
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import count, span
@@ -34,7 +34,7 @@ class BatchesScreen(BatchActions):
             for starter in STARTERS
         ),
     ]
-    AUTO_FOCUS = "BatchTable"
+    AUTO_FOCUS = "BatchList"
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,12 +46,12 @@ class BatchesScreen(BatchActions):
         yield Greeting()
         with Vertical(id="batch-list"):
             yield Input(placeholder="filter: words of name, kind or state", id="filter", compact=True)
-            yield BatchTable(id="batches")
+            yield BatchList(id="batches")
             yield Static("", id="batch-detail")
 
     @property
-    def table(self) -> BatchTable:
-        return self.query_one(BatchTable)
+    def table(self) -> BatchList:
+        return self.query_one(BatchList)
 
     @property
     def shown_batch(self) -> Watched | None:
@@ -88,11 +88,11 @@ class BatchesScreen(BatchActions):
 
     # -- the person --------------------------------------------------------------------------------------
 
-    @on(BatchTable.Highlighted)
+    @on(BatchList.Highlighted)
     def _moved(self) -> None:
         self._detail()
 
-    @on(BatchTable.Opened)
+    @on(BatchList.Opened)
     def action_open(self) -> None:
         if batch := self.shown_batch:
             self.tidepool.open_batch(batch, "watch" if batch.running or batch.status == "pending" else "results")
@@ -117,7 +117,7 @@ class BatchesScreen(BatchActions):
         field.display = False
         self.table.focus()
 
-    @on(BatchTable.SortAsked)
+    @on(BatchList.SortAsked)
     def action_sort(self) -> None:
         names = list(ORDERS)
         self.table.order = names[(names.index(self.table.order) + 1) % len(names)]

@@ -9,7 +9,7 @@ from textual.widgets import Static
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.throughput import Throughput, spark
-from tidepool.tui.app.widgets.batch_table import bar, status_of
+from tidepool.tui.app.widgets.batch_list import bar, status_of
 from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import count, dollars, percent, rate, span
 

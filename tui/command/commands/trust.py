@@ -7,7 +7,7 @@ import re
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.trust.record import Origin, TrustedServer, origin_of, trust_record
+from tidepool.engine.trust.record import ServerOrigin, TrustedServer, origin_of, trust_record
 from tidepool.engine.trust.servers import servers_named
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -54,14 +54,14 @@ def _list(options: argparse.Namespace) -> None:
         print(printable(f"batch  {batch.id}  config {batch.config_hash[:12]}"))
 
 
-def _origin(address: str) -> Origin:
+def _origin(address: str) -> ServerOrigin:
     origin = origin_of(address)
     if origin is None:
         raise UsageError("This is no address of a server: write http://HOST:PORT, without a name or password.")
     return origin
 
 
-def _change_server(options: argparse.Namespace, origin: Origin) -> None:
+def _change_server(options: argparse.Namespace, origin: ServerOrigin) -> None:
     for variable in options.key or ():
         if not _VARIABLE.fullmatch(variable):
             raise UsageError(

@@ -25,7 +25,7 @@ from tidepool.engine.studies.mutation.environment.episodes import (
 )
 from tidepool.engine.studies.mutation.environment.rewards import similarity
 from tidepool.engine.studies.mutation.environment.step_calls import StepCall, ask_answers, ask_judgements, ask_rewrites
-from tidepool.engine.studies.mutation.environment.transport import Transport
+from tidepool.engine.studies.mutation.environment.transport import PromptTransport
 from tidepool.engine.studies.mutation.operators import Rewrite
 from tidepool.engine.studies.mutation.queries import Query
 
@@ -103,7 +103,7 @@ class Environments:
         self,
         count: int,
         schedule: Schedule,
-        transport: Transport,
+        transport: PromptTransport,
         rules: EpisodeRules,
         *,
         batching: bool = True,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tidepool.engine.studies.mutation.environment.encoders import HASHING_DIMENSIONS
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, Step, endless
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.environment.transport import Transport, finished
+from tidepool.engine.studies.mutation.environment.transport import PromptTransport, finished
 from tidepool.engine.studies.mutation.queries import Query
 
 Run = Callable[[Any], Any]
@@ -36,7 +36,7 @@ class QueryVectorEnv(VectorEnv):  # type: ignore[misc]
         self,
         num_envs: int,
         queries: Sequence[Query],
-        transport: Transport,
+        transport: PromptTransport,
         rules: EpisodeRules | None = None,
         *,
         dimensions: int = HASHING_DIMENSIONS,
@@ -99,7 +99,7 @@ class QueryEnv(gymnasium.Env):  # type: ignore[misc]
     def __init__(
         self,
         queries: Sequence[Query],
-        transport: Transport,
+        transport: PromptTransport,
         rules: EpisodeRules | None = None,
         *,
         dimensions: int = HASHING_DIMENSIONS,

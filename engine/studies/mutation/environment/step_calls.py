@@ -12,7 +12,7 @@ from tidepool.engine.studies.mutation.environment.transport import (
     REWRITE,
     CallPlace,
     PromptRequest,
-    Transport,
+    PromptTransport,
 )
 from tidepool.engine.studies.mutation.operators import (
     OperatorPrompt,
@@ -38,7 +38,7 @@ class StepCall:
         return CallPlace(self.episode.environment, self.episode.number, self.episode.steps, self.episode.serial)
 
 
-async def ask_rewrites(transport: Transport, moment: int, group: Sequence[StepCall]) -> None:
+async def ask_rewrites(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
     asked = [attempt for attempt in group if operator_named(attempt.operator).instruction]
     prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in asked]
     replies = dict(
@@ -49,7 +49,7 @@ async def ask_rewrites(transport: Transport, moment: int, group: Sequence[StepCa
         attempt.rewrite = rewritten(operator, attempt.episode.text, replies.get(attempt.place))
 
 
-async def ask_answers(transport: Transport, moment: int, group: Sequence[StepCall], rules: EpisodeRules) -> None:
+async def ask_answers(transport: PromptTransport, moment: int, group: Sequence[StepCall], rules: EpisodeRules) -> None:
     """Graded at once where the words alone decide."""
     prompts = [OperatorPrompt(TARGET_SYSTEM, (Message("user", attempt.rewrite.text),)) for attempt in group]
     for attempt, answer in zip(group, await _wave(transport, ANSWER, moment, group, prompts), strict=True):
@@ -60,7 +60,7 @@ async def ask_answers(transport: Transport, moment: int, group: Sequence[StepCal
             attempt.reward = rewards.keyword(answer)
 
 
-async def ask_judgements(transport: Transport, moment: int, group: Sequence[StepCall]) -> None:
+async def ask_judgements(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
     """A judgement that is lost or cannot be read leaves the step without a reward: masked, not punished."""
     answered = [(attempt, attempt.answer) for attempt in group if attempt.answer is not None]
     prompts = [
@@ -73,7 +73,7 @@ async def ask_judgements(transport: Transport, moment: int, group: Sequence[Step
 
 
 async def _wave(
-    transport: Transport, stage: str, moment: int, asked: Sequence[StepCall], prompts: Sequence[OperatorPrompt]
+    transport: PromptTransport, stage: str, moment: int, asked: Sequence[StepCall], prompts: Sequence[OperatorPrompt]
 ) -> Sequence[str | None]:
     if not asked:
         return []

@@ -36,7 +36,7 @@ class PromptRequest:
     prompt: OperatorPrompt
 
 
-class Transport(Protocol):
+class PromptTransport(Protocol):
     """`moment` is the number of the environment step a request belongs to; what is embedded after one step
     belongs to the next, which sees it.
     """

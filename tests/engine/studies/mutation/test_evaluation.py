@@ -4,7 +4,7 @@ import pytest
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.transport import finished
-from tidepool.engine.studies.mutation.evaluation import Estimate, compare, contenders, interval, play_heldout
+from tidepool.engine.studies.mutation.evaluation import RewardEstimate, compare, contenders, interval, play_heldout
 from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
@@ -53,8 +53,8 @@ def test_an_interval_holds_its_mean_narrows_with_more_queries_and_repeats() -> N
     [((0.5, 0.4, 0.6), (0.7, 0.61, 0.8), True), ((0.5, 0.4, 0.6), (0.7, 0.6, 0.8), False)],
 )
 def test_intervals_are_apart_when_they_share_no_value(one: tuple, other: tuple, apart: bool) -> None:
-    assert Estimate(*one).apart_from(Estimate(*other)) is apart
-    assert Estimate(*other).apart_from(Estimate(*one)) is apart
+    assert RewardEstimate(*one).apart_from(RewardEstimate(*other)) is apart
+    assert RewardEstimate(*other).apart_from(RewardEstimate(*one)) is apart
 
 
 def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:

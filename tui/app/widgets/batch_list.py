@@ -52,7 +52,7 @@ def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
     return [piece for piece in pieces if piece[0]]
 
 
-class BatchTable(Rows):
+class BatchList(Rows):
     BINDINGS = [Binding("enter", "open", "Open", id="batches.open")]
 
     class SortAsked(Message):
