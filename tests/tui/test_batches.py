@@ -13,8 +13,8 @@ from tests.tui.studies import config_file, game, played
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
 from tidepool.tui.app.dialogs.help import Help
+from tidepool.tui.app.kind_screens import STARTERS, Starter
 from tidepool.tui.app.widgets.batch_list import BatchList
-from tidepool.tui.app.widgets.greeting import STARTERS, Starter
 from tidepool.tui.app.widgets.navigation import PLACES
 
 
@@ -56,7 +56,7 @@ async def test_a_key_starts_a_study_and_shows_it_running_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick = config_file(tmp_path, game(name="Quick one"))
-    monkeypatch.setattr("tidepool.tui.app.widgets.greeting.Starter.path", property(lambda self: quick))
+    monkeypatch.setattr("tidepool.tui.app.kind_screens.Starter.path", property(lambda self: quick))
     async with opened(tmp_path / "study.db") as (app, pilot):
         await until_seen(pilot, "Nothing here yet")
         await pilot.press("g")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tidepool.engine.results.blocks import Figure, as_json, line
-from tidepool.tui.app.compose_model.draft import template
 from tidepool.tui.app.compose_model.edits import Put, edited
 from tidepool.tui.app.compose_model.examiner import Examiner
+from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.worker_process.process import WorkerFailed, WorkerProcess
 
 CURVE = Figure("lines", "a curve", (line("", [0.0, 1.0, 2.0], [1.0, 3.0, 2.0]),))

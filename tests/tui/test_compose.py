@@ -15,11 +15,12 @@ from tidepool.engine.library.contents import stored_agent
 from tidepool.storage import library
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import Draft, keep_draft, read_draft, template
+from tidepool.tui.app.compose_model.draft import Draft, keep_draft, read_draft
 from tidepool.tui.app.compose_model.edits import Put, edited, value_at, values_of
 from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.dialogs.pick import PickDialog
+from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.launching import environment
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form.page import GroupBox, GroupHead

@@ -13,10 +13,10 @@ from tests.tui.persons import batch_status, opened, rows_text, screen_text, unti
 from tests.tui.test_compose import composing, fill
 from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import template
 from tidepool.tui.app.compose_model.edits import Put, edited, values_of
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.dialogs.export import ExportDialog
+from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.app.widgets.panels import PanelStrip

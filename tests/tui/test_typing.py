@@ -16,12 +16,12 @@ from textual.widgets import Input, Select, TextArea
 from tests.tui.persons import ExaminesWithin, opened, until
 from tests.tui.test_compose import composing, row_of
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import template
 from tidepool.tui.app.compose_model.edits import Put, apply, value_at
 from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.app.compose_model.fields import Field, Form, read
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.compose_model.outline import pages_of
+from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form.editors import TomlEditor
 from tidepool.tui.app.widgets.form.page import FormPage

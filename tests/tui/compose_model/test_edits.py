@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.tui.app.compose_model.draft import template
 from tidepool.tui.app.compose_model.edits import Append, Drop, Edit, Put, apply, edited, value_at, values_of
 from tidepool.tui.app.compose_model.fields import UNSET, Path
+from tidepool.tui.app.kind_screens import template
 
 TEXT = """# my study
 [batch]

@@ -13,13 +13,14 @@ from typing import Any
 
 import tomlkit
 
-from tidepool.engine.studies.kinds import KINDS
+from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.tui.app.compose_model.edits import ANYTHING, Put, edited, value_at, values_of
+from tidepool.tui.app.kind_screens import installed, template
 
 MOST_EARLIER = 20
 MOST_BYTES = 64 * 2**20
-OWN_LISTS = {"secret_game": ("agents", "agent_ids"), "simulation": ("entities",)}
-"""what goes with a kind besides its own section"""
+OWN_LISTS = {"agents": ("agents", "agent_ids"), "entities": ("entities",)}
+"""what goes with a kind of these people besides its own section"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +34,20 @@ class Draft:
     """texts that were replaced, the newest first"""
 
 
-def template(kind: str) -> str:
-    return (Path(__file__).parent / "templates" / f"{kind}.toml").read_text(encoding="utf-8")
-
-
 def fresh(kind: str = "secret_game") -> Draft:
     return Draft(template(kind))
 
 
 def kind_of(values: Mapping[str, Any]) -> str | None:
     kind = value_at(values, ("batch", "kind"))
-    return kind if kind in KINDS else None
+    return kind if isinstance(kind, str) and installed(kind) else None
 
 
 def replaced(draft: Draft, text: str, source: str = "") -> Draft:
     """Another text in place of the draft, which is kept unless it is a template as it came."""
     if text == draft.text:
         return replace(draft, source=source)
-    plain = {template(kind) for kind in KINDS}
+    plain = {template(kind) for kind in KINDS if installed(kind)}
     kept = [one for one in (draft.text, *draft.earlier) if one.strip() and one not in plain and one != text]
     return Draft(text, source, {}, tuple(dict.fromkeys(kept))[:MOST_EARLIER])
 
@@ -102,7 +99,7 @@ def _is_section(value: object) -> bool:
 
 def _split(text: str, kind: str) -> tuple[str, str]:
     """(what belongs to the kind alone, the rest)"""
-    return _split_names(text, [kind, *OWN_LISTS.get(kind, ())])
+    return _split_names(text, [kind, *OWN_LISTS.get(load_kind(kind).people or "", ())])
 
 
 def _split_names(text: str, names: list[str]) -> tuple[str, str]:

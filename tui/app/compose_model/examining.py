@@ -11,7 +11,6 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,6 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.tui.app.compose_model.edits import values_of
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
-
-UNIT_NAMES = {
-    "secret_game": "conversations",
-    "simulation": "simulations",
-    "evolution": "genomes",
-    "mutation": "episodes",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +74,10 @@ def planned(config: FrozenConfig) -> Examined:
 
     kind = load_kind(config.batch.kind)
     plan = priced(kind.plan(config), config)
-    plan["unit_name"] = UNIT_NAMES[config.batch.kind]
+    plan["unit_name"] = kind.units
     plan["wave_count"] = max((wave["index"] for wave in plan["waves"]), default=0)
     plan["waves"] = plan["waves"][:MOST_WAVES]
-    return Examined(plan=plan, shape=tuple(shape_of(config)), models=tuple(sorted(kind.models(config))))
+    return Examined(plan=plan, shape=tuple(kind.shape(config)), models=tuple(sorted(kind.models(config))))
 
 
 MOST_WAVES = 200
@@ -94,32 +86,6 @@ MOST_WAVES = 200
 def line_of(error: tomllib.TOMLDecodeError, text: str) -> int:
     found = re.search(r"at line (\d+)", str(error))
     return int(found.group(1)) if found else text.count("\n") + 1
-
-
-def shape_of(config: FrozenConfig) -> list[str]:
-    """How many could meet, and how many do."""
-    settings = config.settings
-    match config.batch.kind:
-        case "secret_game":
-            agents = len(config.agents)
-            if settings.pairing == "ordered":  # type: ignore[attr-defined]
-                return [f"{agents:,} agents: {agents:,}² = {agents**2:,} ordered pairs"]
-            return [f"{agents:,} agents: C({agents},2) = {comb(agents, 2):,} pairs"]
-        case "simulation":
-            entities, size = len(config.entities), settings.interaction_size  # type: ignore[attr-defined]
-            wanted, possible = settings.num_simulations, comb(entities, size)  # type: ignore[attr-defined]
-            repeats = "each at most once" if wanted <= possible else f"each about {wanted / possible:,.1f} times"
-            return [f"C({entities},{size}) = {possible:,} combinations possible, {wanted:,} run: {repeats}"]
-        case "evolution":
-            size, most = settings.population_size, settings.max_generations  # type: ignore[attr-defined]
-            return [f"{size:,} prompts × at most {most:,} generations = {size * most:,}"]
-        case "mutation":
-            together, steps = settings.num_processes, settings.num_steps  # type: ignore[attr-defined]
-            updates = -(-settings.num_env_steps // (together * steps))  # type: ignore[attr-defined]
-            return [
-                f"{together:,} environments × {steps:,} steps = {together * steps:,} an update, {updates:,} updates"
-            ]
-    return []
 
 
 def answered(line: str) -> Examined:

@@ -5,13 +5,6 @@ from typing import Any
 
 from tidepool.engine.studies.secret_game.config import Scoring
 
-KINDS_IN_WORDS = {
-    "secret_game": "agents with secrets talk in pairs: who reveals, who obtains?",
-    "simulation": "personas meet in a context, alone, in pairs or in groups",
-    "evolution": "a population of prompts gets better at a set of problems",
-    "mutation": "a learner finds out which rewriting of a query helps",
-}
-
 SERVICES_IN_WORDS = {
     "auto": "all together; by each provider's batch API where it has one (half the price, slower), else live",
     "default": "each conversation to its end, max_concurrent of them at a time, live",
@@ -22,24 +15,11 @@ SERVICES_IN_WORDS = {
     "anthropic-conversation": "all conversations, wave by wave, by Anthropic's batch API",
 }
 
-PAIRINGS_IN_WORDS = {
-    "round_robin": "everybody meets everybody in turn",
-    "random": "a seeded shuffle each round",
-    "ordered": "every ordered pair, self included: to compare models",
-}
-
 CHOICES_IN_WORDS: Mapping[tuple[str, ...], Mapping[str, str]] = {
-    ("batch", "kind"): KINDS_IN_WORDS,
     ("service", "name"): SERVICES_IN_WORDS,
-    ("secret_game", "pairing"): PAIRINGS_IN_WORDS,
-    ("secret_game", "mode"): {
-        "standard": "points by conversation",
-        "retained": "secrets kept to the end; rare ones pay more",
-        "diversity": "each different secret kept pays",
-        "targeted": "one secret pays most",
-    },
     ("agents", "memory"): {"short": "this conversation", "long": "all earlier ones of the same game"},
 }
+"""those of every study; a kind's own stand in `kind_screens`"""
 
 
 def scoring_in_words(mode: str, written: object, target: str = "") -> list[str]:

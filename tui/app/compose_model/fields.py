@@ -6,7 +6,7 @@ be read as the field's type is written as text, so nothing typed is lost, and th
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import NoneType, UnionType
@@ -51,9 +51,6 @@ class Form(Enum):
 LONG_TEXTS = {"description", "context", "instructions", "question"}
 """keys whose text wants room"""
 
-FILLED_IN = {"frozen", "query_list", "policy_content"}
-"""keys that Tidepool writes itself when a batch starts"""
-
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -73,10 +70,10 @@ class Field:
         return replace(self, path=(*prefix, *self.path))
 
 
-def fields_of(section: type[BaseModel], prefix: Path = ()) -> Iterator[Field]:
-    """The fields of a section and, in their places, those of the sections inside it."""
+def fields_of(section: type[BaseModel], prefix: Path = (), without: Collection[str] = ()) -> Iterator[Field]:
+    """The fields of a section but some and, in their places, those of the sections inside it."""
     for name, info in section.model_fields.items():
-        if name in FILLED_IN:
+        if name in without:
             continue
         path = (*prefix, name)
         inner = _inner_section(info.annotation)

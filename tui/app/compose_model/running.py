@@ -3,23 +3,18 @@
 import time
 from pathlib import Path
 
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.tui.app.compose_model.draft import kind_of
 from tidepool.tui.app.compose_model.edits import Edit, Put, edited, value_at, values_of
-
-FILES = (
-    ("simulation", "context_file"),
-    ("simulation", "entity_file"),
-    ("evolution", "problems"),
-    ("mutation", "queries"),
-    ("mutation", "policy"),
-)
-"""keys that may name a file, from the config's own folder"""
 
 
 def anchored(text: str, folder: Path) -> str:
     """The text with the files it names by a relative path named in full, for it is going to lie elsewhere."""
     values = values_of(text)
     edits: list[Edit] = []
-    for path in FILES:
+    kind = kind_of(values)
+    paths = [(kind, key) for key in load_kind(kind).files] if kind else []
+    for path in paths:
         name = value_at(values, path)
         if isinstance(name, str) and name and not Path(name).is_absolute() and (folder / name).is_file():
             edits.append(Put(path, str((folder / name).resolve())))

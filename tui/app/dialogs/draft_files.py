@@ -12,11 +12,10 @@ from textual.content import Content
 from textual.widgets import Button, Input, Label, Static
 
 from tidepool.engine.studies.kinds import KINDS
-from tidepool.tui.app.compose_model.draft import Draft, kind_of, template
+from tidepool.tui.app.compose_model.draft import Draft, kind_of
 from tidepool.tui.app.compose_model.edits import value_at, values_of
-from tidepool.tui.app.compose_model.explained import KINDS_IN_WORDS
 from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.app.widgets.greeting import STARTERS
+from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
@@ -36,7 +35,8 @@ class DraftOrigin:
 
 
 def origins(folder: Path, draft: Draft) -> list[DraftOrigin]:
-    new = [DraftOrigin("new", kind.replace("_", " "), KINDS_IN_WORDS[kind], template(kind)) for kind in KINDS]
+    known = [spec for kind in KINDS if (spec := installed(kind))]
+    new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
     earlier = [DraftOrigin("earlier", *_told(text), text) for text in draft.earlier]
     files = [DraftOrigin("file", path.name, str(path.parent), path=path) for path in _configs(folder)]

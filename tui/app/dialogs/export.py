@@ -9,8 +9,10 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Label, Select, Static
 
+from tidepool.engine.exports.export import EXPORTERS
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
+from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
 
 FORMATS = {
@@ -33,11 +35,15 @@ class ExportDialog(Dialog[tuple[str, str]]):
         self._batch = batch
 
     def compose(self) -> ComposeResult:
-        names = [name for name in FORMATS if name != "policy" or self._batch.kind == "mutation"]
+        spec = installed(self._batch.kind)
+        own = spec.formats() if spec else {}
+        offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, *own))}
         with VerticalScroll(classes="dialog") as box:
             box.border_title = Content("Export")
             yield Label("format")
-            yield Select([(FORMATS[name][0], name) for name in names], value="json", allow_blank=False, id="format")
+            yield Select(
+                [(words, name) for name, words in offered.items()], value="json", allow_blank=False, id="format"
+            )
             yield Label("to")
             yield Input(self._suggested("json"), id="path")
             yield Static("", id="fault", classes="fault")
@@ -46,7 +52,8 @@ class ExportDialog(Dialog[tuple[str, str]]):
                 yield Button("Cancel", id="cancel")
 
     def _suggested(self, name: str) -> str:
-        return self._batch.id if name == "json" else f"{self._batch.id}-{name}{FORMATS[name][1]}"
+        suffix = FORMATS[name][1] if name in FORMATS else ""
+        return self._batch.id if name == "json" else f"{self._batch.id}-{name}{suffix}"
 
     def on_select_changed(self, event: Select.Changed) -> None:
         path = self.query_one("#path", Input)

@@ -10,9 +10,10 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tidepool.storage.reading.watching import Watched, all_watched, changes
+from tidepool.tui.app.kind_screens import STARTERS, Starter
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
-from tidepool.tui.app.widgets.greeting import STARTERS, Greeting, Starter
+from tidepool.tui.app.widgets.greeting import Greeting
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import count, span
 

@@ -11,7 +11,6 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static, TextArea
 
-from tidepool.engine.studies.kinds import KINDS
 from tidepool.tui.app.compose_model.complaints import placed
 from tidepool.tui.app.compose_model.draft import keep_draft
 from tidepool.tui.app.compose_model.edits import Put
@@ -20,6 +19,7 @@ from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.compose_model.outline import pages_of
 from tidepool.tui.app.compose_model.people import FOLKS
 from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line
+from tidepool.tui.app.kind_screens import kind_titles
 from tidepool.tui.app.screens.draft_people import PAUSE_SECONDS, DraftPeople
 from tidepool.tui.app.screens.draft_travel import DraftTravel
 from tidepool.tui.app.shutdown import while_open
@@ -31,7 +31,6 @@ from tidepool.tui.app.widgets.name_strip import NameStrip
 from tidepool.tui.drawing.plain import one_line, plain, shortened
 
 TOML, PLAN = "toml", "plan"
-KIND_TITLES = {kind: kind.replace("_", " ").capitalize() for kind in KINDS}
 
 
 class ComposeScreen(DraftPeople, DraftTravel):
@@ -72,7 +71,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="compose-head"):
-            yield NameStrip(KIND_TITLES, self.desk.kind or "", title="kind", id="kinds")
+            yield NameStrip(kind_titles(), self.desk.kind or "", title="kind", id="kinds")
             yield Static("", id="compose-source")
         yield NameStrip({TOML: "TOML"}, TOML, id="pages")
         with Horizontal(id="compose-main"):

@@ -35,6 +35,7 @@ from tidepool.tui.app.dialogs.generate import GenerateDialog, Wish
 from tidepool.tui.app.dialogs.pick import Choice
 from tidepool.tui.app.dialogs.try_agent import TryDialog
 from tidepool.tui.app.dialogs.type_editor import NEW_TYPE, TypeDialog, type_text
+from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.library_view.items import Item, KnownType, LibraryItems
 from tidepool.tui.app.library_view.records import (
     SEVERAL_FIELDS,
@@ -242,7 +243,9 @@ class LibraryActions(ModeScreen):
     async def action_champion(self) -> None:
         from tidepool.engine.studies.evolution.champion import champion_prompt
 
-        batches = [b for b in await self.tidepool.file.look(all_watched, self.tidepool.path) if b.kind == "evolution"]
+        batches = [
+            b for b in await self.tidepool.file.look(all_watched, self.tidepool.path) if screens_of(b.kind).family
+        ]
         if not batches:
             self.tidepool.tell("This file has no evolution yet, so there is no champion. Compose one first (2).")
             return

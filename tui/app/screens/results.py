@@ -11,6 +11,7 @@ from textual.widget import Widget
 from tidepool.engine.results.blocks import Figure, Heat, Report, Words, from_json
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.watching import Watched, watched
+from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.block_list import BlockList
@@ -99,8 +100,8 @@ class ResultsScreen(BatchActions):
 
     async def _show_family(self, batch: Watched) -> None:
         """The champion of an evolution and whom it descends from."""
-        self.query_one(PanelStrip).offer("panel-family", batch.kind == "evolution")
-        if batch.kind == "evolution":
+        self.query_one(PanelStrip).offer("panel-family", screens_of(batch.kind).family)
+        if screens_of(batch.kind).family:
             width = max(40, self.query_one("#result-panels").content_size.width - 8)
             tree = await self._ask("family", batch=batch.id, width=width)
             await self.query_one("#family", BlockList).show([Words(tree, "tree")])

@@ -18,6 +18,7 @@ from tidepool.storage.reading import watching
 from tidepool.storage.reading.conversation_heads import readable
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.watching import LogLine, Watched, WaveLine
+from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.throughput import Throughput
 from tidepool.tui.app.widgets.gauges import Gauges
@@ -25,7 +26,7 @@ from tidepool.tui.app.widgets.log_lines import LogLines
 from tidepool.tui.app.widgets.pace import PacePlots
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.wavefront import BY_WAVE, Front, Wavefront, front_of
+from tidepool.tui.app.widgets.wavefront import Front, Wavefront, front_of
 from tidepool.tui.app.widgets.waves_table import WavesTable
 
 
@@ -170,7 +171,7 @@ class WatchScreen(BatchActions):
 
     @work(group="expect", exclusive=True)
     async def _expect(self, batch: Watched) -> None:
-        if batch.kind not in BY_WAVE:
+        if not screens_of(batch.kind).by_wave:
             return
         with suppress(TidepoolError):
             found = await self.tidepool.counting.ask("expected", path=str(self.tidepool.path), batch=batch.id)

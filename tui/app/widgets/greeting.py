@@ -1,7 +1,6 @@
 """An empty file greets with three things to try, each one key away, offline."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -9,24 +8,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-
-@dataclass(frozen=True, slots=True)
-class Starter:
-    key: str
-    title: str
-    text: str
-    file: str
-
-    @property
-    def path(self) -> Path:
-        return Path(__file__).parent.parent / "starters" / self.file
-
-
-STARTERS = (
-    Starter("g", "Play a secret game", "400 talks of four agents who want each other's secret", "secret_game.toml"),
-    Starter("t", "Let personas talk", "a panel of invented people on one question, in pairs", "simulation.toml"),
-    Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),
-)
+from tidepool.tui.app.kind_screens import STARTERS, Starter
 
 
 class StarterCard(Static):

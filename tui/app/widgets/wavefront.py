@@ -11,12 +11,11 @@ from itertools import groupby
 from textual.message import Message
 
 from tidepool.storage.reading.watching import UnitLine, WaveCell
+from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line
 
-BY_WAVE = ("secret_game", "simulation")
-"""kinds whose columns are waves"""
 MARGIN = 30
 """rows read beyond those in view, so that scrolling finds them drawn"""
 
@@ -44,7 +43,7 @@ def front_of(
     by_unit: dict[int, list[WaveCell]] = {}
     for cell in cells:
         by_unit.setdefault(cell.sequence_number, []).append(cell)
-    arrange = _by_wave if kind in BY_WAVE else _by_order
+    arrange = _by_wave if screens_of(kind).by_wave else _by_order
     numbers = {line.sequence_number for line in lines} | set(by_unit) | set(under_way)
     return Front(
         {line.sequence_number: line for line in lines},

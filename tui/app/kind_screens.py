@@ -1,0 +1,151 @@
+"""What the app's screens know of each kind of study, in one place; a kind that is not named here gets what fits any.
+
+The engine's own declaration (`KindSpec`) says what a kind is called, what its units are and what its keys are. Here
+stands only how that is laid out: groups of the form, choices in words, something to try, panels of the results.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from tidepool.engine.errors import TidepoolError
+from tidepool.engine.studies.kinds import KINDS, KindSpec, load_kind
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """Something to try in an empty file, one key away."""
+
+    key: str
+    title: str
+    text: str
+    file: str
+
+    @property
+    def path(self) -> Path:
+        return HERE / "starters" / self.file
+
+
+@dataclass(frozen=True, slots=True)
+class KindScreens:
+    groups: tuple[tuple[str, str], ...] = ()
+    """of the form, in order: a title, and its keys in order"""
+    rest: str = "More"
+    """the group of keys that have no place"""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """group → what is explained under its title: `scoring`"""
+    elsewhere: frozenset[str] = frozenset()
+    """keys that the page of people shows"""
+    choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """key → what each of its choices means"""
+    starter: Starter | None = None
+    family: bool = False
+    """its results have a family tree"""
+    by_wave: bool = False
+    """a column of its wavefront is a wave; else simply a unit's next call"""
+
+
+SCREENS: Mapping[str, KindScreens] = {
+    "secret_game": KindScreens(
+        groups=(
+            (
+                "Game",
+                "mode num_interactions messages_per_interaction pairing games rounds targeted_secret announce_target",
+            ),
+            (
+                "Scoring",
+                "scoring.only_obtained scoring.both scoring.none scoring.only_revealed scoring.per_secret "
+                "scoring.per_unique scoring.target",
+            ),
+            ("Detection", "detection fuzzy_threshold judge"),
+        ),
+        rest="Scenarios",
+        notes={"Game": "scoring"},
+        choices={
+            "pairing": {
+                "round_robin": "everybody meets everybody in turn",
+                "random": "a seeded shuffle each round",
+                "ordered": "every ordered pair, self included: to compare models",
+            },
+            "mode": {
+                "standard": "points by conversation",
+                "retained": "secrets kept to the end; rare ones pay more",
+                "diversity": "each different secret kept pays",
+                "targeted": "one secret pays most",
+            },
+        },
+        starter=Starter(
+            "g", "Play a secret game", "400 talks of four agents who want each other's secret", "secret_game.toml"
+        ),
+        by_wave=True,
+    ),
+    "simulation": KindScreens(
+        groups=(
+            ("Talk", "context context_file interaction_size num_simulations n_turns simulation_rounds style thoughts"),
+            ("Model", "model temperature max_tokens language speaking_order"),
+            ("Judge", "judge.model judge.question judge.scale"),
+        ),
+        elsewhere=frozenset({"entity_ids", "entity_file"}),
+        starter=Starter(
+            "t", "Let personas talk", "a panel of invented people on one question, in pairs", "simulation.toml"
+        ),
+        by_wave=True,
+    ),
+    "evolution": KindScreens(
+        groups=(
+            ("Search", "strategy model models mutator population_size max_generations problems max_problems scorer"),
+            ("Honesty", "validation_problems samples racing seed_final random_baseline"),
+            ("Stop", "target_fitness stagnation max_calls"),
+            ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts"),
+            ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity"),
+            ("Model", "temperature max_tokens"),
+        ),
+        rest="Sizes",
+        starter=Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),
+        family=True,
+    ),
+    "mutation": KindScreens(
+        groups=(
+            ("Task", "target mutator reward judge encoder success queries heldout operators"),
+            ("Learning", "learner num_env_steps num_processes num_steps episode_length baselines repeats policy"),
+            ("Model", "temperature max_tokens on_error use_batching"),
+        ),
+        rest="Training in detail",
+    ),
+}
+
+STARTERS = tuple(screens.starter for screens in SCREENS.values() if screens.starter is not None)
+
+
+@cache
+def screens_of(kind: str) -> KindScreens:
+    """A kind of an installed package, or of one that is not installed here, is laid out like any."""
+    if kind in SCREENS:
+        return SCREENS[kind]
+    spec = installed(kind)
+    return KindScreens(by_wave=spec is not None and spec.talks)
+
+
+def installed(kind: str) -> KindSpec | None:
+    """None where nobody has registered it, or its package is broken: the file can be read all the same."""
+    try:
+        return load_kind(kind) if kind in KINDS else None
+    except TidepoolError:
+        return None
+
+
+def kind_titles() -> dict[str, str]:
+    """Every kind there is to choose from, without loading any."""
+    return {kind: kind.replace("_", " ").capitalize() for kind in KINDS}
+
+
+def template(kind: str) -> str:
+    """A study to begin with: the kind's own text, or a section in which everything is left to its default."""
+    path = HERE / "compose_model" / "templates" / f"{kind}.toml"
+    if kind in SCREENS:
+        return path.read_text(encoding="utf-8")
+    spec = load_kind(kind)
+    return f'# {spec.title}: {spec.summary}\n\n[batch]\nkind = "{kind}"\nname = "{spec.title}"\n\n[{kind}]\n'
