@@ -5,7 +5,7 @@ own name is asked for, by the name it was registered under (`[project.entry-poin
 file nor a config can name a module or a path. Listing names reads the packages' metadata and imports nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
@@ -20,12 +20,12 @@ T = TypeVar("T")
 class Registry(Mapping[str, T], Generic[T]):
     """Name → thing: iterating gives names, indexing loads the one thing that is named."""
 
-    def __init__(self, noun: str, group: str, own: Mapping[str, str], check: Callable[[object], bool] | None = None):
-        """`own`: name → "module:attribute" of this package; `check` says whether a package's entry is such a thing."""
+    def __init__(self, noun: str, group: str, own: Mapping[str, str], holds: str) -> None:
+        """`own`: name → "module:attribute" of this package; `holds`: the name of the type of its things, or "function"."""
         self.noun = noun
         self.group = group
         self.own = own
-        self._check = check
+        self._holds = holds
         self._loaded: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
@@ -87,8 +87,9 @@ class Registry(Mapping[str, T], Generic[T]):
             loaded: T = entry.load()
         except Exception as error:
             raise UsageError(f"{whose} cannot be loaded ({type(error).__name__}: {error}). {advice}") from error
-        if self._check is not None and not self._check(loaded):
-            raise UsageError(f"{whose} is not what {self.group} asks for, but a {type(loaded).__name__}. {advice}")
+        fits = callable(loaded) if self._holds == "function" else type(loaded).__name__ == self._holds
+        if not fits:
+            raise UsageError(f"{whose} is not what {self.group} asks for, a {self._holds}. {advice}")
         return loaded
 
 

@@ -20,8 +20,8 @@ KINDS: Registry[Any] = Registry(
         "evolution": f"{_STUDIES}.evolution.study:KIND",
         "mutation": f"{_STUDIES}.mutation.study:KIND",
     },
+    "KindSpec",
 )
-"""holds KindSpec"""
 
 _PROVIDERS = "tidepool.engine.providers"
 
@@ -34,8 +34,8 @@ PROVIDERS: Registry[Any] = Registry(
         "anthropic": f"{_PROVIDERS}.anthropic.provider:PROVIDER",
         "ollama": f"{_PROVIDERS}.ollama.provider:PROVIDER",
     },
+    "ProviderSpec",
 )
-"""holds ProviderSpec"""
 
 _DETECTORS = f"{_STUDIES}.secret_game.detectors"
 
@@ -48,7 +48,7 @@ DETECTORS: Registry[Any] = Registry(
         "encoded": f"{_DETECTORS}.encoded:detect",
         "fuzzy": f"{_DETECTORS}.fuzzy:find_fuzzy",
     },
-    callable,
+    "function",
 )
 """holds functions (message, secret, threshold) → where the secret stands in the message, or None"""
 
@@ -68,13 +68,14 @@ OPERATORS: Registry[Any] = Registry(
         "shorten": f"{_OPERATORS}:SHORTEN",
         "ask_for_steps": f"{_OPERATORS}:ASK_FOR_STEPS",
     },
+    "Operator",
 )
-"""holds Operator, of the mutation"""
+"""of the mutation"""
 
 SCORERS: Registry[Any] = Registry(
     "scorer",
     "tidepool.scorers",
     {"match": f"{_STUDIES}.evolution.problems.answers:judge"},
-    callable,
+    "function",
 )
 """holds functions (reply, expected, tokens) → Verdict, of the evolution"""

@@ -17,7 +17,7 @@ from tidepool.engine.config.study import Study
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import names_library, with_library
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.kinds import KINDS, load_kind
 
 CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""
@@ -44,11 +44,21 @@ def load_frozen(text: str) -> FrozenConfig:
     sections = [data[name] for name in data if name not in Config.model_fields and isinstance(data[name], dict)]
     if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
         raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
+    _refuse_missing_package(data.get("batch"))
     source = "the batch's own config"
     config = config_from(data, source=source)
     if names_library(config):
         raise UsageError("The batch's own config names entries of a library, as no frozen one does. They are not read.")
     return _frozen(config, source, None)
+
+
+def _refuse_missing_package(batch: object) -> None:
+    kind = batch.get("kind") if isinstance(batch, dict) else None
+    if isinstance(kind, str) and kind not in KINDS:
+        raise UsageError(
+            f"The batch is a study of the kind {kind[:100]!r}, which needs a package that is not installed here; known are "
+            f"{', '.join(KINDS)}."
+        )
 
 
 def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConfig:

@@ -1,0 +1,241 @@
+"""A package of somebody else adds a kind of study, a provider, a detector, an operator and a scorer, without a change here."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.widgets import Input
+
+from tests.support.command import ROOT, Tidepool
+from tests.tui.persons import opened, until, until_seen
+from tidepool.engine import registries
+from tidepool.engine.errors import UsageError
+from tidepool.engine.plugins import Registry
+from tidepool.tui.app.kind_screens import screens_of
+from tidepool.tui.app.screens.compose import ComposeScreen
+from tidepool.tui.app.screens.results import ResultsScreen
+from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.name_strip import NameStrip
+
+EXAMPLE = ROOT / "examples" / "plugin"
+REGISTRIES: tuple[Registry[Any], ...] = (
+    *(registries.KINDS, registries.PROVIDERS),
+    *(registries.DETECTORS, registries.OPERATORS, registries.SCORERS),
+)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, built and installed into a folder of its own."""
+    target = tmp_path_factory.mktemp("installed")
+    install = ["pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", *install, str(EXAMPLE)], check=True, capture_output=True)
+    return target
+
+
+class Extended(Tidepool):
+    """The command where the package is installed. It starts from nothing: what is installed is seen at the start."""
+
+    package: Path
+
+    def __call__(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return self.cold(*arguments, **environment)
+
+    def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+        return super().start(*arguments, **{"PYTHONPATH": f"{self.package}:{ROOT}", **environment})
+
+
+@pytest.fixture
+def extended(package: Path, tmp_path: Path) -> Extended:
+    command = Extended(tmp_path, tmp_path / "study.db")
+    command.package = package
+    return command
+
+
+@pytest.fixture
+def fresh_registries() -> Iterator[None]:
+    """What is installed is looked up anew, before and after."""
+
+    def forget() -> None:
+        screens_of.cache_clear()
+        for registry in REGISTRIES:
+            vars(registry).pop("installed", None)
+            registry._loaded.clear()
+
+    forget()
+    yield
+    forget()
+
+
+def study(name: str) -> str:
+    return str(EXAMPLE / "studies" / f"{name}.toml")
+
+
+def rows(database: Path, query: str) -> list[Any]:
+    connection = sqlite3.connect(database)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+# -- each part, used in a study ------------------------------------------------------------------------------
+
+
+def test_a_kind_and_a_provider_of_a_package_run_and_the_same_study_again_is_all_hits(extended: Extended) -> None:
+    first = extended.json("--run", study("whispers"))
+    assert (first["kind"], first["status"], first["simulated"]) == ("whispers", "completed", False)
+    assert first["units"]["completed"] == 20 and first["calls"]["bought"] == 100
+    assert 0 < first["statistics"]["words_kept_percentage"] < 100
+    again = extended.json("--run", study("whispers"))
+    assert again["calls"]["cached"] == again["calls"]["total"] == 100
+    assert again["statistics"] == first["statistics"]
+    assert json.loads(rows(extended.database, "SELECT config FROM batch")[0][0])["providers"]["echo"] == {
+        "forgetting": 0.4
+    }
+    shown = extended("show", "last").stdout
+    assert "words_kept_percentage" in shown and "20 of 20 completed" in shown
+    assert "Hearer 1" in extended("show", "last", "--conversation", "1").stdout
+
+
+def test_a_detector_of_a_package_finds_what_ours_do_not(extended: Extended) -> None:
+    assert extended.json("--run", study("backwards"))["status"] == "completed"
+    found = dict(rows(extended.database, "SELECT detector, agent FROM outcomes WHERE revealed GROUP BY detector"))
+    assert found == {"exact": "Ada", "backwards": "Bob"}
+
+
+def test_a_learner_chooses_an_operator_of_a_package(extended: Extended) -> None:
+    found = extended.json("--run", study("example"))["statistics"]
+    assert list(found["operators"]) == ["noop", "shorten", "ask_for_example"]
+    assert found["operators"]["ask_for_example"]["uses"] > 0
+
+
+def test_a_scorer_of_a_package_marks_the_replies(extended: Extended) -> None:
+    brief, usual = (
+        extended.json("--run", study("brief"), "--set", f"evolution.scorer={name!r}")["statistics"]["generations"]
+        for name in ("brief", "")
+    )
+    assert brief[0]["best"] != usual[0]["best"]
+
+
+# -- what a kind of a package inherits -----------------------------------------------------------------------
+
+
+def test_a_kind_of_a_package_is_resumed_batched_and_exported_like_ours(extended: Extended, tmp_path: Path) -> None:
+    by_batch = ("--set", "whispers.model=simulated:filler")
+    slow = (
+        "--set",
+        "providers.simulated.latency=0.05",
+        "--set",
+        "service.name=live",
+        "--set",
+        "service.max_concurrent=2",
+    )
+    with extended.start("--run", study("whispers"), *by_batch, *slow) as process:
+        _until_calls(extended.database, 10)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    resumed = extended.json(
+        "--resume", "last", "--set", "providers.simulated.latency=0.0", "--set", "service.name=auto"
+    )
+    assert resumed["status"] == "completed" and 10 <= resumed["calls"]["replayed"] < 100
+    assert resumed["calls"]["bought"] == resumed["calls"]["total"] == 100, "nothing is bought twice"
+    assert resumed["waves"][-1]["transport"] == "batch"
+    for form in ("json", "csv", "html"):
+        assert extended("export", "last", "--format", form, "-o", str(tmp_path / form)).returncode == 0
+    results = json.loads(next((tmp_path / "json").rglob("results.json")).read_text())
+    assert len(results["units"]) == 20 and len(results["units"][0]["messages"]) == 5
+    assert (tmp_path / "csv" / "messages.csv").read_text().count("Hearer 5") == 20
+    assert "words_kept_percentage" in (tmp_path / "html").read_text()
+
+
+def _until_calls(database: Path, count: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if database.exists():
+            try:
+                if rows(database, "SELECT count(*) FROM call")[0][0] >= count:
+                    return
+            except sqlite3.OperationalError:
+                pass
+        time.sleep(0.02)
+    raise AssertionError(f"no {count} calls in time")
+
+
+async def test_a_kind_of_a_package_is_composed_run_and_read_in_the_app(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registries: None
+) -> None:
+    monkeypatch.syspath_prepend(str(package))
+    monkeypatch.setenv("PYTHONPATH", f"{package}:{ROOT}")
+    async with opened(tmp_path / "study.db", size=(160, 48)) as (app, pilot):
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(app.screen, ComposeScreen))
+        kinds = app.screen.query_one("#kinds", NameStrip)
+        kinds.choose("whispers")
+        await until_seen(pilot, "10 chains")
+        chains = next(row for row in app.screen.query(FieldRow) if row.field.path == ("whispers", "chains"))
+        chains.query_one(Input).value = "7"
+        await until_seen(pilot, "7 chains")
+        await pilot.press("ctrl+r")
+        await until_seen(pilot, "This asks echo:forgetful")
+        await pilot.press("y")
+        await until(pilot, lambda: not isinstance(app.screen, ComposeScreen))
+        await until(pilot, lambda: _ended(tmp_path / "study.db"), "the batch to end")
+        await pilot.press("4")
+        await until(pilot, lambda: isinstance(app.screen, ResultsScreen))
+        await until_seen(pilot, "7 of 7 completed")
+        await pilot.press("tab")
+        await until_seen(pilot, "words_kept_percentage")
+
+
+def _ended(database: Path) -> bool:
+    return rows(database, "SELECT status FROM batch") == [("completed",)]
+
+
+# -- what a package cannot do --------------------------------------------------------------------------------
+
+
+def _pretend(folder: Path, group: str, entry: str) -> None:
+    """A distribution called odd-package that registers one entry."""
+    described = folder / "odd_package-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-package\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text(f"[{group}]\n{entry}\n")
+
+
+def test_a_package_never_replaces_a_name_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registries: None
+) -> None:
+    _pretend(tmp_path, "tidepool.kinds", "simulation = nowhere:KIND")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert list(registries.KINDS) == list(registries.KINDS.own)
+    assert registries.KINDS["simulation"].units == "simulations"
+
+
+@pytest.mark.parametrize(
+    ("entry", "word"), [("odd = nowhere:KIND", "cannot be loaded"), ("odd = json:JSONDecoder", "is not what")]
+)
+def test_a_broken_package_is_named_and_only_when_it_is_asked_for(
+    entry: str, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registries: None
+) -> None:
+    _pretend(tmp_path, "tidepool.kinds", entry)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "odd" in registries.KINDS and registries.KINDS["evolution"].name == "evolution"
+    with pytest.raises(UsageError, match=f"odd-package {word}"):
+        registries.KINDS["odd"]
+
+
+def test_a_batch_whose_package_is_not_installed_says_so_and_the_file_stays_readable(extended: Extended) -> None:
+    extended.json("--run", study("whispers"), "--set", "whispers.chains=2")
+    bare = Tidepool(extended.folder, extended.database)
+    assert "whispers" in bare("list").stdout
+    refused = bare("show", "last")
+    assert refused.returncode == 2 and "needs a package that is not installed here" in refused.stderr
+    assert "Hearer 2" in bare("show", "last", "--conversation", "1").stdout
