@@ -23,7 +23,7 @@ def html_report(connection: sqlite3.Connection, batch: sqlite3.Row, report: Repo
         report.title,
         element("p", f"Made by Tidepool {batch['version']}", class_="soft"),
         element("p", batch["description"]) if batch["description"] else None,
-        *drawn((*report.overview, *report.waves, *report.findings)),
+        *drawn((*report.overview, *report.findings, *report.waves)),
         *_transcripts(connection, batch),
         section("Config", folded("The whole config, as the batch keeps it", _pretty(json.loads(batch["config"])))),
     )

@@ -184,7 +184,11 @@ def from_json(data: Any) -> Any:
 
 
 class KindReport(Protocol):
-    """What a kind's `report.py` gives; statistics are those of the JSON summary."""
+    """What a kind's `report.py` gives; statistics are those of the JSON summary.
+
+    It may also give `further(connection, batch)`, blocks beyond the statistics, and `compared(batches, differences)`,
+    blocks for several batches in place of their figures side by side.
+    """
 
     def blocks(self, statistics: Mapping[str, Any]) -> list[Block]: ...
 

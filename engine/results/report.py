@@ -14,7 +14,6 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 
 SIMULATED = "simulated answers: no model of a provider was asked"
-NOT_YET = "nothing is answered yet"
 MOST_WAVES = 12
 GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
 """what a resume does for a batch of this state"""

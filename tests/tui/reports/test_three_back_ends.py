@@ -1,6 +1,7 @@
 """What one report shows, all show: every kind's blocks on the terminal, in the app and in HTML."""
 
 import io
+import json
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,6 +21,11 @@ from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Table,
 from tidepool.engine.results.comparing import compare
 from tidepool.engine.results.comparison_report import comparison_blocks
 from tidepool.engine.results.report import plain_blocks, report_of
+from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
+from tidepool.engine.studies.mutation.statistics import MutationStatistics
+from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
+from tidepool.engine.studies.simulation.statistics import SimulationStatistics
 from tidepool.tui.app.widgets.block_list import content_of
 from tidepool.tui.drawing.blocks import COLOURS, print_blocks
 from tidepool.tui.drawing.figures import draw
@@ -29,6 +35,13 @@ STUDIES: dict[str, Any] = {
     "simulation": lambda seed: panel(num_simulations=6, judge={"question": "In favour?"}, seed=seed),
     "evolution": lambda seed: evolution(random_baseline=True, max_generations=2, seed=seed),
     "mutation": lambda seed: mutation(seed=seed),
+}
+
+TYPES: dict[str, type[Statistics]] = {
+    "secret_game": SecretGameStatistics,
+    "simulation": SimulationStatistics,
+    "evolution": EvolutionStatistics,
+    "mutation": MutationStatistics,
 }
 
 
@@ -91,6 +104,8 @@ def check(blocks: list[Block]) -> None:
 @pytest.mark.parametrize("kind", STUDIES)
 async def test_every_headline_cell_and_note_of_a_kind_is_in_all_three(kind: str, database: Path) -> None:
     summaries = [await run_batch(STUDIES[kind](seed), database) for seed in (1, 2)]
+    statistics = summaries[0]["statistics"]
+    assert json.dumps(TYPES[kind].from_json(statistics).as_json()) == json.dumps(statistics)
     report = report_of(database, summaries[0])
     assert from_json(as_json(report)) == report
     found = compare(database, [summary["batch_id"] for summary in summaries])

@@ -54,7 +54,8 @@ class BlockList(VerticalScroll, can_focus=True):
 def _widget(block: Block) -> Widget:
     if isinstance(block, Figure):
         return Plot(block, classes="block")
-    wide = isinstance(block, Table | Heat) or (isinstance(block, Words) and block.level == "tree")
+    wide = isinstance(block, Heat) or (isinstance(block, Table) and any(block.columns))
+    wide = wide or (isinstance(block, Words) and block.level == "tree")
     return Static(
         content_of(block), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
     )
