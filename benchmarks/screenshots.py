@@ -107,7 +107,7 @@ STEPS: dict[str, Step] = {
     "simulation": panel("simulation", "panel-statistics", "combinations"),
     "evolution": panel("evolution", "panel-plots", "fitness by generation"),
     "family": panel("evolution", "panel-family", "champion"),
-    "mutation": panel("mutation", "panel-plots", "mean reward over steps"),
+    "mutation": panel("mutation", "panel-plots", "reward while learning"),
     "library": library,
     "providers": providers,
     "palette": palette,

@@ -1,7 +1,10 @@
 """Pages of results as the screen lays them out."""
 
+import pytest
+
 from tidepool.engine.results.blocks import table
 from tidepool.tui.app.widgets.block_list import content_of
+from tidepool.tui.drawing.blocks import column_widths
 
 
 def test_a_long_table_is_cut_and_says_so_without_widening_its_columns() -> None:
@@ -10,3 +13,21 @@ def test_a_long_table_is_cut_and_says_so_without_widening_its_columns() -> None:
     ).plain.splitlines()
     assert lines[:3] == ["waves", "wave  calls", "   0      5"]
     assert lines[-1] == "… and 124 more in the export" and len(lines) == 203
+
+
+NARROW = [["agent", "revealed %"], ["Ada", "7.1 (1–31)"], ["simulated:bargainer", "78.6 (52–92)"]]
+
+
+@pytest.mark.parametrize(
+    ("width", "widths"),
+    [
+        (40, ([19, 12], 2)),
+        (30, ([19, 9], 2)),
+        (24, ([14, 8], 2)),
+        (18, ([8, 8], 2)),
+        (17, ([8, 8], 1)),
+        (11, ([5, 5], 1)),
+    ],
+)
+def test_names_give_way_before_a_number_is_torn_apart(width: int, widths: tuple[list[int], int]) -> None:
+    assert column_widths(NARROW, 1, width) == widths

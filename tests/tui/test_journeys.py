@@ -53,7 +53,7 @@ SHOWN: dict[str, list[tuple[str, str]]] = {
     ],
     "mutation": [
         ("panel-statistics", "reward on held-out queries"),
-        ("panel-plots", "mean reward over steps"),
+        ("panel-plots", "reward while learning"),
         ("panel-plots", "how often each operator is used"),
     ],
 }

@@ -1,7 +1,8 @@
 """Blocks on a terminal, in a file or in a pipe: they read well without colours and in 60 columns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -55,10 +56,7 @@ def _print_table(out: Console, block: Table) -> None:
     if not any(block.columns):
         _print_facts(out, block)
         return
-    drawn = _table(block, brief=False)
-    if out.measure(drawn, options=out.options.update_width(10_000)).maximum > out.width:
-        drawn = _table(block, brief=True)
-    out.print(drawn)
+    out.print(_table(block, out.width))
     if (left_out := len(block.rows) - block.first) > 0:
         out.print(Text(more(left_out)))
 
@@ -74,22 +72,38 @@ def _print_facts(out: Console, block: Table) -> None:
             first = ""
 
 
-def _table(block: Table, *, brief: bool) -> RichTable:
-    """What does not fit goes on below, nothing is cut."""
-    drawn = RichTable(box=None, pad_edge=False)
+def _texts(block: Table, *, brief: bool) -> list[list[str]]:
     rows = [[one_line(text_of(cell, brief=brief)) for cell in row] for row in block.rows[: block.first]]
-    for place, name in enumerate(block.columns):
-        words = place < block.left
-        parts = " ".join((name, *(row[place] for row in rows))).split()
-        drawn.add_column(
-            Text(one_line(name)),
-            justify="left" if words else "right",
-            overflow="fold",
-            min_width=1 if words else max(map(len, parts), default=1),  # a number is not torn apart
-        )
-    for row in rows:
+    return [[one_line(name) for name in block.columns], *rows]
+
+
+def _table(block: Table, width: int) -> RichTable:
+    """What does not fit is told in brief and goes on below; nothing is cut."""
+    texts, gap = _texts(block, brief=False), 2
+    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
+    if sum(widths) + gap * (len(widths) - 1) > width:
+        texts = _texts(block, brief=True)
+        widths, gap = column_widths(texts, block.left, width)
+    drawn = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+    for place, (name, wide) in enumerate(zip(texts[0], widths, strict=True)):
+        drawn.add_column(Text(name), justify="left" if place < block.left else "right", overflow="fold", width=wide)
+    for row in texts[1:]:
         drawn.add_row(*map(Text, row))
     return drawn
+
+
+def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tuple[list[int], int]:
+    """The widths that fit, and the gap between them. The widest gives way first; a number is torn apart last of all."""
+    columns = list(zip(*texts, strict=True))
+    widths = [max(map(cell_len, column)) for column in columns]
+    longest = [max((cell_len(word) for text in column for word in text.split()), default=1) for column in columns]
+    words = [min(8, wide) if place < left else wide for place, wide in enumerate(longest)]
+    gap = 2 if sum(words) + 2 * (len(widths) - 1) <= width else 1
+    room = width - gap * (len(widths) - 1)
+    for least in (longest, words, [1] * len(widths)):
+        while sum(widths) > room and (wide := [place for place, one in enumerate(widths) if one > least[place]]):
+            widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths, gap
 
 
 def _print_figure(out: Console, block: Figure) -> None:

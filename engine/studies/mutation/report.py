@@ -71,12 +71,12 @@ def _heldout(found: MutationStatistics) -> Iterator[Block]:
         yield Words("not yet compared on held-out queries")
         return
     missing = f", {heldout.missing:,} left out because answers are missing" if heldout.missing else ""
-    yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {found.reward}):")
+    yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {found.reward})")
     contenders = _contenders(found, heldout)
     rows: list[tuple[Cell, ...]] = [
         (name, _reward(row), _gain(gain) if gain else "") for name, (row, gain) in contenders.items()
     ]
-    yield table("", ("who", "mean reward (95 %)", "policy gains (95 %)"), rows)
+    yield table("reward on held-out queries", ("who", "mean reward (95 %)", "policy gains (95 %)"), rows)
     means, bounds = zip(*((row.mean_reward, row.ci95) for row, _ in contenders.values()), strict=True)
     series = Series("mean reward", means, colour="done", intervals=bounds)
     yield Figure("means", "mean reward on held-out queries", (series,), labels=tuple(contenders))
