@@ -47,7 +47,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         """Our own names are known without a look at what is installed, which takes a while."""
-        return name in self.own or name in self.installed
+        return isinstance(name, str) and (name in self.own or name in self.installed)
 
     @cached_property
     def installed(self) -> Mapping[str, EntryPoint]:
