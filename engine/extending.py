@@ -6,6 +6,7 @@ These names are a promise to other packages; everything else in `tidepool.engine
 from tidepool.engine.call import Call, Message, Reply
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config, ModelName, ProviderSettings, Section
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed, UsageError
@@ -41,6 +42,7 @@ __all__ = [
     "ProviderSpec",
     "Reply",
     "Section",
+    "StoredConfig",
     "StoredUnit",
     "Unit",
     "UnitPlan",

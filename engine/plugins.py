@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tidepool.engine.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -50,8 +52,10 @@ class Registry(Mapping[str, T], Generic[T]):
         return isinstance(name, str) and (name in self.own or name in self.installed)
 
     @cached_property
-    def installed(self) -> Mapping[str, EntryPoint]:
+    def installed(self) -> "Mapping[str, EntryPoint]":
         """What packages add under names that are not ours."""
+        from importlib.metadata import entry_points  # reading what is installed takes a while, and loading this as well
+
         found = sorted(entry_points(group=self.group), key=lambda entry: entry.name)
         return {entry.name: entry for entry in found if entry.name not in self.own}
 
@@ -79,7 +83,7 @@ class Registry(Mapping[str, T], Generic[T]):
         distribution = self.installed[name].dist
         return distribution.name if distribution else "a package"
 
-    def _from_package(self, entry: EntryPoint) -> T:
+    def _from_package(self, entry: "EntryPoint") -> T:
         """A stranger's code may fail in any way while it is loaded; whose it is must be told."""
         whose = f"The {self.noun} {entry.name!r} of the package {self.package_of(entry.name)}"
         advice = "Bring that package up to date, or uninstall it."

@@ -244,6 +244,7 @@ def refuse_running(path: Path, reference: str) -> sqlite3.Row:
 
 
 def delete_batch(path: Path, reference: str) -> str:
+
     batch = refuse_running(path, reference)
     number = batch["number"]
     with writing(path) as connection:

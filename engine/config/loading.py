@@ -33,7 +33,7 @@ def config_from(data: Mapping[str, Any], *, source: str = "the config", folder: 
     for problem in outline_problems(sections):
         raise UsageError(told(source, problem.sentence), problem.where)
     kind_name = str(sections["batch"]["kind"])
-    settings = validated(load_kind(kind_name).settings, sections.pop(kind_name), source, (kind_name,))
+    settings = validated(load_kind(kind_name).settings(), sections.pop(kind_name), source, (kind_name,))
     config = validated(Config, {**sections, "settings": settings}, source)
     if not config.batch.name:
         config = config.model_copy(update={"batch": config.batch.model_copy(update={"name": kind_name})})

@@ -41,7 +41,7 @@ def _sections() -> Iterator[str]:
     yield from _table("[providers.simulated]", SimulatedSettings, beyond=ProviderSettings)
     yield from _table("[[agents]]", Agent)
     for name in KINDS.own:
-        yield from _table(f"[{name}]", load_kind(name).settings)
+        yield from _table(f"[{name}]", load_kind(name).settings())
 
 
 def _table(title: str, section: type[BaseModel], beyond: type[BaseModel] | None = None) -> Iterator[str]:

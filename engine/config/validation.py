@@ -34,7 +34,7 @@ def validate_all(
 def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
     """What is wrong with single keys, in all sections."""
     kind = data["batch"]["kind"]
-    settings = load_kind(kind).settings
+    settings = load_kind(kind).settings()
     rest = {name: section for name, section in data.items() if name != kind}
     return [
         *problems_in(Config, {**rest, "settings": Section()}),

@@ -3,14 +3,17 @@
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
 from tidepool.storage.file import reading
 from tidepool.storage.reading.figures import answers_bought_live, failures_of, has_provider_batches, waves_of
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
 
 
 def read_summary(reference: str = "last", database: str | Path = "tidepool.db") -> Summary:
@@ -32,8 +35,19 @@ def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Su
 
 
 def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
-    config = load_frozen(batch["config"])
-    return load_kind(batch["kind"]).statistics(connection, dict(batch), config)
+    config = StoredConfig(batch["config"], _checked)
+    try:
+        return load_kind(batch["kind"]).statistics(connection, dict(batch), config)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # It may be a stranger's config, which does not hold what it should: checking it says so in words.
+        assert config.checked
+        raise
+
+
+def _checked(text: str) -> "FrozenConfig":
+    from tidepool.engine.config.freezing import load_frozen
+
+    return load_frozen(text)
 
 
 def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, progress: sqlite3.Row) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from tidepool.engine.statistics.distributions import even_odds_p_value
-from tidepool.engine.statistics.intervals import LEVEL, Interval, mean_interval, resampled_means
+from tidepool.engine.statistics.intervals import Interval, mean_interval, middle_of, resampled_means
 from tidepool.engine.statistics.rank_tests import rank_sum_p_value, signed_rank_p_value
 
 
@@ -50,14 +50,13 @@ def compare_samples(first: Mapping[float, int], second: Mapping[float, int], see
 
     random = numpy.random.default_rng(seed)
     drawn = resampled_means(first, random) - resampled_means(second, random)
-    low, high = numpy.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     one, other = (numpy.repeat(list(counts), list(counts.values())) for counts in (first, second))
     spread = float(numpy.sqrt((one.var() + other.var()) / 2))
     difference = float(one.mean() - other.mean())
     return Comparison(
         pairs=0,
         difference=difference,
-        interval=(float(low), float(high)),
+        interval=middle_of(drawn),
         p_value=rank_sum_p_value(first, second),
         effect_size=difference / spread if spread else None,
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.statistics.intervals import LEVEL, Interval, mean_of_counts, resampled_means
+from tidepool.engine.statistics.intervals import LEVEL, Interval, mean_of_counts, middle_of, resampled_means
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,16 @@ def standings(counts: Mapping[str, Mapping[float, int]], seed: int = 0) -> list[
     random = numpy.random.default_rng(seed)
     drawn = numpy.stack([resampled_means(counts[name], random) for name in names])
     ranks = _ranks(drawn.round(12))
-    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    lows, highs = numpy.quantile(drawn, ends, axis=1)
-    firsts, lasts = numpy.quantile(ranks, ends, axis=1, method="nearest")
+    ordered = numpy.sort(ranks, axis=1)
+    first, last = (round(share * (ranks.shape[1] - 1)) for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     means = [mean_of_counts(counts[name]) for name in names]
     found = [
         Standing(
             name=name,
             rank=1 + sum(other > means[row] for other in means),
             mean=means[row],
-            interval=(float(lows[row]), float(highs[row])),
-            rank_interval=(int(firsts[row]), int(lasts[row])),
+            interval=middle_of(drawn[row]),
+            rank_interval=(int(ordered[row, first]), int(ordered[row, last])),
             best_probability=float(numpy.mean(ranks[row] == 1)),
         )
         for row, name in enumerate(names)

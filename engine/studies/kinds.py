@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Config, Section
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import Exporter
 from tidepool.engine.registries import KINDS
@@ -27,27 +25,30 @@ from tidepool.engine.results.blocks import KindReport
 from tidepool.storage.exporting.contents import PLAIN, ExportContents
 
 if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.studies.plan import Plan
 
 __all__ = ["KINDS", "KindSpec", "load_kind"]
 
 
-def _no_words(config: FrozenConfig) -> list[str]:
+def _no_words(config: "FrozenConfig") -> list[str]:
     return []
 
 
-def _as_it_is(config: Config, folder: Path | None) -> Config:
+def _as_it_is(config: "Config", folder: Path | None) -> "Config":
     return config
 
 
-def _all_named(config: FrozenConfig) -> set[str]:
+def _all_named(config: "FrozenConfig") -> set[str]:
     from tidepool.engine.config.model_fields import models_named
 
     return models_named(config.settings)
 
 
-def _nothing(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+def _nothing(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
     return {}
 
 
@@ -63,21 +64,21 @@ class KindSpec:
     """one sentence without a capital: what such a study does"""
     units: str
     """what its units are called, in the plural"""
-    settings: type[Section]
-    """the section that carries the kind's name"""
+    settings: "Callable[[], type[Section]]"
+    """The section that carries the kind's name, loaded when a config is read: what only reads results does without."""
     plan: "Callable[[FrozenConfig], Plan]"
     """Units, waves, calls and tokens, before anything is called."""
     play: "Callable[[BatchRun], Coroutine[Any, Any, None]]"
     """The study itself."""
-    freeze: Callable[[Config, Path | None], Config] = _as_it_is
+    freeze: "Callable[[Config, Path | None], Config]" = _as_it_is
     """Checks what the config's types cannot, and takes in every file it names: resume needs nothing else.
 
     Relative paths start in the folder. Without one the config comes out of a batch, and naming a file is an error.
     """
-    models: Callable[[FrozenConfig], set[str]] = _all_named
+    models: "Callable[[FrozenConfig], set[str]]" = _all_named
     """Every PROVIDER:MODEL the study may call; by default all that its section names."""
-    statistics: Callable[[sqlite3.Connection, Mapping[str, Any], FrozenConfig], dict[str, Any]] = _nothing
-    """The `statistics` of the JSON summary, from the file alone."""
+    statistics: "Callable[[sqlite3.Connection, Mapping[str, Any], StoredConfig], dict[str, Any]]" = _nothing
+    """The `statistics` of the JSON summary, from the file alone; of the config its plain values, or all of it checked."""
     differences: Callable[[sqlite3.Connection, Sequence[sqlite3.Row]], list[dict[str, Any]]] | None = None
     """Batch against batch: is the difference more than chance?"""
     report: Callable[[], KindReport] | None = None
@@ -85,7 +86,7 @@ class KindSpec:
     formats: Callable[[], Mapping[str, Exporter]] = dict
     """Formats that the kind exports its own way, or alone."""
     contents: ExportContents = PLAIN
-    shape: Callable[[FrozenConfig], list[str]] = _no_words
+    shape: "Callable[[FrozenConfig], list[str]]" = _no_words
     """The arithmetic behind the number of units, in words."""
     talks: bool = False
     """its units are conversations: their messages are read in turn, and a wave is a message's position"""

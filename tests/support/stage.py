@@ -52,7 +52,7 @@ def talk(turns: int) -> Story:
 class _TestKind:
     """The secret game's config with another story."""
 
-    settings = study.KIND.settings
+    settings = staticmethod(study.KIND.settings)
     freeze = staticmethod(study.freeze)
     plan = staticmethod(study.plan)
     models = staticmethod(lambda config: {"simulated:guarded"})

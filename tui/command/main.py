@@ -143,8 +143,11 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         "--trust", action="store_true", help="with --resume: ask the servers that the file names, this once"
     )
     chosen = next((word for word in arguments if word in COMMANDS), None)
+    asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name, (module, text) in COMMANDS.items():
+        if chosen and name not in arguments and not asks_for_help:
+            continue  # twenty parsers take as long to make as all else here
         command = subparsers.add_parser(name, help=text, description=text)
         if name == chosen:
             shared_options(command, default=False)

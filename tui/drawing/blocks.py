@@ -108,13 +108,15 @@ def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tupl
 
 def _print_figure(out: Console, block: Figure) -> None:
     width, height = min(out.width, WIDEST_FIGURE), HEIGHTS.get(block.form, len(block.labels) + 2)
-    out.print()
+    lines = []
     for row in draw(block, width, height, COLOURS, plain=not out.is_terminal or out.no_color):
-        text = Text(no_wrap=True)
+        line = Text()
         for run, colour in row:
-            text.append(run, style=colour)
-        text.rstrip()
-        out.print(text)
+            line.append(run, style=colour)
+        line.rstrip()
+        lines.append(line)
+    out.print()
+    out.print(Text("\n", no_wrap=True).join(lines))
 
 
 def _print_heat(out: Console, block: Heat) -> None:

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.evolution.inputs import settings_of
-from tidepool.engine.studies.evolution.recorder import GENERATION, RESULT
+from tidepool.engine.studies.evolution.finding_names import GENERATION, RESULT
 from tidepool.storage.batches import progress_of
 from tidepool.storage.study_rows.evolution import genome, genome_counts
 from tidepool.storage.study_rows.findings import findings
@@ -105,8 +104,8 @@ class EvolutionStatistics(Statistics):
     performance: SearchPerformance
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
-    return evolution_statistics(connection, batch["number"], settings_of(config).strategy).as_json()
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
+    return evolution_statistics(connection, batch["number"], config.sections["evolution"]["strategy"]).as_json()
 
 
 def evolution_statistics(connection: sqlite3.Connection, batch_number: int, strategy: str) -> EvolutionStatistics:

@@ -5,24 +5,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.model_fields import models_named
-from tidepool.engine.config.sections import Config
 from tidepool.engine.results.blocks import KindReport
-from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.exports import CONTENTS
-from tidepool.engine.studies.evolution.inputs import settings_of, taken_in
-from tidepool.engine.studies.evolution.pace import with_limits, with_sizes
-from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
-from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
 from tidepool.engine.studies.kinds import KindSpec
 
 if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.studies.plan import Plan
 
 
-def freeze(config: Config, folder: Path | None) -> Config:
+def settings() -> "type[Section]":
+    from tidepool.engine.studies.evolution.config import EvolutionSettings
+
+    return EvolutionSettings
+
+
+def freeze(config: "Config", folder: Path | None) -> "Config":
+    from tidepool.engine.studies.evolution.inputs import settings_of, taken_in
+    from tidepool.engine.studies.evolution.pace import with_limits, with_sizes
+    from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
+    from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
+
     settings = with_sizes(settings_of(config))
     check_strategy(settings.strategy)
     if settings.frozen is None and settings.problems not in SETS:
@@ -30,18 +36,21 @@ def freeze(config: Config, folder: Path | None) -> Config:
     return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
 
 
-def models(config: FrozenConfig) -> set[str]:
+def models(config: "FrozenConfig") -> set[str]:
+    from tidepool.engine.config.model_fields import models_named
+    from tidepool.engine.studies.evolution.inputs import settings_of
+
     settings = settings_of(config)
     return models_named(settings, but={"mutator"} if settings.strategy == "random" else ())
 
 
-def plan(config: FrozenConfig) -> "Plan":
+def plan(config: "FrozenConfig") -> "Plan":
     from tidepool.engine.studies.evolution.plan import plan
 
     return plan(config)
 
 
-def shape(config: FrozenConfig) -> list[str]:
+def shape(config: "FrozenConfig") -> list[str]:
     from tidepool.engine.studies.evolution.plan import shape
 
     return shape(config)
@@ -53,7 +62,7 @@ async def play(run: "BatchRun") -> None:
     await play(run)
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
     from tidepool.engine.studies.evolution.statistics import statistics
 
     return statistics(connection, batch, config)
@@ -76,7 +85,7 @@ KIND = KindSpec(
     title="Evolution",
     summary="a population of prompts gets better at a set of problems",
     units="genomes",
-    settings=EvolutionSettings,
+    settings=settings,
     freeze=freeze,
     models=models,
     plan=plan,

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.registries import OPERATORS
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.mutation.config import MutationSettings
-from tidepool.engine.studies.mutation.inputs import settings_of
 from tidepool.storage.study_rows.findings import finding
 from tidepool.storage.study_rows.mutation import training_updates
 
@@ -93,25 +92,26 @@ class MutationStatistics(Statistics):
     phases: Mapping[str, Mapping[str, int]]
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
-    return mutation_statistics(connection, batch["number"], settings_of(config)).as_json()
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
+    return mutation_statistics(connection, batch["number"], config.sections["mutation"]).as_json()
 
 
 def mutation_statistics(
-    connection: sqlite3.Connection, batch_number: int, settings: MutationSettings
+    connection: sqlite3.Connection, batch_number: int, settings: Mapping[str, Any]
 ) -> MutationStatistics:
     training, heldout = (_finding(connection, batch_number, name) for name in ("training", "heldout"))
     losses = {"training": training.get("losses", {}), "heldout": heldout.pop("losses", {})}
     baselines = training.get("baselines", {})
     losses.update((name, baseline.pop("losses")) for name, baseline in baselines.items())
     played = heldout.pop("operators", None)
+    known = settings.get("operators", OPERATORS.own)  # a batch older than the key had all of ours
     return MutationStatistics.from_json(
         {
-            "learner": "policy" if settings.policy_content else settings.learner,
-            "reward": settings.reward,
+            "learner": "policy" if settings["policy_content"] else settings["learner"],
+            "reward": settings["reward"],
             "updates": smoothed(_updates(connection, batch_number)),
-            "operators": training.get("operators") or played or _unused(settings.operators),
-            "heldout_operators": played or _unused(settings.operators),
+            "operators": training.get("operators") or played or _unused(known),
+            "heldout_operators": played or _unused(known),
             "baselines": {name: {**found, "updates": smoothed(found["updates"])} for name, found in baselines.items()},
             "heldout": heldout,
             "masked_steps": sum(lost.get("masked_steps", 0) for lost in losses.values()),

@@ -5,38 +5,48 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.model_fields import models_named
-from tidepool.engine.config.sections import Config
 from tidepool.engine.exports.request import Exporter
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
-from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
-from tidepool.engine.studies.mutation.inputs import settings_of, with_files
 from tidepool.storage.exporting.contents import ExportContents
 
 if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.studies.plan import Plan
 
 
-def freeze(config: Config, folder: Path | None) -> Config:
+def settings() -> "type[Section]":
+    from tidepool.engine.studies.mutation.config import MutationSettings
+
+    return MutationSettings
+
+
+def freeze(config: "Config", folder: Path | None) -> "Config":
+    from tidepool.engine.studies.mutation.inputs import settings_of, with_files
+
     return config.model_copy(update={"settings": with_files(settings_of(config), folder)})
 
 
-def models(config: FrozenConfig) -> set[str]:
+def models(config: "FrozenConfig") -> set[str]:
+    from tidepool.engine.config.model_fields import models_named
+    from tidepool.engine.studies.mutation.config import HASHING
+    from tidepool.engine.studies.mutation.inputs import settings_of
+
     settings = settings_of(config)
     unused = {"encoder": settings.encoder == HASHING, "judge": settings.reward != "judge"}
     return models_named(settings, but=[name for name, idle in unused.items() if idle])
 
 
-def plan(config: FrozenConfig) -> "Plan":
+def plan(config: "FrozenConfig") -> "Plan":
     from tidepool.engine.studies.mutation.plan import plan
 
     return plan(config)
 
 
-def shape(config: FrozenConfig) -> list[str]:
+def shape(config: "FrozenConfig") -> list[str]:
     from tidepool.engine.studies.mutation.plan import shape
 
     return shape(config)
@@ -48,7 +58,7 @@ async def play(run: "BatchRun") -> None:
     await play(run)
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
     from tidepool.engine.studies.mutation.statistics import statistics
 
     return statistics(connection, batch, config)
@@ -71,7 +81,7 @@ KIND = KindSpec(
     title="Mutation",
     summary="a learner finds out which rewriting of a query helps",
     units="episodes",
-    settings=MutationSettings,
+    settings=settings,
     freeze=freeze,
     models=models,
     plan=plan,

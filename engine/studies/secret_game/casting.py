@@ -96,8 +96,7 @@ class Cast:
 
     def stands(self, meeting: PlannedConversation) -> tuple[Stand, Stand]:
         """Of the opener and of the partner, before either remembers or holds anything."""
-        scenarios = self.settings.scenarios
-        return self.fresh(meeting.opener, meeting.partner, (meeting.round - 1) % len(scenarios) if scenarios else None)
+        return self.fresh(meeting.opener, meeting.partner, meeting.scenario_of(len(self.settings.scenarios)))
 
     def parts(self, meeting: PlannedConversation) -> tuple[Part, Part]:
         """Of the opener and of the partner."""

@@ -8,10 +8,11 @@ from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, Section
 from tidepool.engine.registries import DETECTORS
+from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
 from tidepool.engine.studies.secret_game.detectors.folding import fold
 
 Mode = Literal["standard", "retained", "diversity", "targeted"]
-Detector = Annotated[str, OneOf(DETECTORS, beside=("judge",))]
+Detector = Annotated[str, OneOf(DETECTORS, beside=(JUDGE,))]
 
 DEFAULT_INTERACTIONS = 100
 
@@ -97,8 +98,8 @@ class SecretGameSettings(Section):
 
     @property
     def wording_detectors(self) -> tuple[str, ...]:
-        return tuple(name for name in dict.fromkeys(self.detection) if name != "judge")
+        return wording_detectors(self.detection)
 
     @property
     def judged(self) -> bool:
-        return "judge" in self.detection
+        return JUDGE in self.detection

@@ -33,6 +33,10 @@ class PlannedConversation:
     opener: str
     partner: str
 
+    def scenario_of(self, scenarios: int) -> int | None:
+        """Which of so many scenarios it is played with: they come round by round, for everybody."""
+        return (self.round - 1) % scenarios if scenarios else None
+
 
 @dataclass(frozen=True, slots=True)
 class Round:

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import cast
 
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.studies.secret_game.agreement import SideTruth, Sighting, sighting
-from tidepool.engine.studies.secret_game.casting import Cast
 from tidepool.engine.studies.secret_game.detectors import DETECTORS
 from tidepool.engine.studies.secret_game.outcomes import SideOutcome
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.engine.studies.secret_game.played_with import PlayedWith
 from tidepool.storage.reading.units import last_unit
 from tidepool.storage.study_rows import secret_game as game_rows
 
@@ -50,19 +49,17 @@ def verdicts(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str
 
 
 def planted(
-    connection: sqlite3.Connection, batch_number: int, config: FrozenConfig
+    connection: sqlite3.Connection, batch_number: int, played_with: PlayedWith
 ) -> tuple[list[Sighting], list[SideTruth], bool]:
     """Messages with known truth as the detectors see them, sides as the judge saw them; and whether it is a sample."""
-    players = Cast.of(config)
-    settings = players.settings
-    every = _stride(connection, batch_number, settings.messages_per_interaction)
+    every = _stride(connection, batch_number, played_with.messages_per_interaction)
     sightings: list[Sighting] = []
     judged: list[SideTruth] = []
     for meeting, side, verdict, said in _sides(connection, batch_number, every):
-        secret = players.parts(meeting)[side].secret
-        seen = [sighting(text, secret, truth, DETECTORS, settings.fuzzy_threshold) for text, truth in said]
+        secret = played_with.secret(meeting, side)
+        seen = [sighting(text, secret, truth, DETECTORS, played_with.fuzzy_threshold) for text, truth in said]
         sightings += seen
-        if players.judge_model is not None:
+        if played_with.judged:
             judged.append(SideTruth(any(s.truth is not None for s in seen), verdict))
     return sightings, judged, every > 1
 

@@ -6,23 +6,28 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.model_fields import models_named
-from tidepool.engine.config.sections import Config
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
-from tidepool.engine.studies.secret_game.casting import settings_of
-from tidepool.engine.studies.secret_game.config import SecretGameSettings
-from tidepool.engine.studies.secret_game.detectors.folding import fold
 from tidepool.engine.studies.secret_game.exports import CONTENTS
 
 if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.studies.plan import Plan
 
 
-def freeze(config: Config, folder: Path | None) -> Config:
+def settings() -> "type[Section]":
+    from tidepool.engine.studies.secret_game.config import SecretGameSettings
+
+    return SecretGameSettings
+
+
+def freeze(config: "Config", folder: Path | None) -> "Config":
+    from tidepool.engine.studies.secret_game.casting import settings_of
+
     names = [agent.name for agent in config.agents]
     first: dict[str, int] = {}
     for place, name in enumerate(names):
@@ -44,6 +49,8 @@ def freeze(config: Config, folder: Path | None) -> Config:
 
 
 def _check_target(target: str, secrets: list[str]) -> None:
+    from tidepool.engine.studies.secret_game.detectors.folding import fold
+
     if fold(target).strip() not in {fold(secret).strip() for secret in secrets}:
         near = get_close_matches(target, secrets, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -51,19 +58,22 @@ def _check_target(target: str, secrets: list[str]) -> None:
         raise UsageError(told, ("secret_game", "targeted_secret"))
 
 
-def models(config: FrozenConfig) -> set[str]:
+def models(config: "FrozenConfig") -> set[str]:
+    from tidepool.engine.config.model_fields import models_named
+    from tidepool.engine.studies.secret_game.casting import settings_of
+
     settings = settings_of(config)
     unused = set() if settings.judged else {"judge"}
     return models_named(settings, unused).union(*map(models_named, config.agents))
 
 
-def plan(config: FrozenConfig) -> "Plan":
+def plan(config: "FrozenConfig") -> "Plan":
     from tidepool.engine.studies.secret_game.plan import plan
 
     return plan(config)
 
 
-def shape(config: FrozenConfig) -> list[str]:
+def shape(config: "FrozenConfig") -> list[str]:
     from tidepool.engine.studies.secret_game.plan import shape
 
     return shape(config)
@@ -75,7 +85,7 @@ async def play(run: "BatchRun") -> None:
     await play(run)
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
     from tidepool.engine.studies.secret_game.recorded_statistics import recorded_statistics
 
     return recorded_statistics(connection, batch, config).as_json()
@@ -98,7 +108,7 @@ KIND = KindSpec(
     title="Secret game",
     summary="agents with secrets talk in pairs: who reveals, who obtains?",
     units="conversations",
-    settings=SecretGameSettings,
+    settings=settings,
     freeze=freeze,
     models=models,
     plan=plan,

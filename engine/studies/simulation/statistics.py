@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.statistics.intervals import Interval, mean_interval_of_counts, mean_of_counts
@@ -25,12 +25,12 @@ from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTall
 from tidepool.storage.reading.units import units_in_pages
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
-    settings, cast = settings_of(config), cast_of(config)
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
+    settings, cast = settings_of(config.checked), cast_of(config.checked)
     possible = combinations_possible(len(cast), settings.interaction_size)
     entities = [member.entity for member in cast]
     return simulation_statistics(
-        _tally(connection, batch["number"]), entities, possible, settings.judge, config.batch.seed
+        _tally(connection, batch["number"]), entities, possible, settings.judge, batch["seed"]
     ).as_json()
 
 

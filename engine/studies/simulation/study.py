@@ -5,36 +5,44 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.model_fields import models_named
-from tidepool.engine.config.sections import Config
 from tidepool.engine.exports.request import Exporter
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
-from tidepool.engine.studies.simulation.casting import taken_in
-from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.storage.exporting.contents import ExportContents
 
 if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.studies.plan import Plan
 
 
-def freeze(config: Config, folder: Path | None) -> Config:
+def settings() -> "type[Section]":
+    from tidepool.engine.studies.simulation.config import SimulationSettings
+
+    return SimulationSettings
+
+
+def freeze(config: "Config", folder: Path | None) -> "Config":
+    from tidepool.engine.studies.simulation.casting import taken_in
+
     return taken_in(config, folder)
 
 
-def models(config: FrozenConfig) -> set[str]:
+def models(config: "FrozenConfig") -> set[str]:
+    from tidepool.engine.config.model_fields import models_named
+
     return models_named(config.settings)
 
 
-def plan(config: FrozenConfig) -> "Plan":
+def plan(config: "FrozenConfig") -> "Plan":
     from tidepool.engine.studies.simulation.plan import plan
 
     return plan(config)
 
 
-def shape(config: FrozenConfig) -> list[str]:
+def shape(config: "FrozenConfig") -> list[str]:
     from tidepool.engine.studies.simulation.plan import shape
 
     return shape(config)
@@ -46,7 +54,7 @@ async def play(run: "BatchRun") -> None:
     await play(run)
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
     from tidepool.engine.studies.simulation.statistics import statistics
 
     return statistics(connection, batch, config)
@@ -69,7 +77,7 @@ KIND = KindSpec(
     title="Simulation",
     summary="personas meet in a context, alone, in pairs or in groups",
     units="simulations",
-    settings=SimulationSettings,
+    settings=settings,
     freeze=freeze,
     models=models,
     plan=plan,

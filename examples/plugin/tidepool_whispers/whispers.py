@@ -16,6 +16,7 @@ from tidepool.engine.extending import (
     Plan,
     PlannedCalls,
     Section,
+    StoredConfig,
     Unit,
     UnitPlan,
     expected_tokens,
@@ -65,8 +66,8 @@ async def play(run: BatchRun) -> None:
     await run.units(UnitPlan(number, chain, participants=("Hearer",)) for number in range(1, settings.chains + 1))
 
 
-def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: FrozenConfig) -> dict[str, Any]:
-    words = set(settings_of(config).sentence.lower().split())
+def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
+    words = set(config.sections["whispers"]["sentence"].lower().split())
     kept = list(_kept(connection, batch["number"], words))
     return {
         "chains": len(kept),
@@ -87,7 +88,7 @@ KIND = KindSpec(
     title="Whispers",
     summary="a sentence passes from mouth to mouth: how much of it arrives?",
     units="chains",
-    settings=WhispersSettings,
+    settings=lambda: WhispersSettings,
     plan=plan,
     play=play,
     statistics=statistics,

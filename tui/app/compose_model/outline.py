@@ -57,7 +57,7 @@ def _batch() -> FieldGroup:
 
 def _kind_groups(kind: str) -> Iterator[FieldGroup]:
     spec, screens = load_kind(kind), screens_of(kind)
-    fields = fields_of(spec.settings, (kind,), without={*spec.filled_in, *screens.elsewhere})
+    fields = fields_of(spec.settings(), (kind,), without={*spec.filled_in, *screens.elsewhere})
     return _placed(screens.groups, fields, screens.rest, screens.notes)
 
 

@@ -9,9 +9,7 @@ from tidepool.engine.errors import NotFound
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.storage.reading.queries import log_lines, transcript
 from tidepool.tui.command.report import print_summary
-from tidepool.tui.command.transcripts import print_transcript
 from tidepool.tui.drawing.terminal import console, printable
 from tidepool.tui.drawing.words import utc
 
@@ -43,6 +41,9 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _show_conversation(options: argparse.Namespace) -> None:
+    from tidepool.storage.reading.queries import transcript
+    from tidepool.tui.command.transcripts import print_transcript
+
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
         found = transcript(connection, batch["number"], options.conversation)
@@ -78,6 +79,8 @@ def _stats(options: argparse.Namespace) -> None:
 
 
 def _log(options: argparse.Namespace) -> None:
+    from tidepool.storage.reading.queries import log_lines
+
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
         lines: list[dict[str, Any]] = [dict(row) for row in log_lines(connection, batch["number"])]

@@ -37,6 +37,14 @@ class Reveal:
 
 DETECTORS = tuple(registries.DETECTORS.own)
 """those that need no other package, in the order they are asked"""
+JUDGE = "judge"
+"""named among the detectors of a config, but a model: its verdict is kept apart"""
+
+
+def wording_detectors(detection: Iterable[str]) -> tuple[str, ...]:
+    """Those of a config's detectors that look at the wording, each once."""
+    return tuple(name for name in dict.fromkeys(detection) if name != JUDGE)
+
 
 Finder = Callable[[Folded, str, float], Span | None]
 

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Collection
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 _ENDINGS = ("s", "es", "ed", "ing", "er", "ly", "y", "est")
 _ENDINGS_AFTER_E = ("d", "r", "n", "st")
@@ -12,7 +12,7 @@ _ENDINGS_AFTER_E = ("d", "r", "n", "st")
 
 @cache
 def _words(name: str) -> frozenset[str]:
-    lists = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
+    lists = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
     return frozenset(lists[name].split())
 
 

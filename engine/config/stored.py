@@ -1,0 +1,37 @@
+"""A batch's config as its file keeps it, for those who only read what came out.
+
+Statistics need a handful of its values. Loading and checking the whole takes longer than counting a small batch, and
+nothing is asked or written because of what it says; so the plain values are at hand, and the checked config on demand.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tidepool.engine.errors import UsageError
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
+
+
+class StoredConfig:
+    def __init__(self, text: str, check: "Callable[[str], FrozenConfig]") -> None:
+        self._text = text
+        self._check = check
+
+    @cached_property
+    def sections(self) -> dict[str, Any]:
+        """The sections by name. The file may be a stranger's: a value may be missing, or of another type."""
+        try:
+            found = json.loads(self._text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise UsageError("The batch's own config cannot be read: its file was changed, or is damaged.")
+        return found
+
+    @cached_property
+    def checked(self) -> "FrozenConfig":
+        """The whole config; what is wrong with it is told by its keys."""
+        return self._check(self._text)
