@@ -55,6 +55,8 @@ def test_an_address_with_a_password_is_seen(url: str, secret: bool) -> None:
 
 
 def test_a_config_with_a_password_in_an_address_is_refused_before_it_is_stored() -> None:
-    config = config_from({**game().as_config().as_written(), "providers": {"openai": {"base_url": "https://me:pw@proxy.example"}}})
+    config = config_from(
+        {**game().as_config().as_written(), "providers": {"openai": {"base_url": "https://me:pw@proxy.example"}}}
+    )
     with pytest.raises(UsageError, match="would be stored with the study"):
         open_provider("openai", config.limits_for("openai"))
