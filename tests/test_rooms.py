@@ -109,3 +109,13 @@ def test_stories_never_read_the_clock_or_a_random_stream_that_is_not_their_own(k
         path for path in (ROOT / "engine" / "studies" / kind).rglob("*.py") if not str(path).endswith(TOLD_BY_THE_FILE)
     ]
     assert files and {str(path): _fickle(path) for path in files if _fickle(path)} == {}
+
+
+OUTLINE = ("config", "study", "plan", "story", "statistics", "comparison", "report", "exports")
+
+
+@pytest.mark.parametrize("kind", STORIES)
+def test_every_kind_has_the_same_outline(kind: str) -> None:
+    """Who learned one knows four."""
+    missing = [name for name in OUTLINE if not (ROOT / "engine" / "studies" / kind / f"{name}.py").exists()]
+    assert missing == []

@@ -65,7 +65,7 @@ def _value(cell: Cell | None) -> float | None:
 def _told(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
     first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
     low, high = difference["difference_ci95"]
-    how = "the same meetings" if difference["paired"] else "two samples"
+    how = "pair by pair" if difference["paired"] else "two samples"
     return (
         f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']} ({low:+.2f} to {high:+.2f}), "
         f"p = {difference['p_value']:.3g}, {difference['p_value_holm']:.3g} with Holm's correction ({how})"

@@ -1,12 +1,16 @@
 """Two contenders under the same conditions: paired tests, effect sizes, Holm's correction for many tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean, stdev
+from typing import Any, TypeVar
 
-from tidepool.engine.statistics.distributions import even_odds_p_value
+from tidepool.engine.statistics.distributions import even_odds_p_value, student_quantile, student_tail
 from tidepool.engine.statistics.intervals import Interval, mean_interval, middle_of, resampled_means
 from tidepool.engine.statistics.rank_tests import rank_sum_p_value, signed_rank_p_value
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,21 @@ def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 
         difference=sum(differences) / len(differences),
         interval=interval,
         p_value=signed_rank_p_value(differences),
+        effect_size=_effect_size(differences),
+    )
+
+
+def compare_means(differences: Sequence[float]) -> Comparison | None:
+    """Student's interval and test of the mean of paired differences; None with fewer than two."""
+    if len(differences) < 2:
+        return None
+    mean, error = fmean(differences), stdev(differences) / len(differences) ** 0.5
+    reach = student_quantile(len(differences) - 1, 0.975) * error
+    return Comparison(
+        pairs=len(differences),
+        difference=mean,
+        interval=(mean - reach, mean + reach),
+        p_value=2 * student_tail(len(differences) - 1, abs(mean) / error) if error else float(not mean),
         effect_size=_effect_size(differences),
     )
 
@@ -75,3 +94,19 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = largest
     return adjusted
+
+
+def pairwise(
+    ids: Sequence[str], found: Sequence[T], compared: Callable[[T, T], dict[str, Any] | None], measure: str
+) -> list[dict[str, Any]]:
+    """Every two batches that can be compared, with Holm's correction over all of them."""
+    pairs = [
+        ([ids[first], ids[second]], one)
+        for first, second in combinations(range(len(ids)), 2)
+        if (one := compared(found[first], found[second]))
+    ]
+    adjusted = holm([one["p_value"] for _, one in pairs])
+    return [
+        {"batches": batches, "measure": measure, **one, "p_value_holm": p_value}
+        for (batches, one), p_value in zip(pairs, adjusted, strict=True)
+    ]

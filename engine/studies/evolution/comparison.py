@@ -7,10 +7,9 @@ others are two samples. Either way the champions were chosen on training problem
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
-from tidepool.engine.statistics.comparisons import compare_samples, holm
+from tidepool.engine.statistics.comparisons import compare_samples, pairwise
 from tidepool.engine.statistics.intervals import mean_interval
 from tidepool.engine.statistics.permutations import mean_difference_p_value
 from tidepool.engine.studies.evolution.evaluation.validation import paired_p_value
@@ -23,22 +22,12 @@ Scores = Sequence[float | None]
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
     """Of batches that came to their end."""
+    seed = batches[0]["seed"] % 2**32
     judged = [_judged(connection, batch["number"]) for batch in batches]
-    found = [
-        (first, second, compared)
-        for first, second in combinations(range(len(batches)), 2)
-        if (compared := _compared(judged[first], judged[second], batches[0]["seed"] % 2**32))
-    ]
-    adjusted = holm([compared["p_value"] for _, _, compared in found])
-    return [
-        {
-            "batches": [batches[first]["id"], batches[second]["id"]],
-            "measure": "held-out accuracy of the champion",
-            **compared,
-            "p_value_holm": p_value,
-        }
-        for (first, second, compared), p_value in zip(found, adjusted, strict=True)
-    ]
+    ids = [batch["id"] for batch in batches]
+    return pairwise(
+        ids, judged, lambda ours, theirs: _compared(ours, theirs, seed), "held-out accuracy of the champion"
+    )
 
 
 def _judged(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.studies.mutation.comparison import REWARDS
 from tidepool.engine.studies.mutation.config import MutationSettings
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, endless
 from tidepool.engine.studies.mutation.environment.episode_book import EpisodeBook
@@ -206,6 +207,9 @@ class Story:
             episodes=episodes,
             on_outcome=on_outcome,
         )
+        rewards = zip(heldout, scores["policy"].tolist(), strict=True)
+        told = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
+        self._run.ledger.put_finding(REWARDS, told)
         found = _found(compare(scores, self._seed, self._settings.operators))
         found["operators"] = _operators(own)
         self._run.ledger.put_finding("heldout", {**found, "losses": asdict(self._tested)})

@@ -1,7 +1,7 @@
 """Query mutation as a study: its declaration, and what is taken in before a batch begins."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,12 @@ def formats() -> Mapping[str, Exporter]:
     return FORMATS
 
 
+def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    from tidepool.engine.studies.mutation.comparison import differences
+
+    return differences(connection, batches)
+
+
 def report() -> KindReport:
     from tidepool.engine.studies.mutation import report
 
@@ -87,6 +93,7 @@ KIND = KindSpec(
     plan=plan,
     play=play,
     statistics=statistics,
+    differences=differences,
     report=report,
     formats=formats,
     contents=ExportContents(views=("messages", "training"), beside_units=("training",), details="episode"),

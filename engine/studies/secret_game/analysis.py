@@ -24,7 +24,7 @@ from tidepool.engine.studies.secret_game.outcomes import (
     count_sides,
     gather,
 )
-from tidepool.engine.studies.secret_game.statistics import (
+from tidepool.engine.studies.secret_game.shares import (
     Failed,
     MissingStatistics,
     PairStatistics,
@@ -100,7 +100,7 @@ class SecretGameStatistics(Statistics):
     agreement: Agreement | None = None
 
 
-def statistics(
+def analysed(
     rows: Sequence[SideOutcome],
     failed: Failed | None = None,
     models: Mapping[str, str] | None = None,

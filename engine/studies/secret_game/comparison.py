@@ -7,10 +7,9 @@ difference is taken within each meeting; otherwise the batches are two samples.
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
-from tidepool.engine.statistics.comparisons import compare_paired, compare_samples, holm
+from tidepool.engine.statistics.comparisons import compare_paired, compare_samples, pairwise
 from tidepool.storage.study_rows.secret_game import reveals_by_meeting
 
 Meetings = dict[tuple[int, str, str], int]
@@ -21,22 +20,12 @@ COMMON = 0.9
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    seed = batches[0]["seed"] % 2**32
     played = [_meetings(connection, batch["id"]) for batch in batches]
-    found = [
-        (first, second, compared)
-        for first, second in combinations(range(len(batches)), 2)
-        if (compared := _compared(played[first], played[second], batches[0]["seed"] % 2**32))
-    ]
-    adjusted = holm([compared["p_value"] for _, _, compared in found])
-    return [
-        {
-            "batches": [batches[first]["id"], batches[second]["id"]],
-            "measure": "secrets revealed in a conversation",
-            **compared,
-            "p_value_holm": p_value,
-        }
-        for (first, second, compared), p_value in zip(found, adjusted, strict=True)
-    ]
+    ids = [batch["id"] for batch in batches]
+    return pairwise(
+        ids, played, lambda ours, theirs: _compared(ours, theirs, seed), "secrets revealed in a conversation"
+    )
 
 
 def _meetings(connection: sqlite3.Connection, batch_id: str) -> Meetings:

@@ -86,9 +86,9 @@ async def play(run: "BatchRun") -> None:
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
-    from tidepool.engine.studies.secret_game.recorded_statistics import recorded_statistics
+    from tidepool.engine.studies.secret_game.statistics import statistics
 
-    return recorded_statistics(connection, batch, config).as_json()
+    return statistics(connection, batch, config)
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:

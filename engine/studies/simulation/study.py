@@ -1,7 +1,7 @@
 """Entity simulations as a study: their declaration, and what is taken in before a batch begins."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,12 @@ def formats() -> Mapping[str, Exporter]:
     return FORMATS
 
 
+def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    from tidepool.engine.studies.simulation.comparison import differences
+
+    return differences(connection, batches)
+
+
 def report() -> KindReport:
     from tidepool.engine.studies.simulation import report
 
@@ -83,6 +89,7 @@ KIND = KindSpec(
     plan=plan,
     play=play,
     statistics=statistics,
+    differences=differences,
     report=report,
     formats=formats,
     contents=ExportContents(of_units=("judgements",), details=""),

@@ -78,5 +78,5 @@ async def test_the_command_shows_both_batches_and_their_difference(database: Pat
     ids = [(await run_batch(of_persona(persona), database))["batch_id"] for persona in ("guarded", "trusting")]
     shown = tidepool("compare", *ids, NO_COLOR="1").stdout
     assert "A: revealed, %" in shown and "sides that revealed, %" in shown
-    assert "#1 − #2" in shown and "the same meetings" in shown
+    assert "#1 − #2" in shown and "pair by pair" in shown
     assert tidepool.json("compare", *ids)["kind"] == "secret_game"

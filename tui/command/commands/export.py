@@ -9,7 +9,9 @@ from tidepool.engine.exports.export import FORMATS, export_batch
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
-    parser.add_argument("--format", choices=FORMATS, default="json", help="json (default), csv, sqlite, html, …")
+    parser.add_argument(
+        "--format", default="json", help=f"{', '.join(FORMATS)}, or one of the kind's own (default json)"
+    )
     parser.add_argument(
         "-o",
         "--output",

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from tests.engine.studies.secret_game.talks import rows
-from tidepool.engine.studies.secret_game.analysis import statistics
+from tidepool.engine.studies.secret_game.analysis import analysed
 from tidepool.engine.studies.secret_game.outcomes import SideOutcome
-from tidepool.engine.studies.secret_game.statistics import basic_statistics
+from tidepool.engine.studies.secret_game.shares import basic_statistics
 
 # Ada always obtains and never reveals; Bo gives in to everybody; Cy keeps his, except to Ada.
 PLAYED = rows(
@@ -14,7 +14,7 @@ PLAYED = rows(
     *[("Bo", "Cy", True, False), ("Cy", "Bo", False, True)] * 6,
 )
 MODELS = {"Ada": "simulated:guarded", "Bo": "simulated:naive", "Cy": "simulated:guarded"}
-FOUND = statistics(PLAYED, {("Ada", "Bo"): 1}, MODELS).as_json()
+FOUND = analysed(PLAYED, {("Ada", "Bo"): 1}, MODELS).as_json()
 
 
 def test_the_contracts_fields_are_those_of_the_basic_statistics():
@@ -38,7 +38,7 @@ def test_agents_on_the_same_model_are_counted_together():
 
 
 def test_without_models_there_is_nothing_by_model():
-    assert "models" not in statistics(PLAYED).as_json()
+    assert "models" not in analysed(PLAYED).as_json()
 
 
 def test_sides_are_counted_by_who_opened():
@@ -48,7 +48,7 @@ def test_sides_are_counted_by_who_opened():
 
 
 def test_modes_are_told_apart():
-    mixed = statistics(PLAYED + rows(("Ada", "Bo", True, True), mode="diversity", game=2)).as_json()
+    mixed = analysed(PLAYED + rows(("Ada", "Bo", True, True), mode="diversity", game=2)).as_json()
     assert mixed["modes"]["standard"]["interactions"] == 72
     assert mixed["modes"]["diversity"]["times_revealed_secret_percentage"] == 100
 
@@ -80,7 +80,7 @@ def test_more_conversations_are_needed_the_less_certain_a_share_is():
 
 def test_scores_not_yet_known_are_left_out():
     unscored = [row._replace(score=None) for row in PLAYED]
-    found = statistics(unscored).as_json()
+    found = analysed(unscored).as_json()
     assert found["agents"]["Ada"]["score_mean"] is None
     assert found["ranking"] == found["comparisons"] == []
     assert found["agents"]["Ada"]["times_obtained_secret"] == 24
@@ -88,12 +88,12 @@ def test_scores_not_yet_known_are_left_out():
 
 def test_an_empty_batch_has_empty_statistics():
     empty: list[SideOutcome] = []
-    found = statistics(empty, {}, {}).as_json()
+    found = analysed(empty, {}, {}).as_json()
     assert found["agents"] == found["pairs"] == found["models"] == {}
     assert found["overall"]["total_interactions"] == 0
 
 
 def test_everything_is_plain_json_and_the_same_each_time():
     assert json.loads(json.dumps(FOUND)) == json.loads(
-        json.dumps(statistics(PLAYED, {("Ada", "Bo"): 1}, MODELS).as_json())
+        json.dumps(analysed(PLAYED, {("Ada", "Bo"): 1}, MODELS).as_json())
     )

@@ -1,0 +1,35 @@
+"""Whose policy is better? Its reward on held-out queries, batch against batch.
+
+Batches of one seed and one set of queries hold back the same ones, so policies are compared query by query. Queries that
+only one of them held back say nothing.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidepool.engine.statistics.comparisons import compare_means, pairwise
+from tidepool.storage.study_rows.findings import finding
+
+REWARDS = "heldout_rewards"
+"""the finding that holds the policy's mean reward on each held-out query, by the query's fingerprint"""
+
+
+def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    rewards = [finding(connection, batch["number"], REWARDS) or {} for batch in batches]
+    return pairwise([batch["id"] for batch in batches], rewards, compared, "reward of the policy on a held-out query")
+
+
+def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
+    """None where fewer than two queries were answered in both."""
+    found = compare_means([first[query] - second[query] for query in first if query in second])
+    if found is None:
+        return None
+    return {
+        "paired": True,
+        "queries": found.pairs,
+        "difference": found.difference,
+        "difference_ci95": list(found.interval),
+        "effect_size": found.effect_size,
+        "p_value": found.p_value,
+    }
