@@ -1,0 +1,83 @@
+"""A command loads what it needs and nothing else: held by what is loaded, not by a clock."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+FIXTURES = ROOT / "tests" / "fixtures" / "v1"
+NEVER = {"sqlmodel", "sqlalchemy", "scipy", "textual", "openai", "anthropic", "ollama", "genai_prices", "safetensors"}
+"""packages that neither reading nor a study of simulated conversations needs"""
+
+STUDY = """
+[batch]
+kind = "secret_game"
+
+[[agents]]
+name = "Ada"
+model = "simulated:guarded"
+secret = "marigold"
+
+[[agents]]
+name = "Bob"
+model = "simulated:trusting"
+secret = "teapot"
+
+[secret_game]
+num_interactions = 10
+"""
+
+PROGRAM = """
+import sys
+from tidepool.tui.command.main import main
+code = main(sys.argv[1:])
+print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def loaded_by(*arguments: str, folder: Path) -> set[str]:
+    """The top-level modules that a command has loaded by its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=ROOT,
+        env={"TIDEPOOL_STATE": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.fixture
+def file_of_all_kinds(tmp_path: Path) -> Path:
+    path = tmp_path / "all_kinds.db"
+    shutil.copy(FIXTURES / path.name, path)
+    return path
+
+
+def test_list_loads_no_config_class_and_no_numpy(file_of_all_kinds: Path) -> None:
+    loaded = loaded_by("--db", str(file_of_all_kinds), "list", folder=file_of_all_kinds.parent)
+    assert "sqlite3" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "numpy", "asyncio", "plotext", "filelock"})
+
+
+@pytest.mark.parametrize("kind", ["secret_game", "simulation", "evolution", "mutation"])
+def test_show_loads_neither_scipy_nor_what_calls_a_provider(kind: str, file_of_all_kinds: Path) -> None:
+    with sqlite3.connect(file_of_all_kinds) as connection:
+        (batch_id,) = connection.execute("SELECT id FROM batch WHERE kind = ? LIMIT 1", (kind,)).fetchone()
+    connection.close()
+    loaded = loaded_by("--db", str(file_of_all_kinds), "show", batch_id, folder=file_of_all_kinds.parent)
+    assert "rich" in loaded and loaded.isdisjoint(NEVER | {"asyncio", "filelock"})
+    if kind != "simulation":
+        assert "pydantic" not in loaded
+
+
+def test_a_small_run_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it_does_not_use(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY)
+    loaded = loaded_by("--db", str(tmp_path / "new.db"), "--run", str(study), folder=tmp_path)
+    assert "asyncio" in loaded and loaded.isdisjoint(NEVER)
