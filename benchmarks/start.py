@@ -1,7 +1,7 @@
 """What starting costs: the CPU of a command, in multiples of a bare interpreter that loads sqlite3 and argparse.
 
-Each round runs the bare interpreter and every command once, so that a busy machine slows both sides alike; the
-figure is the ratio of the medians.
+Each run of a command is held against a bare interpreter started right before it, so that a busy machine slows both
+sides alike; the figure is the median of these ratios.
 """
 
 import os
@@ -14,7 +14,7 @@ from statistics import median
 
 from tidepool.engine.bench.figures import Measurement, at_most
 
-ROUNDS = 9
+ROUNDS = 15
 BARE = ("-c", "import argparse, sqlite3")
 
 STUDY = """
@@ -54,18 +54,17 @@ def _ratios(folder: Path, rounds: int) -> dict[str, float]:
     tidepool = ("-m", "tidepool", "--db")
     cpu_seconds((*tidepool, str(kept), "--run", str(study)), folder)
     commands = {
-        "bare": BARE,
         "list": (*tidepool, str(kept), "list"),
         "show": (*tidepool, str(kept), "show", "last"),
         "run": (*tidepool, str(made), "--run", str(study)),
     }
-    spent: dict[str, list[float]] = {name: [] for name in commands}
+    ratios: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, arguments in commands.items():
-            spent[name].append(cpu_seconds(arguments, folder))
+            bare = cpu_seconds(BARE, folder)
+            ratios[name].append(cpu_seconds(arguments, folder) / bare)
         made.unlink()
-    bare = median(spent.pop("bare"))
-    return {name: median(seconds) / bare for name, seconds in spent.items()}
+    return {name: median(found) for name, found in ratios.items()}
 
 
 def cpu_seconds(arguments: Sequence[str], folder: Path) -> float:

@@ -44,6 +44,8 @@ PIPE_CLOSED = 141
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
+    # Our matrices are small: the threads of numpy's library cost more to start than they save.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _print_what_can_be_printed()
     try:
         code = _dispatch(arguments)
