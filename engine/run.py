@@ -136,12 +136,14 @@ async def _run(turn: Session, play: Play, rewrite: _Rewrite | None = None) -> Su
         ended = await asyncio.to_thread(_end, turn, outcome)
         if turn.listener:
             turn.listener(BatchEnded(ended.status, ended.reason))
-    await asyncio.to_thread(settle, path)
-    if outcome.stop is not None and outcome.stop.fault is not None:
-        raise outcome.stop.fault
-    if ended.stop_code is StopCode.CANCELLED:
-        raise asyncio.CancelledError
-    return summarise(path, batch_id)
+    try:
+        if outcome.stop is not None and outcome.stop.fault is not None:
+            raise outcome.stop.fault
+        if ended.stop_code is StopCode.CANCELLED:
+            raise asyncio.CancelledError
+        return summarise(path, batch_id)
+    finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
+        await asyncio.to_thread(settle, path)
 
 
 def _begin(turn: Session) -> None:

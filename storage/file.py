@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from threading import Lock
 
 from tidepool.storage.errors import FileError
 from tidepool.storage.schema import migrations
@@ -81,9 +82,13 @@ def _all_or_nothing(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+_ONE_AT_A_TIME = Lock()
+
+
 def settle(path: Path) -> None:
     """Returns a file nobody else has open to a single plain one; silently leaves it where others do."""
     with (
+        _ONE_AT_A_TIME,  # two batches of one process that end together must not stand in each other's way
         suppress(sqlite3.Error),
         closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as connection,
     ):

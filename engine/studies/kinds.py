@@ -101,7 +101,7 @@ class KindSpec:
 def load_kind(name: str) -> KindSpec:
     if name not in KINDS:  # it may come from a stranger's file
         raise UsageError(
-            f"{name!r} is no kind of study; known are {', '.join(KINDS)}. A kind of another package needs that package."
+            f"{name!r} is no kind of study, or needs a package that is not installed here; known are {', '.join(KINDS)}."
         )
     kind: KindSpec = KINDS[name]
     return kind

@@ -1,6 +1,7 @@
 """One way of typing for each form of value. All have the same two verbs: show a value, and say the one they hold."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from textual import events
@@ -45,12 +46,17 @@ class InTurn:
                 return
 
 
+MOST_SECONDS = 2.0
+"""that an editor is waited for"""
+
+
 async def worked_off(widget: Widget | None) -> None:
     """Waits until the editor has obeyed every key that it was sent so far."""
     if isinstance(widget, InTurn) and widget.is_attached:
         done = asyncio.Event()
         if widget.call_later(done.set):
-            await done.wait()
+            with suppress(TimeoutError):  # one that is going away obeys nothing any more
+                await asyncio.wait_for(done.wait(), MOST_SECONDS)
 
 
 class LineEditor(InTurn, Input):
