@@ -116,7 +116,10 @@ async def find_a_word(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
 
 
 async def take_away(app: TidepoolApp, pilot: Pilot[None], target: Path) -> None:
-    await pilot.press("escape", "e")
+    await pilot.press("escape")
+    app.screen.query_one(ConversationList).focus()
+    await pilot.pause()
+    await pilot.press("e")
     await until(pilot, lambda: isinstance(app.screen, ExportDialog), "the export dialog")
     app.screen.query_one("#path", Input).value = ""
     await pilot.press("enter")
@@ -124,4 +127,4 @@ async def take_away(app: TidepoolApp, pilot: Pilot[None], target: Path) -> None:
     app.screen.query_one("#path", Input).value = str(target)
     await pilot.press("enter")
     await until(pilot, lambda: list(target.rglob("analysis.json")), "the exported file")
-    await app.workers.wait_for_complete([worker for worker in app.workers if worker.group == "act"])
+    await until(pilot, lambda: not any(worker.group == "act" for worker in app.workers), "the end of the export")

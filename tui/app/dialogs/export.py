@@ -80,10 +80,16 @@ class ExportDialog(Dialog[tuple[str, str]]):
 async def export(database: Path, batch_id: str, form: str, target: str) -> str:
     """Runs the export in a process of its own; returns what went wrong, or nothing."""
     words = command(database, "export", batch_id, "--format", form, "-o", target)
-    process = await asyncio.create_subprocess_exec(
-        *words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment()
+    done = await asyncio.to_thread(
+        subprocess.run,
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        check=False,
     )
-    said, _ = await process.communicate()
-    if process.returncode == 0:
+    if done.returncode == 0:
         return ""
+    said: bytes = done.stdout
     return said.decode("utf-8", "replace").removeprefix("tidepool: ").strip() or "The export said nothing and failed."
