@@ -53,7 +53,7 @@ def _bar(bar: Bar, x: float, wide: float, y: Y, floor: float, ink: str) -> list[
 
 
 def named_points(points: Mapping[str, tuple[float, float]], xlabel: str, ylabel: str) -> Html:
-    """Points between 0 and 100 on both axes, each with its name."""
+    """Points between 0 and 100 on both axes, each with its name, and the line on which both are equal."""
     size = 420
 
     def x(value: float) -> float:
@@ -62,7 +62,9 @@ def named_points(points: Mapping[str, tuple[float, float]], xlabel: str, ylabel:
     def y(value: float) -> float:
         return TOP + (size - TOP - BOTTOM) * (1 - value / 100)
 
+    equal: dict[str, Content] = {"stroke": "var(--line)", "stroke_width": 1.5, "stroke_dasharray": "6 5"}
     drawn: list[Html] = list(_grid(100, y))
+    drawn.append(element("line", x1=_n(x(0)), y1=_n(y(0)), x2=_n(x(100)), y2=_n(y(100)), **equal))
     drawn += [element("text", f"{tick}", x=_n(x(tick)), y=size - BOTTOM + 16, text_anchor="middle") for tick in _TICKS]
     drawn.append(element("text", xlabel, x=WIDTH / 2, y=size - 8, text_anchor="middle"))
     drawn.append(element("text", ylabel, x=LEFT + 6, y=TOP + 10))
@@ -111,7 +113,7 @@ def means_with_intervals(rows: Sequence[tuple[str, float, Interval]]) -> Html:
     bounds = [bound for _, value, interval in rows for bound in (value, *(interval or ()))]
     low, high = min(bounds, default=0.0), max(bounds, default=1.0)
     span = (high - low) or 1.0
-    left, height = 170, 26 * len(rows) + 40
+    left, height = 200, 26 * len(rows) + 40
 
     def x(value: float) -> float:
         return left + (WIDTH - left - 70) * (value - low) / span
