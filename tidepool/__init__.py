@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
     from tidepool.engine.studies.mutation.in_code import Mutation
     from tidepool.engine.studies.mutation.statistics import MutationStatistics
-    from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics
     from tidepool.engine.studies.secret_game.config import Scenario, Scoring
+    from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
     from tidepool.engine.studies.secret_game.in_code import SecretGame
     from tidepool.engine.studies.simulation.config import Judge
     from tidepool.engine.studies.simulation.in_code import Simulation
@@ -130,7 +130,7 @@ _HOMES = {
     "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",
     "tidepool.engine.studies.mutation.in_code": "Mutation",
     "tidepool.engine.studies.mutation.statistics": "MutationStatistics",
-    "tidepool.engine.studies.secret_game.analysis": "SecretGameStatistics",
+    "tidepool.engine.studies.secret_game.findings.analysis": "SecretGameStatistics",
     "tidepool.engine.studies.secret_game.config": "Scenario Scoring",
     "tidepool.engine.studies.secret_game.in_code": "SecretGame",
     "tidepool.engine.studies.simulation.config": "Judge",

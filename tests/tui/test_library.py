@@ -9,12 +9,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Checkbox, Input, TextArea
 
+from tests.tui.command.test_library_commands import EVOLUTION
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.studies import played
-from tests.tui.test_library_commands import EVOLUTION
 from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.studies.evolution.champion import champion_prompt
+from tidepool.engine.studies.evolution.records.champion import champion_prompt
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.app.app import TidepoolApp

@@ -13,7 +13,7 @@ from tidepool.engine.statistics.comparisons import compare_samples, pairwise
 from tidepool.engine.statistics.intervals import mean_interval
 from tidepool.engine.statistics.permutations import mean_difference_p_value
 from tidepool.engine.studies.evolution.evaluation.validation import paired_p_value
-from tidepool.engine.studies.evolution.finding_names import VALIDATION
+from tidepool.engine.studies.evolution.records.finding_names import VALIDATION
 from tidepool.storage.study_rows.findings import finding
 
 Scores = Sequence[float | None]

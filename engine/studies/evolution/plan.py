@@ -8,10 +8,10 @@ from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
 from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, rungs
+from tidepool.engine.studies.evolution.final_test.seed_final import seed_rungs
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.operators.breeding import Breeding
 from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
-from tidepool.engine.studies.evolution.seed_final import seed_rungs
 from tidepool.engine.studies.evolution.strategies.founders import seeds_of
 from tidepool.engine.studies.plan import Plan, PlannedCalls, merged
 

@@ -8,7 +8,7 @@ from typing import Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.evolution.finding_names import GENERATION, RESULT
+from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT
 from tidepool.storage.batches import progress_of
 from tidepool.storage.study_rows.evolution import genome, genome_counts
 from tidepool.storage.study_rows.findings import findings

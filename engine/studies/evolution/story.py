@@ -5,11 +5,11 @@ from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.evaluation.grader import Grader
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
 from tidepool.engine.studies.evolution.evaluation.validation import score
-from tidepool.engine.studies.evolution.finale import by_problem, comparison, portrait, validated
+from tidepool.engine.studies.evolution.final_test.finale import by_problem, comparison, portrait, validated
+from tidepool.engine.studies.evolution.final_test.seed_final import best_seed
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.plan import plan
-from tidepool.engine.studies.evolution.recorder import Recorder
-from tidepool.engine.studies.evolution.seed_final import best_seed
+from tidepool.engine.studies.evolution.records.recorder import Recorder
 from tidepool.engine.studies.evolution.strategies.random_search import search_on
 from tidepool.engine.studies.evolution.strategies.strategy import strategy_named
 

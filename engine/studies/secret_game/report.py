@@ -20,10 +20,10 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.wording import interval, number
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.agreement import Agreement
-from tidepool.engine.studies.secret_game.analysis import AgentComparison, Place, SecretGameStatistics
-from tidepool.engine.studies.secret_game.shares import PairStatistics, ScoredSides, TalkStatistics
-from tidepool.engine.studies.secret_game.verdicts import Verdicts
+from tidepool.engine.studies.secret_game.findings.agreement import Agreement
+from tidepool.engine.studies.secret_game.findings.analysis import AgentComparison, Place, SecretGameStatistics
+from tidepool.engine.studies.secret_game.findings.shares import PairStatistics, ScoredSides, TalkStatistics
+from tidepool.engine.studies.secret_game.findings.verdicts import Verdicts
 from tidepool.storage.reading.conversation_heads import score_counts
 
 MOST_DRAWN = 12

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.studies.secret_game import records
-from tidepool.engine.studies.secret_game.agreement import agreement
-from tidepool.engine.studies.secret_game.analysis import SecretGameStatistics, analysed
-from tidepool.engine.studies.secret_game.played_with import PlayedWith
-from tidepool.engine.studies.secret_game.verdicts import verdict_statistics
+from tidepool.engine.studies.secret_game.findings import records
+from tidepool.engine.studies.secret_game.findings.agreement import agreement
+from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics, analysed
+from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
+from tidepool.engine.studies.secret_game.findings.verdicts import verdict_statistics
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:

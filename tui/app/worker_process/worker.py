@@ -57,7 +57,7 @@ def _family(job: dict[str, Any]) -> Any:
     from rich.console import Console
 
     from tidepool.engine.results.summary import statistics_of
-    from tidepool.engine.studies.evolution.genealogy import read_family
+    from tidepool.engine.studies.evolution.records.genealogy import read_family
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.tui.drawing.genealogy import print_family

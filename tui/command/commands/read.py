@@ -56,7 +56,7 @@ def _show_conversation(options: argparse.Namespace) -> None:
 
 
 def _show_genealogy(options: argparse.Namespace) -> None:
-    from tidepool.engine.studies.evolution.genealogy import read_family
+    from tidepool.engine.studies.evolution.records.genealogy import read_family
     from tidepool.tui.drawing.genealogy import print_family
 
     with reading(options.db) as connection:

@@ -20,7 +20,7 @@ from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, 
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.operators.selection import elites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.recorder import Recorder
+from tidepool.engine.studies.evolution.records.recorder import Recorder
 from tidepool.engine.studies.evolution.stopping import Generation, StopRules, stopped_by
 
 NOTHING_ANSWERED = "none of its calls was answered"

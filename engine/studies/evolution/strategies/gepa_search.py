@@ -15,14 +15,14 @@ from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.evaluation.grader import Marks
 from tidepool.engine.studies.evolution.evaluation.validation import score
-from tidepool.engine.studies.evolution.finale import by_problem
-from tidepool.engine.studies.evolution.handover import Ask, Handover
+from tidepool.engine.studies.evolution.final_test.finale import by_problem
 from tidepool.engine.studies.evolution.operators.breeding import COPY, Breeding, Child
 from tidepool.engine.studies.evolution.operators.offspring import rewritten_by_model
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
 from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Question, Reflection, Result
+from tidepool.engine.studies.evolution.strategies.handover import Ask, Handover
 
 NEEDS_EXTRA = 'evolution.strategy = "gepa" needs the extra `gepa`: pip install "tidepool-lab[gepa]"'
 SMALL_WAVES = (

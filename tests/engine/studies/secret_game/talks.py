@@ -1,6 +1,6 @@
 """Outcome rows of played talks, as the tests of the statistics need them."""
 
-from tidepool.engine.studies.secret_game.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
 from tidepool.engine.studies.secret_game.scoring import sides, standard_points
 
 Talk = tuple[str, str, bool, bool]

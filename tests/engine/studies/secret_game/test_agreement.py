@@ -1,6 +1,12 @@
 from collections import Counter
 
-from tidepool.engine.studies.secret_game.agreement import SideTruth, Sighting, agreement, judge_agreement, sighting
+from tidepool.engine.studies.secret_game.findings.agreement import (
+    SideTruth,
+    Sighting,
+    agreement,
+    judge_agreement,
+    sighting,
+)
 
 TRUE = [
     sighting("It is marigold.", "marigold", "exact"),

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from tests.engine.studies.secret_game.talks import rows
-from tidepool.engine.studies.secret_game.analysis import analysed
-from tidepool.engine.studies.secret_game.outcomes import SideOutcome
-from tidepool.engine.studies.secret_game.shares import basic_statistics
+from tidepool.engine.studies.secret_game.findings.analysis import analysed
+from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.findings.shares import basic_statistics
 
 # Ada always obtains and never reveals; Bo gives in to everybody; Cy keeps his, except to Ada.
 PLAYED = rows(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.studies.secret_game.talks import Talk, rows
-from tidepool.engine.studies.secret_game.shares import basic_statistics
+from tidepool.engine.studies.secret_game.findings.shares import basic_statistics
 
 FOUR_TALKS = rows(
     ("Ada", "Bo", True, True),

@@ -15,8 +15,8 @@ from tidepool.engine.statistics.intervals import Interval, mean_interval_of_coun
 from tidepool.engine.statistics.precision import trials_needed
 from tidepool.engine.statistics.ranking import standings
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.agreement import Agreement
-from tidepool.engine.studies.secret_game.outcomes import (
+from tidepool.engine.studies.secret_game.findings.agreement import Agreement
+from tidepool.engine.studies.secret_game.findings.outcomes import (
     PairCell,
     SideCounts,
     SideOutcome,
@@ -24,7 +24,7 @@ from tidepool.engine.studies.secret_game.outcomes import (
     count_sides,
     gather,
 )
-from tidepool.engine.studies.secret_game.shares import (
+from tidepool.engine.studies.secret_game.findings.shares import (
     Failed,
     MissingStatistics,
     PairStatistics,
@@ -33,7 +33,7 @@ from tidepool.engine.studies.secret_game.shares import (
     side_figures,
     statistics_of_cells,
 )
-from tidepool.engine.studies.secret_game.verdicts import Verdicts
+from tidepool.engine.studies.secret_game.findings.verdicts import Verdicts
 
 HALF_WIDTH = 5.0
 """percentage points to either side that count as precise"""

@@ -14,7 +14,7 @@ from typing import Any
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.detectors import DEFAULT_THRESHOLD, DETECTORS, find_reveals
-from tidepool.engine.studies.secret_game.shares import share_figures
+from tidepool.engine.studies.secret_game.findings.shares import share_figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
-from tidepool.engine.studies.evolution.finding_names import GENERATION, RESULT, VALIDATION
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT, VALIDATION
 from tidepool.engine.studies.evolution.stopping import Generation
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tidepool.engine.statistics.intervals import Interval, share_interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.outcomes import (
+from tidepool.engine.studies.secret_game.findings.outcomes import (
     Pair,
     PairCell,
     SideCounts,

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import cast
 
-from tidepool.engine.studies.secret_game.agreement import SideTruth, Sighting, sighting
 from tidepool.engine.studies.secret_game.detectors import DETECTORS
-from tidepool.engine.studies.secret_game.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.findings.agreement import SideTruth, Sighting, sighting
+from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
-from tidepool.engine.studies.secret_game.played_with import PlayedWith
 from tidepool.storage.reading.units import last_unit
 from tidepool.storage.study_rows import secret_game as game_rows
 

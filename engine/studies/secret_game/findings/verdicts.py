@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.shares import share_figures
+from tidepool.engine.studies.secret_game.findings.shares import share_figures
 
 Counts = Counter[tuple[bool, bool | None]]
 """sides by what the wording shows and what the judge says"""
