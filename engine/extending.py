@@ -10,7 +10,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed, UsageError
-from tidepool.engine.prices import PriceTag, expected_tokens
+from tidepool.engine.prices import FREE, PriceTag, expected_tokens
 from tidepool.engine.providers.live_only import LiveProvider
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
 from tidepool.engine.studies.evolution.problems.answers import Verdict
@@ -21,6 +21,7 @@ from tidepool.engine.studies.secret_game.detectors.folding import Folded
 from tidepool.storage.reading.units import StoredUnit, units_in_pages
 
 __all__ = [
+    "FREE",
     "Answer",
     "BatchRun",
     "Call",

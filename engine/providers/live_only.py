@@ -1,14 +1,15 @@
 """What most providers share that answer one call at a time: no batch API, no price, nothing to check or to close."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.prices import FREE, PriceTag
+from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.protocol import Answer, BatchApi, Notices
 
 
-class LiveProvider:
+class LiveProvider(ABC):
     """To be derived from: a provider of another package needs `name` and `complete`."""
 
     name: str
@@ -26,13 +27,13 @@ class LiveProvider:
     def concurrency(self, max_concurrent: int) -> int:
         return max_concurrent
 
+    @abstractmethod
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         """One live call, within its timeout. Raises ProviderError."""
-        raise NotImplementedError
 
     def price(self, model_name: str) -> PriceTag | None:
-        """Free, unless told otherwise; None: unknown."""
-        return FREE
+        """Unknown, unless told otherwise: then costs are unknown too, and a budget is refused. `FREE` says what it says."""
+        return None
 
     async def check(self, model_names: Sequence[str]) -> None:
         return None

@@ -3,10 +3,12 @@
 from random import Random
 
 from tidepool.engine.extending import (
+    FREE,
     Answer,
     Call,
     ErrorClass,
     LiveProvider,
+    PriceTag,
     ProviderError,
     ProviderSettings,
     ProviderSpec,
@@ -31,6 +33,9 @@ class EchoProvider(LiveProvider):
             del words[chance.randrange(len(words))]
         text = " ".join(words)
         return Answer(text, expected_tokens(call.messages[-1].text), expected_tokens(text), cost_usd=0.0)
+
+    def price(self, model_name: str) -> PriceTag:
+        return FREE
 
 
 PROVIDER = ProviderSpec(EchoSettings, EchoProvider, models=("faithful", "forgetful"))
