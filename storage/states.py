@@ -47,6 +47,24 @@ class Source(StrEnum):
     REPLAY = "replay"
 
 
+class FinishReason(StrEnum):
+    """Why a reply ended, whatever the provider's own word for it."""
+
+    COMPLETE = "complete"
+    CUT = "cut"
+    """it reached its length limit: kept, counted and told"""
+    REFUSED = "refused"
+    """the model declined, in words of its own or in none"""
+    FILTERED = "filtered"
+    """the provider withheld it"""
+    TOOL = "tool"
+    """it calls a tool that nobody gave it, and says nothing"""
+    EMPTY = "empty"
+    """nothing was said, or everything was spent on reasoning"""
+    ERROR = "error"
+    """the provider broke off, or sent an error in place of a reply"""
+
+
 class Transport(StrEnum):
     """By which way a wave's calls travel to a provider."""
 

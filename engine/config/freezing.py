@@ -21,6 +21,8 @@ from tidepool.engine.studies.kinds import KINDS, load_kind
 
 CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""
+BEFORE = {"batch_from": 0, "outage_patience": 0.0}
+"""what [service] meant before it had these keys: a batch that was frozen without them goes on as it began"""
 
 
 def freeze(study: Config | Study, database: Path) -> FrozenConfig:
@@ -45,6 +47,8 @@ def load_frozen(text: str) -> FrozenConfig:
     if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
         raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
     _refuse_missing_package(data.get("batch"))
+    if isinstance(service := data.get("service"), dict):
+        data["service"] = {**BEFORE, **service}
     source = "the batch's own config"
     config = config_from(data, source=source)
     if names_library(config):

@@ -82,6 +82,10 @@ class Limits(Section):
     """reuse answers to the same question, of the same seed, in this file"""
     budget_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """0 = no cap"""
+    batch_from: int = Field(default=100, ge=0)
+    """smallest wave that `auto` sends by batch API; 0 = any"""
+    outage_patience: float = Field(default=600.0, ge=0, allow_inf_nan=False)
+    """seconds that calls wait for a provider that is down before they fail"""
 
 
 @with_keywords_in_help

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
+from tidepool.storage.states import FinishReason
 
 
 class ErrorClass(Enum):
@@ -86,6 +87,15 @@ class Answer(NamedTuple):
     limits: RateLimits | None = None
     seconds: float | None = None
     """how long it took, where the provider knows better than a clock around it"""
+    finish: FinishReason = FinishReason.COMPLETE
+    served_model: str | None = None
+    """the model that the provider says has answered"""
+    thought: str | None = None
+    """reasoning that came with the reply: never said aloud"""
+    reasoning_tokens: int = 0
+    """a part of the output tokens"""
+    usage_missing: bool = False
+    """the provider gave no believable usage: the engine books the worst case"""
 
 
 @dataclass(frozen=True, slots=True)
