@@ -36,6 +36,15 @@ class Call(NamedTuple):
     turn: int | None = None
     operation: str = "chat"
     """chat, or embed: then each message is one text, and the reply's text holds their vectors (`tidepool.engine.vectors`)"""
+    reasoning_effort: str = ""
+    """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
+    max_reasoning_tokens: int = 0
+    """room for that, beside `max_tokens`"""
+
+    @property
+    def most_output(self) -> int:
+        """Tokens that a reply can have, its reasoning included."""
+        return self.max_tokens + self.max_reasoning_tokens
 
     @property
     def provider(self) -> str:
@@ -47,7 +56,10 @@ class Call(NamedTuple):
 
     def key(self, seed: int) -> bytes:
         """What was asked, and which sample of it: proof on replay, index of the cache, id at a provider."""
-        parts = [f"{self.operation} {self.model} {self.temperature} {self.max_tokens} {seed}"]
+        head = f"{self.operation} {self.model} {self.temperature} {self.max_tokens} {seed}"
+        if self.reasoning_effort or self.max_reasoning_tokens:
+            head += f" {self.reasoning_effort} {self.max_reasoning_tokens}"
+        parts = [head]
         for message in self.messages:
             parts += message
         lengths = ",".join([str(len(part)) for part in parts])
@@ -66,3 +78,6 @@ class Reply(NamedTuple):
     """live, batch or cache"""
     truth: str | None = None
     """what the simulated provider planted, kept out of band: no story reads it"""
+    finish_reason: str | None = None
+    """why it ended; None: it was answered before that was recorded"""
+    served_model: str | None = None

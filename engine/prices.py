@@ -73,8 +73,12 @@ def expected_input(call: Call) -> int:
     return tokens
 
 
+def most_input(call: Call) -> int:
+    return most_tokens(call.system) + sum(most_tokens(message.text) + TOKENS_PER_MESSAGE for message in call.messages)
+
+
 def worst_cost(call: Call, tag: PriceTag, *, batch: bool = False) -> float:
     """All of the input may have to be written to the provider's prompt cache, which can cost more."""
-    tokens = most_tokens(call.system) + sum(most_tokens(message.text) + TOKENS_PER_MESSAGE for message in call.messages)
+    tokens = most_input(call)
     written = tokens if tag.cache_write is not None and tag.cache_write > tag.input else 0
-    return tag.cost(tokens, call.max_tokens, batch=batch, cache_write=written)
+    return tag.cost(tokens, call.most_output, batch=batch, cache_write=written)

@@ -18,6 +18,7 @@ from tidepool.engine.prices import worst_cost
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Provider, ProviderError
+from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
 from tidepool.engine.studies.secret_game.scoring import SCORING
@@ -125,6 +126,8 @@ async def ask_once(
             await provider.check([call.model_name])
             started = time.monotonic()
             answer = await provider.complete(call, seed_of(sample, "single call", call.model), 1)
+            if not answer.usable and call.step != "test":
+                raise UnusableReply(answer)
             seconds = time.monotonic() - started
             notices: list[str] = []
             provider.notices.listen(notices.append)

@@ -20,6 +20,7 @@ from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import is_held
 from tidepool.storage.reading import search
 from tidepool.storage.states import OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
+from tidepool.storage.surplus import UNDER_WAY, book_under_way
 from tidepool.storage.unit_ids import unit_id
 
 BATCH_TABLES = [
@@ -126,6 +127,7 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
             "WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",
             (time.time(), batch_id),
         )
+        book_under_way(connection, find_batch(connection, batch_id)["number"])
         connection.execute(
             "UPDATE control SET taken_at = ? WHERE taken_at IS NULL "
             "AND batch_number = (SELECT number FROM batch WHERE id = ?)",
@@ -156,6 +158,16 @@ def end(
             "UPDATE progress SET in_flight = '[]' WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",
             (batch_id,),
         )
+        book_under_way(connection, find_batch(connection, batch_id)["number"])
+
+
+_KEEP_PAID = (
+    "INSERT INTO surplus (batch_number, order_id, unit_id, step, text, input_tokens, output_tokens, cost_usd, at, reason) "
+    "SELECT ?, coalesce(order_id, substr(model, 1, instr(model, ':') - 1)), unit_id, step, text, input_tokens, "
+    "output_tokens, cost_usd, at, finish_reason FROM call "
+    "WHERE unit_id = ? AND status = 'failed' AND finish_reason IS NOT NULL"
+)
+"""unusable replies stay paid for when their calls are asked again"""
 
 
 def reopen_failures(path: Path, batch_id: str) -> int:
@@ -167,6 +179,7 @@ def reopen_failures(path: Path, batch_id: str) -> int:
             (batch["number"],),
         ).fetchall()
         for (unit,) in failed:
+            connection.execute(_KEEP_PAID, (batch["number"], unit))
             connection.execute("DELETE FROM call WHERE unit_id = ? AND status = 'failed'", (unit,))
             connection.execute("UPDATE unit SET status = 'in_progress', error = NULL WHERE id = ?", (unit,))
         recount(connection, batch["number"])
@@ -179,10 +192,13 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
     totals = connection.execute(
         "SELECT count(*), coalesce(sum(status = 'failed'), 0), "
         "coalesce(sum(status = 'answered' AND source = 'cache'), 0), "
-        "coalesce(sum(status = 'answered' AND source <> 'cache'), 0) FROM call WHERE unit_id BETWEEN ? AND ?",
+        "coalesce(sum((status = 'answered' OR finish_reason IS NOT NULL) AND source <> 'cache'), 0) "
+        "FROM call WHERE unit_id BETWEEN ? AND ?",
         bounds,
     ).fetchone()
-    surplus = connection.execute("SELECT count(*) FROM surplus WHERE batch_number = ?", (batch_number,)).fetchone()[0]
+    surplus = connection.execute(
+        "SELECT count(*) FROM surplus WHERE batch_number = ? AND reason IS NOT ?", (batch_number, UNDER_WAY)
+    ).fetchone()[0]
     units = connection.execute(
         "SELECT coalesce(sum(status = 'completed'), 0), coalesce(sum(status = 'failed'), 0) FROM unit "
         "WHERE batch_number = ? AND sequence_number > 0",
@@ -285,9 +301,10 @@ def money_by_provider(connection: sqlite3.Connection, batch_number: int) -> dict
     spent.update(
         dict(
             connection.execute(
-                "SELECT p.provider, sum(s.cost_usd) FROM surplus s JOIN provider_batch p ON p.id = s.order_id "
-                "WHERE s.batch_number = ? AND s.cost_usd > 0 GROUP BY 1",
-                (batch_number,),
+                "SELECT coalesce(p.provider, s.order_id), sum(s.cost_usd) FROM surplus s "
+                "LEFT JOIN provider_batch p ON p.id = s.order_id "
+                "WHERE s.batch_number = ? AND s.cost_usd > 0 AND s.reason IS NOT ? GROUP BY 1",
+                (batch_number, UNDER_WAY),
             ).fetchall()
         )
     )

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tidepool.storage.states import CallStatus, Source
+from tidepool.storage.states import CallStatus, FinishReason, Source
 
 
 class CallRecord(NamedTuple):
@@ -27,3 +27,9 @@ class CallRecord(NamedTuple):
     attempts: int = 1
     error: str | None = None
     order_id: str | None = None
+    finish_reason: FinishReason | None = None
+    """None: no reply came"""
+    served_model: str | None = None
+    thought: str | None = None
+    reasoning_tokens: int = 0
+    usage_missing: bool = False

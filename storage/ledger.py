@@ -55,6 +55,11 @@ _CALL_COLUMNS = [
     "error",
     "order_id",
     "at",
+    "finish_reason",
+    "served_model",
+    "thought",
+    "reasoning_tokens",
+    "usage_missing",
 ]
 
 
@@ -79,7 +84,8 @@ class Ledger:
             for row in self.reader.execute("SELECT id, status FROM unit WHERE id BETWEEN ? AND ?", bounds)
         }
         for row in self.reader.execute(
-            "SELECT unit_id, step, key, status, text, input_tokens, output_tokens, cost_usd, seconds, source, error "
+            "SELECT unit_id, step, key, status, text, input_tokens, output_tokens, cost_usd, seconds, source, error, "
+            "finish_reason, served_model "
             "FROM call WHERE unit_id BETWEEN ? AND ?",
             bounds,
         ):
@@ -99,7 +105,7 @@ class Ledger:
         if not self._has_cache:
             return None
         row: sqlite3.Row | None = self.reader.execute(
-            "SELECT c.text, c.truth, c.input_tokens, c.output_tokens FROM call c "
+            "SELECT c.text, c.truth, c.input_tokens, c.output_tokens, c.finish_reason, c.served_model, c.thought FROM call c "
             "JOIN batch b ON b.number = c.unit_id >> 32 "
             "WHERE c.key = ? AND c.status = 'answered' AND NOT b.imported LIMIT 1",
             (key,),
@@ -133,6 +139,11 @@ class Ledger:
                 entry.error,
                 entry.order_id,
                 time.time(),
+                None if entry.finish_reason is None else entry.finish_reason._value_,
+                entry.served_model,
+                entry.thought,
+                entry.reasoning_tokens,
+                entry.usage_missing,
             ),
         )
         self.tally.count(entry, asked_at)

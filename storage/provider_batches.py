@@ -21,7 +21,6 @@ _COLUMNS = (
     *("id", "batch_number", "provider", "lot", "upload_id", "unsure", "state", "calls", "count", "wave"),
     *("content_hash", "reservation_usd", "created_at"),
 )
-_SURPLUS = ("batch_number", "order_id", "unit_id", "step", "text", "input_tokens", "output_tokens", "cost_usd", "at")
 _CREATING = Statement(
     f"UPDATE provider_batch SET state = '{ProviderBatchPhase.CREATING}', upload_id = ? WHERE id = ?", rank=1
 )
@@ -49,18 +48,6 @@ class StoredProviderBatch:
     upload_id: str = ""
     remote_id: str | None = None
     unsure: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Surplus:
-    """A late answer to a call that was answered another way."""
-
-    order_id: str
-    address: Address
-    text: str
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
 
 
 class ProviderBatchBook:
@@ -103,16 +90,6 @@ class ProviderBatchBook:
 
     def closed(self, order_id: str, phase: ProviderBatchPhase) -> None:
         self._ledger.writer.put(_CLOSED, (phase, time.time(), order_id))
-
-    def surplus(self, late: Surplus) -> None:
-        number, step = late.address
-        unit = unit_id(self._ledger.batch_number, number)
-        figures = (late.input_tokens, late.output_tokens, late.cost_usd)
-        self._ledger.writer.put(
-            insert_into("surplus", *_SURPLUS),
-            (self._ledger.batch_number, late.order_id, unit, step, late.text, *figures, time.time()),
-        )
-        self._ledger.tally.bought_in_vain(*figures)
 
     # -- reading -----------------------------------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 import sqlite3
 import time
+from collections import Counter
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
 from tidepool.storage.call_record import CallRecord
-from tidepool.storage.states import CallStatus, Source
+from tidepool.storage.states import CallStatus, FinishReason, Source
 from tidepool.storage.writer import Statement, Writer
 
 
@@ -27,6 +28,10 @@ class Counters:
     cost_usd: float = 0.0
     unpriced: int = 0
     call_seconds: float = 0.0
+    reasoning_tokens: int = 0
+    cut: int = 0
+    unusable: int = 0
+    usage_missing: int = 0
 
 
 @dataclass(slots=True)
@@ -42,6 +47,7 @@ class _Wave:
 
 
 _FAILED, _CACHE, _LIVE = CallStatus.FAILED, Source.CACHE, Source.LIVE
+_CUT = FinishReason.CUT
 _NAMES = tuple(field.name for field in fields(Counters))
 _VALUES = attrgetter(*_NAMES)
 _ADD = Statement(
@@ -62,6 +68,8 @@ class Tally:
         self._writer = writer
         self._batch_number = batch_number
         self._delta = Counters()
+        self.by_model: Counter[str] = Counter()
+        """calls of this run, whatever they came to"""
         self._waves: dict[int, _Wave] = {}
         self._dirty_waves: set[int] = set()
         self._load_waves(reader)
@@ -77,8 +85,18 @@ class Tally:
         else:
             self._delta.units_completed += 1
 
-    def bought_in_vain(self, input_tokens: int, output_tokens: int, cost_usd: float | None) -> None:
-        """An answer that was paid for and not used."""
+    def bought_in_vain(
+        self,
+        input_tokens: int,
+        output_tokens: int,
+        cost_usd: float | None,
+        *,
+        unusable: bool = False,
+        usage_missing: bool = False,
+    ) -> None:
+        """A reply that was paid for and not used: unusable, or late (a call was answered another way)."""
+        self._delta.unusable += unusable
+        self._delta.usage_missing += usage_missing
         self._delta.bought += 1
         self._delta.input_tokens += input_tokens
         self._delta.output_tokens += output_tokens
@@ -94,9 +112,14 @@ class Tally:
     def _count(self, entry: CallRecord) -> None:
         delta = self._delta
         delta.calls += 1
+        self.by_model[entry.model] += 1
         if entry.status is _FAILED:
             delta.failed += 1
-            return
+            if entry.finish_reason is None:
+                return
+            delta.unusable += 1
+        elif entry.finish_reason is _CUT:
+            delta.cut += 1
         if entry.source is _CACHE:
             delta.cached += 1
         else:
@@ -104,6 +127,8 @@ class Tally:
             delta.call_seconds += entry.seconds if entry.source is _LIVE else 0.0
             delta.input_tokens += entry.input_tokens
             delta.output_tokens += entry.output_tokens
+            delta.reasoning_tokens += entry.reasoning_tokens
+            delta.usage_missing += entry.usage_missing
         if entry.cost_usd is None:
             delta.unpriced += 1
         else:

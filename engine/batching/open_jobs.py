@@ -10,8 +10,9 @@ from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.events import ProviderBatchChanged
-from tidepool.storage.provider_batches import Address, ProviderBatchBook, Surplus
+from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
+from tidepool.storage.surplus import Surplus, SurplusBook
 
 
 class OpenJobs:
@@ -20,6 +21,7 @@ class OpenJobs:
     def __init__(self, context: RunContext, book: ProviderBatchBook) -> None:
         self._context = context
         self._book = book
+        self._surplus = SurplusBook(context.ledger)
         self._queues: dict[tuple[str, str], Queue] = defaultdict(Queue)
         self.all: set[ProviderBatch] = set()
         self.by_address: dict[Address, ProviderBatch] = {}
@@ -75,7 +77,7 @@ class OpenJobs:
             result = (job.results or {}).get(key)
             if result is not None and (answer := result.answer) is not None:
                 figures = (answer.input_tokens, answer.output_tokens, answer.cost_usd)
-                self._book.surplus(Surplus(job.id, address, answer.text, *figures))
+                self._surplus.add(Surplus(job.id, address, answer.text, *figures))
                 self.budget_of(job).settle(0.0, answer.cost_usd or 0.0)
         job.abandoned = {}
 

@@ -11,6 +11,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
+from tidepool.engine.providers.replies import heals
 from tidepool.storage.provider_batches import Address
 
 SMALL_REMAINDER = 10
@@ -71,13 +72,17 @@ class Fate(Enum):
 
     ANSWERED = "answered"
     FAILED = "failed for good"
-    OPEN = "missing, expired, or failed in a way that asking again may heal"
+    OPEN = "missing, expired, empty, or failed in a way that asking again may heal"
 
 
 def fate_of(result: ProviderBatchResult | None) -> Fate:
     if result is None or (result.answer is None and result.heals):
         return Fate.OPEN
-    return Fate.FAILED if result.answer is None else Fate.ANSWERED
+    if result.answer is None:
+        return Fate.FAILED
+    if result.answer.usable:
+        return Fate.ANSWERED
+    return Fate.OPEN if heals(result.answer) else Fate.FAILED
 
 
 def custom_id(order_id: str, key: str) -> str:

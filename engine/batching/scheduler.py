@@ -22,12 +22,15 @@ from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.core.recording import CallRecorder
 from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
-from tidepool.engine.providers.protocol import BatchRefused
+from tidepool.engine.providers.protocol import Answer, BatchRefused
+from tidepool.engine.providers.replies import words_of
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase, Source
 
 STOP_SECONDS = 30.0
 """how long a stop waits for a creation in flight"""
+MOST_UNUSABLE = 1
+"""how often a call whose reply was empty or broken off is sent again"""
 
 
 class BatchScheduler:
@@ -181,7 +184,7 @@ class BatchScheduler:
         done: list[Gathered] = []
         remainder: list[Gathered] = []
         for pending in self._open.take_waiting(job):
-            fate = fate_of(job.results.get(pending.key.hex()))
+            fate = self._fate(job, pending)
             (remainder if fate is Fate.OPEN else done).append(pending)
         outcomes = await asyncio.gather(*(self._record(job, pending) for pending in done))
         if not job.addresses:
@@ -191,16 +194,33 @@ class BatchScheduler:
         for pending, outcome in zip(done, outcomes, strict=True):
             self._release(pending, outcome)
 
+    def _fate(self, job: ProviderBatch, pending: Gathered) -> Fate:
+        """A reply that is no answer and may become one is paid for, and its call is open again: once."""
+        assert job.results is not None
+        result = job.results.get(pending.key.hex())
+        fate = fate_of(result)
+        if fate is Fate.OPEN and result is not None and result.answer is not None:
+            if self._attempts[pending.address] > MOST_UNUSABLE:
+                return Fate.FAILED
+            account = self._context.accounts[job.provider]
+            self._recorder.unusable(pending, account, self._booked(job, pending, result.answer), job.id)
+        return fate
+
+    def _booked(self, job: ProviderBatch, pending: Gathered, answer: Answer) -> Answer:
+        account = self._context.accounts[job.provider]
+        return account.booked(pending.call, answer, batch=True) if answer.usage_missing else answer
+
     async def _record(self, job: ProviderBatch, pending: Gathered) -> Reply | CallFailed:
         assert job.results is not None
         result = job.results[pending.key.hex()]
         attempts = max(1, self._attempts[pending.address])
-        cost = result.answer.cost_usd if result.answer is not None else 0.0
-        self._open.budget_of(job).settle(pending.reserved, cost or 0.0)
-        if result.answer is None:
-            return await self._recorder.record_failure(pending, result.error or "no answer", attempts, job.id)
+        answer = None if result.answer is None else self._booked(job, pending, result.answer)
+        self._open.budget_of(job).settle(pending.reserved, (answer.cost_usd if answer is not None else None) or 0.0)
+        if answer is None or not answer.usable:
+            words = result.error or "no answer" if answer is None else words_of(answer)
+            return await self._recorder.record_failure(pending, words, attempts, job.id, answer)
         return await self._recorder.record(
-            pending, result.answer, seconds=job.age, source=Source.BATCH, attempts=attempts, order_id=job.id
+            pending, answer, seconds=job.age, source=Source.BATCH, attempts=attempts, order_id=job.id
         )
 
     def _send_again(self, job: ProviderBatch, remainder: list[Gathered]) -> None:

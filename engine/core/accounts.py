@@ -7,8 +7,8 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.limits import Limiter
-from tidepool.engine.prices import PriceTag, expected_input, worst_cost
-from tidepool.engine.providers.protocol import Provider, RateLimits
+from tidepool.engine.prices import PriceTag, expected_input, most_input, worst_cost
+from tidepool.engine.providers.protocol import Answer, Provider, RateLimits
 
 CALLS_IN_A_LIMIT = 20
 """calls that a minute's tokens are taken to serve at least"""
@@ -56,9 +56,18 @@ class Account:
         tag = self.price(call.model_name)
         return worst_cost(call, tag, batch=batch) if tag else 0.0
 
+    def worst_cost_or_unknown(self, call: Call) -> float | None:
+        """As it is booked: None where the price is unknown."""
+        return None if self.price(call.model_name) is None else self.worst_cost(call)
+
+    def booked(self, call: Call, answer: Answer, *, batch: bool = False) -> Answer:
+        """A reply without believable usage: what it may have taken and cost at most."""
+        cost = None if self.price(call.model_name) is None else self.worst_cost(call, batch=batch)
+        return answer._replace(input_tokens=most_input(call), output_tokens=call.most_output, cost_usd=cost)
+
     def expected_tokens(self, call: Call) -> int:
         """What a call takes of a tokens-per-minute limit; not worked out where there is none."""
-        return expected_input(call) + call.max_tokens if self.limiter.tokens.per_minute else 0
+        return expected_input(call) + call.most_output if self.limiter.tokens.per_minute else 0
 
     def change(self, name: str, value: Any) -> None:
         """One limit, changed while running."""

@@ -13,7 +13,6 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Iterable, Iterator
-from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -29,14 +28,18 @@ from tidepool.engine.core.unit import Ask, Unit, UnitPlan, UnitResult
 from tidepool.engine.errors import CallFailed, RunError
 from tidepool.engine.events import UnitEnded, UnitsExpected
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
+from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.streams import seed_of
 from tidepool.storage.ledger import Remembered
-from tidepool.storage.states import Source
+from tidepool.storage.states import FinishReason, Source
 
 T = TypeVar("T")
 
 UNITS_PER_LOOK = 1_000
 """units taken up together: their part of the ledger is read at once"""
+
+
+_FINISH = {reason.value: reason for reason in FinishReason}
 
 
 class BatchRun:
@@ -234,23 +237,29 @@ class BatchRun:
     async def _purchase(self, pending: Pending) -> tuple[Answer, float, int]:
         """The answer of the provider, its seconds, and how many attempts it took."""
         account = self._accounts[pending.call.provider]
-        if account.budget.capped:
-            pending.reserved = account.worst_cost(pending.call)
-            await account.budget.reserve(pending.reserved)
-        on_retry = partial(self._recorder.retried, pending)
-        live = LiveCall(account, pending.call, pending.seed, pending.address, on_retry)
+        live = LiveCall(account, pending, self._recorder)
         try:
             answer = await live.answer()
         except ProviderError as error:
-            account.budget.settle(pending.reserved, 0.0)
+            reply = error.answer if isinstance(error, UnusableReply) else None
+            account.budget.settle(pending.reserved, (reply.cost_usd if reply is not None else None) or 0.0)
             if error.fault is ErrorClass.SYSTEMIC:
                 self.context.fail(RunError(str(error)))
                 await for_ever()
-            raise await self._recorder.record_failure(pending, str(error), live.attempts) from None
+            raise await self._recorder.record_failure(pending, str(error), live.attempts, reply=reply) from None
         if pending.reserved or answer.cost_usd:
             account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
         return answer, live.seconds if answer.seconds is None else answer.seconds, live.attempts
 
     async def _from_cache(self, pending: Pending, row: sqlite3.Row) -> Reply:
-        answer = Answer(row["text"], row["input_tokens"], row["output_tokens"], 0.0, row["truth"])
+        answer = Answer(
+            row["text"],
+            row["input_tokens"],
+            row["output_tokens"],
+            0.0,
+            row["truth"],
+            finish=_FINISH.get(row["finish_reason"]),
+            served_model=row["served_model"],
+            thought=row["thought"],
+        )
         return await self._recorder.record(pending, answer, seconds=0.0, attempts=1, source=Source.CACHE)

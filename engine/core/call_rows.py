@@ -1,6 +1,7 @@
 """Between calls and the rows of the ledger: what is written of an answer or a loss, and what is read back."""
 
 import sqlite3
+from typing import Any
 
 from tidepool.engine.call import Reply, prompt_hash
 from tidepool.engine.core.pending import Pending
@@ -38,12 +39,30 @@ def answered(
         attempts,
         None,
         order_id,
+        answer.finish,
+        answer.served_model,
+        answer.thought,
+        answer.reasoning_tokens,
+        answer.usage_missing,
     )
 
 
-def lost(pending: Pending, error: str, attempts: int, order_id: str | None) -> CallRecord:
-    """A final failure."""
+def lost(pending: Pending, error: str, attempts: int, order_id: str | None, reply: Answer | None) -> CallRecord:
+    """A final failure; `reply` is what came and is no answer, and was paid for all the same."""
     call = pending.call
+    figures: dict[str, Any] = {}
+    if reply is not None:
+        figures = {
+            "text": reply.text,
+            "input_tokens": reply.input_tokens,
+            "output_tokens": reply.output_tokens,
+            "cost_usd": reply.cost_usd,
+            "finish_reason": reply.finish,
+            "served_model": reply.served_model,
+            "thought": reply.thought,
+            "reasoning_tokens": reply.reasoning_tokens,
+            "usage_missing": reply.usage_missing,
+        }
     return CallRecord(
         sequence_number=pending.unit_number,
         step=call.step,
@@ -59,11 +78,22 @@ def lost(pending: Pending, error: str, attempts: int, order_id: str | None) -> C
         attempts=attempts,
         error=error,
         order_id=order_id,
+        **figures,
     )
 
 
 def reply_of(row: sqlite3.Row) -> Reply:
-    return Reply(row["text"], row["input_tokens"], row["output_tokens"], row["cost_usd"], row["seconds"], row["source"])
+    return Reply(
+        row["text"],
+        row["input_tokens"],
+        row["output_tokens"],
+        row["cost_usd"],
+        row["seconds"],
+        row["source"],
+        None,
+        row["finish_reason"],
+        row["served_model"],
+    )
 
 
 def mismatch(number: int, step: str) -> ReplayMismatch:

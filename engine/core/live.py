@@ -1,44 +1,57 @@
-"""A live call: a place within the limits, the provider, and retries for what can heal.
+"""A live call: money set aside, a place within the limits, the provider, and retries for what can heal.
 
-Retrying is tenacity's, entered only after a first failure: most calls never need it.
+Retrying is tenacity's, entered only after a first failure: most calls never need it. A reply that is no answer is paid
+for and counted, whatever becomes of its call.
 """
 
 import time
-from collections.abc import Callable
+from typing import Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential_jitter
 
-from tidepool.engine.call import Call
 from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
+from tidepool.engine.providers.replies import UnusableReply
+from tidepool.storage.states import FinishReason
 
 MOST_REFUSALS = 100
 """a call that was refused (429) this often fails: a limit that never opens is no limit but a fault"""
+MOST_EMPTY = 1
+"""how often a model that said nothing is asked once more"""
 LONGEST_WAIT = 60.0
+_COMPLETE = FinishReason.COMPLETE
+
+
+class Books(Protocol):
+    """Where the attempts of a call are written."""
+
+    async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
+        """The call is about to leave, and may be charged from now on."""
+
+    def returned(self, pending: Pending) -> None:
+        """It came back without a reply."""
+
+    def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
+        """A reply came that is no answer, and the call is asked again."""
+
+    def retried(self, pending: Pending, error: ProviderError) -> None: ...
 
 
 class LiveCall:
     """One call's way through an account; `attempts` and `seconds` are read afterwards."""
 
-    __slots__ = ("account", "address", "attempts", "call", "on_retry", "seconds", "seed")
+    __slots__ = ("account", "attempts", "books", "pending", "seconds")
 
-    def __init__(
-        self,
-        account: Account,
-        call: Call,
-        seed: int,
-        address: tuple[int, str],
-        on_retry: Callable[[ProviderError], None],
-    ) -> None:
+    def __init__(self, account: Account, pending: Pending, books: Books) -> None:
         self.account = account
-        self.address = address
-        self.call = call
-        self.seed = seed
-        self.on_retry = on_retry
+        self.pending = pending
+        self.books = books
         self.attempts = 0
         self.seconds = 0.0
 
     async def answer(self) -> Answer:
+        """Raises ProviderError; an UnusableReply where the last thing that came is no answer."""
         try:
             return await self._attempt()
         except ProviderError as error:
@@ -47,16 +60,25 @@ class LiveCall:
             return await self._retry(error)
 
     async def _attempt(self) -> Answer:
-        account, limiter = self.account, self.account.limiter
-        tokens = account.expected_tokens(self.call)
+        account, pending, limiter = self.account, self.pending, self.account.limiter
+        call = pending.call
+        if account.budget.capped and not pending.reserved:
+            pending.reserved = account.worst_cost(call)
+            await account.budget.reserve(pending.reserved)
+        tokens = account.expected_tokens(call)
         if not limiter.try_enter(tokens):
             await limiter.enter(tokens)
         self.attempts += 1
-        account.in_flight[self.address] = self.call.wave
+        address = pending.address
+        account.in_flight[address] = call.wave
         started = time.monotonic()
         try:
-            answer = await account.provider.complete(self.call, self.seed, self.attempts)
+            if not account.provider.simulated and not pending.under_way:
+                await self.books.leaving(pending, account.worst_cost_or_unknown(call))
+            answer = await account.provider.complete(call, pending.seed, self.attempts)
         except ProviderError as error:
+            if pending.under_way:
+                self.books.returned(pending)
             if error.fault is ErrorClass.REFUSED:
                 limiter.refused(started, error.retry_after)
             elif error.fault is ErrorClass.HEALS:
@@ -64,31 +86,39 @@ class LiveCall:
             raise
         finally:
             self.seconds = time.monotonic() - started
-            del account.in_flight[self.address]
+            del account.in_flight[address]
             limiter.leave()
         limiter.succeeded()
+        if answer.usage_missing:
+            answer = account.booked(call, answer)
         if tokens:
             limiter.correct_tokens(answer.input_tokens + answer.output_tokens - tokens)
         if answer.limits is not None:
             account.learn(answer.limits)
+        if (answer.finish is not _COMPLETE or not answer.text) and not answer.usable:
+            raise UnusableReply(answer)
         return answer
 
     async def _retry(self, first: ProviderError) -> Answer:
-        faults = refusals = 0
+        faults = refusals = empty = 0
         pending: ProviderError | None = first
         first_wait = self.account.provider.backoff
         backoff = wait_exponential_jitter(multiplier=first_wait, max=LONGEST_WAIT, jitter=first_wait)
 
         def given_up(state: RetryCallState) -> bool:
-            nonlocal faults, refusals
+            nonlocal faults, refusals, empty
             error = _error_of(state)
             if error.fault is ErrorClass.REFUSED:
                 refusals += 1
             else:
                 faults += 1
-            if faults > self.account.settings.retries or refusals > MOST_REFUSALS:
+            reply = error.answer if isinstance(error, UnusableReply) else None
+            empty += reply is not None and reply.finish is FinishReason.EMPTY
+            if faults > self.account.settings.retries or refusals > MOST_REFUSALS or empty > MOST_EMPTY:
                 return True
-            self.on_retry(error)
+            if reply is not None:
+                self.books.unusable(self.pending, self.account, reply)
+            self.books.retried(self.pending, error)
             return False
 
         def wait(state: RetryCallState) -> float:

@@ -18,6 +18,8 @@ class Pending:
     asked_at: float
     reserved: float = 0.0
     """what the budget holds for it"""
+    under_way: int = 0
+    """the number under which the file knows that it left; 0: it did not"""
 
     @property
     def address(self) -> Address:

@@ -6,19 +6,23 @@ An answer is committed under its address before its story sees it; a final failu
 import sqlite3
 
 from tidepool.engine.call import Call, Reply
+from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.call_rows import answered, lost, mismatch, reply_of
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Pending
+from tidepool.engine.core.reply_watch import ReplyWatch
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.events import CallAnswered, CallLost, CallRetried
 from tidepool.engine.providers.protocol import Answer, ProviderError
-from tidepool.storage.states import CallStatus, Source
+from tidepool.storage.states import CallStatus, FinishReason, Source
+from tidepool.storage.surplus import UNDER_WAY, Surplus, SurplusBook
 from tidepool.storage.text import storable
 
 # Looked up once: on Python 3.11 a member costs a call each time it is named, and these lines are the hottest. What is
 # compared with a row is a plain text, as the row's is.
 _LIVE, _REPLAY = Source.LIVE, Source.REPLAY
 _FAILED = CallStatus.FAILED.value
+_COMPLETE = FinishReason.COMPLETE
 
 
 class CallRecorder:
@@ -27,6 +31,8 @@ class CallRecorder:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._ledger = context.ledger
+        self._surplus = SurplusBook(context.ledger)
+        self._watch = ReplyWatch(context)
 
     async def record(
         self,
@@ -54,9 +60,23 @@ class CallRecorder:
     ) -> Reply:
         """Queues an answer's row; its story may see the reply once the writer has committed."""
         text = storable(answer.text)
+        if pending.under_way:
+            self.returned(pending)
         entry = answered(pending, answer, text, seconds, attempts, source, order_id)
         self._ledger.enter(entry, pending.asked_at)
-        return Reply(text, answer.input_tokens, answer.output_tokens, answer.cost_usd, seconds, source)
+        if answer.finish is not _COMPLETE or answer.usage_missing:
+            self._watch.odd(pending.call, answer)
+        return Reply(
+            text,
+            answer.input_tokens,
+            answer.output_tokens,
+            answer.cost_usd,
+            seconds,
+            source,
+            None,
+            answer.finish,
+            answer.served_model,
+        )
 
     def told(self, pending: Pending, reply: Reply) -> Reply:
         if (listener := self._context.listener) is not None:
@@ -65,11 +85,16 @@ class CallRecorder:
         return reply
 
     async def record_failure(
-        self, pending: Pending, error: str, attempts: int, order_id: str | None = None
+        self, pending: Pending, error: str, attempts: int, order_id: str | None = None, reply: Answer | None = None
     ) -> CallFailed:
-        """Commits a final failure; what it returns is the caller's to raise."""
+        """Commits a final failure; what it returns is the caller's to raise. `reply` came, and is no answer."""
         error = storable(error)
-        self._ledger.enter(lost(pending, error, attempts, order_id), pending.asked_at)
+        if pending.under_way:
+            self.returned(pending)
+        if reply is not None:
+            reply = reply._replace(text=storable(reply.text), thought=reply.thought and storable(reply.thought))
+            self._watch.odd(pending.call, reply)
+        self._ledger.enter(lost(pending, error, attempts, order_id, reply), pending.asked_at)
         await self._ledger.writer.committed()
         self._context.emit(CallLost(pending.unit_number, pending.call.step, pending.call.wave, error))
         return CallFailed(error)
@@ -85,6 +110,36 @@ class CallRecorder:
         if (listener := self._context.listener) is not None:
             listener(CallAnswered(unit_number, call.step, call.wave, _REPLAY, 0.0))
         return reply_of(row)
+
+    async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
+        """A live call leaves: from now on it may be charged, whatever becomes of this process."""
+        call = pending.call
+        about = Surplus(call.provider, pending.address, "", 0, 0, worst_cost, UNDER_WAY)
+        pending.under_way = self._surplus.leaving(about)
+        await self._ledger.writer.committed()
+
+    def returned(self, pending: Pending) -> None:
+        """It is under way no longer."""
+        self._surplus.arrived(pending.under_way)
+        pending.under_way = 0
+
+    def unusable(self, pending: Pending, account: Account, answer: Answer, order_id: str | None = None) -> None:
+        """A reply that is no answer, of a call that is asked once more: it is paid for."""
+        self._watch.odd(pending.call, answer)
+        self._paid(pending, account, answer, str(answer.finish), order_id)
+
+    def possibly_paid(self, pending: Pending, account: Account, reason: str) -> None:
+        """An attempt that no reply came to, and that the provider may have charged for all the same."""
+        self._paid(pending, account, account.booked(pending.call, Answer("", usage_missing=True)), reason)
+
+    def _paid(
+        self, pending: Pending, account: Account, answer: Answer, reason: str, order_id: str | None = None
+    ) -> None:
+        figures = (answer.input_tokens, answer.output_tokens, answer.cost_usd)
+        surplus = Surplus(order_id or pending.call.provider, pending.address, storable(answer.text), *figures, reason)
+        self._surplus.add(surplus, usage_missing=answer.usage_missing)
+        account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
+        pending.reserved = 0.0
 
     def retried(self, pending: Pending, error: ProviderError) -> None:
         self._ledger.tally.retried()

@@ -78,6 +78,9 @@ class RateLimits:
     tokens_reset: float | None = None
 
 
+_NO_ANSWERS = (FinishReason.FILTERED, FinishReason.EMPTY, FinishReason.ERROR)
+
+
 class Answer(NamedTuple):
     text: str
     input_tokens: int = 0
@@ -87,7 +90,8 @@ class Answer(NamedTuple):
     limits: RateLimits | None = None
     seconds: float | None = None
     """how long it took, where the provider knows better than a clock around it"""
-    finish: FinishReason = FinishReason.COMPLETE
+    finish: FinishReason | None = FinishReason.COMPLETE
+    """None: it was answered before that was recorded"""
     served_model: str | None = None
     """the model that the provider says has answered"""
     thought: str | None = None
@@ -96,6 +100,11 @@ class Answer(NamedTuple):
     """a part of the output tokens"""
     usage_missing: bool = False
     """the provider gave no believable usage: the engine books the worst case"""
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is an answer: something was said, and neither withheld nor broken off."""
+        return bool(self.text) and self.finish not in _NO_ANSWERS
 
 
 @dataclass(frozen=True, slots=True)

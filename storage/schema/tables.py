@@ -231,6 +231,7 @@ class SurplusTable(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     batch_number: int
     order_id: str
+    """the provider batch that brought it; of a live call its provider"""
     unit_id: int
     step: str
     text: str = Field(sa_type=Text)
@@ -239,7 +240,7 @@ class SurplusTable(SQLModel, table=True):
     cost_usd: float | None = None
     at: float
     reason: str | None = None
-    """why it was not used; None: it came too late"""
+    """why it was not used; None: it came too late; `under way`: it has not come yet"""
 
 
 class OutcomeTable(SQLModel, table=True):

@@ -13,7 +13,7 @@ from tidepool.engine.call import Call, prompt_hash
 from tidepool.engine.prices import PriceTag, expected_tokens
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
-from tidepool.engine.providers.texts import clean
+from tidepool.engine.providers.replies import name_of, part_of, said, text_of, tokens
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 
 SAMPLING_VERSION = "2023-06-01"
@@ -86,12 +86,31 @@ def answer_of(
     data: Mapping[str, Any], tag: PriceTag | None, *, batch: bool = False, limits: RateLimits | None = None
 ) -> Answer:
     """Raises KeyError, TypeError or AttributeError where the data is no answer."""
-    text = "".join(block["text"] for block in data["content"] if block["type"] == "text")
-    usage = data["usage"]
-    read, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
-    asked, said = usage["input_tokens"] + read + written, usage["output_tokens"]
-    cost = None if tag is None else tag.cost(asked, said, batch=batch, cache_read=read, cache_write=written)
-    return Answer(clean(text), asked, said, cost, limits=limits)
+    blocks = data["content"]
+    words = said(
+        text_of([block for block in blocks if block["type"] == "text"]),
+        data.get("stop_reason"),
+        thought=text_of([block for block in blocks if block["type"] == "thinking"], "thinking"),
+        tool=any("tool_use" in block["type"] for block in blocks),
+    )
+    model, usage = name_of(data.get("model")), _usage(data.get("usage"))
+    if usage is None:
+        return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
+    asked, wrote, reasoned, read, written = usage
+    cost = None if tag is None else tag.cost(asked, wrote, batch=batch, cache_read=read, cache_write=written)
+    return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, model, words.thought, reasoned)
+
+
+def _usage(usage: object) -> tuple[int, int, int, int, int] | None:
+    """(input, output, of it reasoning, of the input read from and written to the cache); None: no believable usage."""
+    if not isinstance(usage, Mapping):
+        return None
+    fresh, wrote = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))
+    if fresh is None or wrote is None:
+        return None
+    read, written = part_of(usage, "cache_read_input_tokens"), part_of(usage, "cache_creation_input_tokens")
+    reasoned = part_of(usage, "output_tokens_details", "thinking_tokens")
+    return fresh + read + written, wrote, min(reasoned, wrote), read, written
 
 
 def _is_long(text: str) -> bool:

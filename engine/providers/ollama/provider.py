@@ -16,7 +16,7 @@ from tidepool.engine.providers.model_listing import ModelCard
 from tidepool.engine.providers.ollama.parallelism import Parallelism
 from tidepool.engine.providers.ollama.pool import Host, Pool
 from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError, ProviderSpec
-from tidepool.engine.providers.texts import clean
+from tidepool.engine.providers.replies import name_of, said, text_of, tokens
 from tidepool.engine.vectors import packed_vectors
 
 LOOK_SECONDS = 15.0
@@ -217,8 +217,26 @@ async def _asked(client: Any, call: Call, seed: int) -> Answer:
     messages = [{"role": message.role, "content": message.text} for message in call.messages]
     if call.system:
         messages.insert(0, {"role": "system", "content": call.system})
-    said = await client.chat(model=call.model_name, messages=messages, options=_options(call, seed))
-    return Answer(clean(said.message.content or ""), said.prompt_eval_count or 0, said.eval_count or 0, 0.0)
+    reply = await client.chat(model=call.model_name, messages=messages, options=_options(call, seed))
+    words = said(
+        text_of(reply.message.content),
+        reply.done_reason if reply.done is not False else "error",
+        thought=text_of(getattr(reply.message, "thinking", None)),
+        tool=bool(reply.message.tool_calls),
+    )
+    asked, wrote = tokens(reply.prompt_eval_count), tokens(reply.eval_count)
+    # A server that has the whole prompt in its cache reports no count of it.
+    missing = wrote is None
+    return Answer(
+        words.text,
+        expected_input(call) if asked is None else asked,
+        wrote or 0,
+        0.0,
+        finish=words.finish,
+        served_model=name_of(reply.model),
+        thought=words.thought,
+        usage_missing=missing,
+    )
 
 
 def _options(call: Call, seed: int) -> dict[str, Any]:

@@ -8,9 +8,11 @@ from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
+from tidepool.engine.providers.replies import Said, name_of, part_of, said, text_of, tokens
 from tidepool.engine.providers.texts import clean
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 from tidepool.engine.vectors import packed_vectors
+from tidepool.storage.states import FinishReason
 
 SEED_BITS = 0x7FFF_FFFF
 """some servers keep a seed in 32 bits"""
@@ -72,25 +74,45 @@ def answer_of(
     data: Mapping[str, Any], tag: PriceTag | None, *, batch: bool = False, limits: RateLimits | None = None
 ) -> Answer:
     """Raises KeyError, TypeError, AttributeError or IndexError where the data is no answer."""
-    text = _text(data) if "choices" in data else _vectors(data)
-    usage = data.get("usage")
-    if not usage:
-        return Answer(text, limits=limits)
-    asked, said = usage["prompt_tokens"], usage.get("completion_tokens") or 0
-    details = usage.get("prompt_tokens_details") or {}
-    cost = None
-    if tag is not None:
-        read, written = details.get("cached_tokens") or 0, details.get("cache_write_tokens") or 0
-        cost = tag.cost(asked, said, batch=batch, cache_read=read, cache_write=written)
-    return Answer(text, asked, said, cost, limits=limits)
+    words = _said(data["choices"][0]) if "choices" in data else Said(_vectors(data), None, FinishReason.COMPLETE)
+    usage = _usage(data.get("usage"), embedding="choices" not in data)
+    model = name_of(data.get("model"))
+    if usage is None:
+        return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
+    asked, wrote, reasoned, read, written = usage
+    cost = None if tag is None else tag.cost(asked, wrote, batch=batch, cache_read=read, cache_write=written)
+    return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, model, words.thought, reasoned)
 
 
-def _text(data: Mapping[str, Any]) -> str:
-    message = data["choices"][0]["message"]
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "".join(part.get("text") or "" for part in content)
-    return clean(content or message.get("refusal") or "")
+def _said(choice: Mapping[str, Any]) -> Said:
+    message = choice["message"]
+    refusal = message.get("refusal")
+    return said(
+        text_of(message.get("content")),
+        choice.get("finish_reason"),
+        thought=text_of(message.get("reasoning_content") or message.get("reasoning")),
+        tool=bool(message.get("tool_calls") or message.get("function_call")),
+        refusal=clean(refusal) if isinstance(refusal, str) else "",
+    )
+
+
+def _usage(usage: object, *, embedding: bool) -> tuple[int, int, int, int, int] | None:
+    """(input, output, of it reasoning, of the input read from and written to the cache); None: no believable usage."""
+    if not isinstance(usage, Mapping):
+        return None
+    asked, wrote = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))
+    if asked is None or (wrote is None and not embedding):
+        return None
+    wrote = wrote or 0
+    reasoned = part_of(usage, "completion_tokens_details", "reasoning_tokens")
+    total = part_of(usage, "total_tokens")
+    if (
+        not embedding and total > asked + wrote
+    ):  # some count reasoning beside the completion, and some only in the total
+        reasoned, wrote = max(reasoned, total - asked - wrote), total - asked
+    read = min(asked, part_of(usage, "prompt_tokens_details", "cached_tokens"))
+    written = min(asked - read, part_of(usage, "prompt_tokens_details", "cache_write_tokens"))
+    return asked, wrote, min(reasoned, wrote), read, written
 
 
 def _vectors(data: Mapping[str, Any]) -> str:

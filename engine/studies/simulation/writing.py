@@ -11,10 +11,11 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
+from tidepool.engine.core.pending import Pending
 from tidepool.engine.errors import RunError
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_types import EntityType, writing_tasks, written
-from tidepool.engine.providers.protocol import ProviderError
+from tidepool.engine.providers.protocol import Answer, ProviderError
 from tidepool.engine.single_call import provider_for
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.simulation.prompts import ScenePrompt, backstory, written_text
@@ -78,11 +79,26 @@ class _Scribe:
         step = f"{name}/{dimension}"
         call = Call(step, 1, self._model, prompt.messages, prompt.system, temperature=0.7, max_tokens=MOST_TOKENS)
         seed = seed_of(self._seed, "writing", name, dimension)
-        answer = await LiveCall(self._account, call, seed, (0, step), lambda error: None).answer()
-        self.calls += 1
-        known = self.cost_usd is not None and answer.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (answer.cost_usd or 0.0) if known else None
+        answer = await LiveCall(self._account, Pending(0, call, b"", seed, 0.0), self).answer()
+        self._count(answer)
         text = " ".join(answer.text.split())
         if not text:
             raise RunError(f"The model wrote nothing for {dimension} of {name}. Try again, or another model.")
         return text
+
+    async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
+        """There is no batch to write it into."""
+
+    def returned(self, pending: Pending) -> None:
+        """Nor to take it out of."""
+
+    def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
+        self._count(answer)
+
+    def retried(self, pending: Pending, error: ProviderError) -> None:
+        """Nobody watches."""
+
+    def _count(self, answer: Answer) -> None:
+        self.calls += 1
+        known = self.cost_usd is not None and answer.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (answer.cost_usd or 0.0) if known else None

@@ -348,7 +348,7 @@ async def test_a_provider_that_could_answer_nothing_is_told_before_anything_is_w
 
 # -- what models may say ---------------------------------------------------------------------------------
 
-STRANGE = ["a\x00b", "half \ud83d a face", "\ufffe", "", "\r\n\t\x1b[31mred", "x" * 100_000, "'); DROP TABLE call;--"]
+STRANGE = ["a\x00b", "half \ud83d a face", "\ufffe", " ", "\r\n\t\x1b[31mred", "x" * 100_000, "'); DROP TABLE call;--"]
 
 
 async def test_whatever_a_model_says_is_kept_and_replayed_as_its_story_heard_it(stage: Stage, database: Path) -> None:
@@ -358,7 +358,7 @@ async def test_whatever_a_model_says_is_kept_and_replayed_as_its_story_heard_it(
     async def strange(asked: Asked) -> Answer:
         if asked.call.step == "last":
             control.stop(Stop(StopCode.STOPPED))
-            return Answer("")
+            return Answer("the last")
         return Answer(STRANGE[int(asked.call.step)], 1, 1, 0.0)
 
     async def story(unit: Unit) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.books import NoBooks
 from tests.support.scripted import Asked, ScriptedProvider
 from tests.support.stage import question
 from tests.support.virtual_time import play
@@ -14,6 +15,7 @@ from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.limits import Limiter, RatePace
 from tidepool.engine.core.live import LiveCall
+from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
 from tidepool.engine.simulated.provider import SimulatedProvider
 
@@ -30,7 +32,7 @@ def most_in_a_minute(moments: list[float], weight: float = 1.0) -> float:
 
 
 async def buy(account: Account, step: str) -> Answer:
-    live = LiveCall(account, question(step), hash(step), (1, step), lambda error: None)
+    live = LiveCall(account, Pending(1, question(step), b"", hash(step), 0.0), NoBooks())
     return await live.answer()
 
 
@@ -290,7 +292,7 @@ def test_a_call_that_heals_is_answered_and_tells_its_attempts(monkeypatch: pytes
 
     async def story() -> LiveCall:
         account = Account(ScriptedProvider(third_time), ProviderSettings())
-        live = LiveCall(account, question("c"), 1, (1, "c"), lambda error: told.append(str(error)))
+        live = LiveCall(account, Pending(1, question("c"), b"", 1, 0.0), NoBooks(told.append))
         await live.answer()
         assert account.in_flight == {} and account.limiter.in_flight == 0
         return live

@@ -248,11 +248,16 @@ async def test_any_text_passes_the_border_both_ways(
     assert texts == {odd.replace("\ud83d", "?")}
 
 
-async def test_an_empty_reply_is_an_answer_and_the_talk_goes_on(emulator: Emulator, talks: Talks) -> None:
+async def test_an_empty_reply_is_asked_for_once_more_and_then_missing_and_paid(
+    emulator: Emulator, talks: Talks
+) -> None:
     for provider in ("openai", "anthropic"):
         emulator.providers[provider].answer = lambda request: ""
+        before = len(emulator.purchases)
         summary = await talks.play(MODELS[provider], conversations=3, messages=4, seed=len(provider))
-        assert summary["status"] == "completed"
+        assert summary["status"] == "failed" and summary["calls"]["failed"] == 3
+        assert summary["calls"]["bought"] == len(emulator.purchases) - before == 6
+        assert summary["cost_usd"] > 0
 
 
 async def test_agents_of_three_providers_talk_in_one_batch(emulator: Emulator, talks: Talks, tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import httpx
 import ollama
 
+from tests.support.books import NoBooks
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import OllamaSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
+from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.ollama.parallelism import Parallelism
 from tidepool.engine.providers.ollama.pool import Host, Pool
 from tidepool.engine.providers.ollama.provider import OllamaProvider
@@ -60,7 +62,14 @@ class Server:
         if self.down():
             raise httpx.RemoteProtocolError("Server disconnected")
         self.answered += 1
-        return SimpleNamespace(message=SimpleNamespace(content="yes"), prompt_eval_count=10, eval_count=tokens)
+        return ollama.ChatResponse(
+            model=model,
+            message=ollama.Message(role="assistant", content="yes"),
+            done=True,
+            done_reason="stop",
+            prompt_eval_count=10,
+            eval_count=tokens,
+        )
 
     async def close(self) -> None: ...
 
@@ -83,7 +92,7 @@ class Machines:
 
     async def ask(self, number: int, model: str = MODEL) -> Answer:
         call = Call(f"t{number}", 1, f"ollama:{model}", (Message("user", "hello"),))
-        return await LiveCall(self.account, call, number, (number, call.step), lambda error: None).answer()
+        return await LiveCall(self.account, Pending(number, call, b"", number, 0.0), NoBooks()).answer()
 
     async def answer_all(self, calls: int) -> None:
         await asyncio.gather(*map(self.ask, range(calls)))

@@ -1,0 +1,159 @@
+"""What a reply is, whoever sent it: why it ended, what of it is thought and what is said, what it took.
+
+Providers and the servers that speak like them use some thirty words for seven reasons, put reasoning into fields of
+its own or between tags, and report usage that may be missing or absurd. Here it becomes one thing.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
+from tidepool.engine.providers.texts import clean
+from tidepool.storage.states import FinishReason
+
+_WORDS = {
+    FinishReason.COMPLETE: "stop end_turn stop_sequence eos eos_token completed complete finish done",
+    FinishReason.CUT: "length max_tokens model_length max_output_tokens model_context_window_exceeded pause_turn incomplete",
+    FinishReason.FILTERED: (
+        "content_filter content_filtered filtered safety recitation blocklist prohibited_content spii image_safety "
+        "sensitive language guardrail_intervened"
+    ),
+    FinishReason.REFUSED: "refusal refused",
+    FinishReason.TOOL: "tool_calls tool_use function_call tool malformed_function_call",
+    FinishReason.ERROR: "error abort aborted cancelled insufficient_system_resource load unload failed other",
+}
+FINISH_REASONS = {word: reason for reason, words in _WORDS.items() for word in words.split()}
+MOST_TOKENS = 4_000_000
+"""no request has more: what a server claims beyond it is no count"""
+LONGEST_NAME = 200
+
+_OPENED = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_CLOSING = {tag: re.compile(rf"</{tag}>\s*", re.IGNORECASE) for tag in ("think", "thinking", "thought", "reasoning")}
+_INSIDE = re.compile(r"(?:^|(?<=\n))[ \t]*<think>(.*?)(?:</think>\s*|\Z)", re.IGNORECASE | re.DOTALL)
+_INLINE = re.compile(r"<think>(.*?)</think>\s*", re.IGNORECASE | re.DOTALL)
+
+
+def finish_reason(word: object) -> FinishReason:
+    """A word that nobody knows says no more than that the reply ended."""
+    return FINISH_REASONS.get(word.lower(), FinishReason.COMPLETE) if isinstance(word, str) else FinishReason.COMPLETE
+
+
+def split_thought(text: str) -> tuple[str, str]:
+    """(what is said, what was thought) where reasoning stands between tags in the text itself.
+
+    Some servers swallow the opening tag, and a reply that was cut may lack the closing one.
+    """
+    if "think" not in text and not _OPENED.match(text):
+        return text, ""
+    thoughts: list[str] = []
+    while opened := _OPENED.match(text):
+        closing = _CLOSING[opened[1].lower()].search(text, opened.end())
+        thoughts.append(text[opened.end() : closing.start() if closing else len(text)])
+        text = text[closing.end() :] if closing else ""
+    if "<think>" in text.lower():
+        thoughts += _INLINE.findall(text)
+        text = _INLINE.sub("", text)
+        thoughts += _INSIDE.findall(text)
+        text = _INSIDE.sub("", text)
+    if closing := _CLOSING["think"].search(text):
+        thoughts.insert(0, text[: closing.start()])
+        text = text[closing.end() :]
+    return text, "\n\n".join(part.strip() for part in thoughts if part.strip())
+
+
+def tokens(value: object) -> int | None:
+    """A count of tokens as a bounded whole number; None where it is none."""
+    if type(value) is int and 0 <= value <= MOST_TOKENS:
+        return value
+    if isinstance(value, float) and value.is_integer() and 0 <= value <= MOST_TOKENS:
+        return int(value)
+    return None
+
+
+def part_of(usage: Mapping[str, Any], *path: str) -> int:
+    """A count within the usage that may be absent, such as cached or reasoning tokens; 0 where it says nothing."""
+    found: object = usage
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return tokens(found) or 0
+
+
+def text_of(content: object, field: str = "text") -> str:
+    """The text of a message, whole or in parts."""
+    if isinstance(content, list):
+        parts = [part.get(field) if isinstance(part, Mapping) else part for part in content]
+        content = "".join(part for part in parts if isinstance(part, str))
+    return clean(content) if isinstance(content, str) else ""
+
+
+def name_of(served: object) -> str | None:
+    """The model that the provider says it served."""
+    return served[:LONGEST_NAME] if isinstance(served, str) and served else None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The words of a reply, taken apart."""
+
+    text: str
+    thought: str | None
+    finish: FinishReason
+
+
+def said(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> Said:
+    """What a reply comes to: `text` and `thought` as they came, `word` the provider's own for its end."""
+    finish = finish_reason(word)
+    text, between = split_thought(text)
+    thought = "\n\n".join(part for part in (thought.strip(), between) if part)
+    if refusal and not text.strip():
+        text, finish = refusal, FinishReason.REFUSED
+    if not text.strip():
+        text, finish = "", _nothing_said(finish, tool)
+    return Said(text, thought or None, finish)
+
+
+def _nothing_said(finish: FinishReason, tool: bool) -> FinishReason:
+    if tool and finish in (FinishReason.COMPLETE, FinishReason.CUT):
+        return FinishReason.TOOL
+    return FinishReason.EMPTY if finish in (FinishReason.COMPLETE, FinishReason.CUT) else finish
+
+
+_SAYING = {
+    FinishReason.FILTERED: "the provider's content filter withheld the reply",
+    FinishReason.REFUSED: "the model declined and said nothing",
+    FinishReason.TOOL: "the model called a tool that it was not given, and said nothing",
+    FinishReason.EMPTY: "the reply is empty",
+    FinishReason.ERROR: "the provider broke the reply off",
+}
+ONLY_THOUGHT = "all of the reply was reasoning: give it room with max_reasoning_tokens, or lower reasoning_effort"
+
+
+class UnusableReply(ProviderError):
+    """A reply came, was paid for, and is no answer."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        super().__init__(_fault(answer), words_of(answer))
+
+
+def words_of(answer: Answer) -> str:
+    """Why it is no answer."""
+    if _only_thought(answer):
+        return ONLY_THOUGHT
+    return _SAYING.get(answer.finish or FinishReason.EMPTY, _SAYING[FinishReason.EMPTY])
+
+
+def heals(answer: Answer) -> bool:
+    """Asking again may bring an answer."""
+    return _fault(answer) is ErrorClass.HEALS
+
+
+def _fault(answer: Answer) -> ErrorClass:
+    again = answer.finish in (FinishReason.EMPTY, FinishReason.COMPLETE) and not _only_thought(answer)
+    return ErrorClass.HEALS if again or answer.finish is FinishReason.ERROR else ErrorClass.OURS
+
+
+def _only_thought(answer: Answer) -> bool:
+    return answer.finish is FinishReason.EMPTY and bool(answer.thought or answer.reasoning_tokens)

@@ -1,0 +1,96 @@
+"""What was paid for, or may have been, and is no call's answer: late, repeated, unusable or cut off.
+
+A live call is written here before it leaves and taken out when its row is written, so that a process that dies leaves
+a list of what it may have bought. Such rows have numbers of their own, below zero.
+"""
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from itertools import count
+from random import SystemRandom
+
+from tidepool.storage.ledger import Ledger
+from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.writer import Statement, insert_into
+
+UNDER_WAY = "under way"
+KILLED = "killed"
+"""it was under way when its process ended, and was asked again"""
+_COLUMNS = (
+    *("batch_number", "order_id", "unit_id", "step", "text"),
+    *("input_tokens", "output_tokens", "cost_usd", "at", "reason"),
+)
+_ADD = insert_into("surplus", *_COLUMNS)
+_LEAVING = insert_into("surplus", "id", *_COLUMNS)
+_ARRIVED = Statement("DELETE FROM surplus WHERE id = ?", rank=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """A reply that nobody used, or an attempt that may have been charged."""
+
+    order_id: str
+    """the provider batch that brought it; of a live call its provider"""
+    address: tuple[int, str]
+    text: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    reason: str | None = None
+    """None: it came too late"""
+
+
+class SurplusBook:
+    """The surplus of one batch in the file."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._numbers = count(-SystemRandom().randrange(2**61, 2**62))
+
+    def add(self, surplus: Surplus, *, usage_missing: bool = False) -> None:
+        self._ledger.writer.put(_ADD, self._row(surplus))
+        figures = (surplus.input_tokens, surplus.output_tokens, surplus.cost_usd)
+        self._ledger.tally.bought_in_vain(*figures, unusable=surplus.reason is not None, usage_missing=usage_missing)
+
+    def leaving(self, surplus: Surplus) -> int:
+        """A live call is about to leave; the number is what `arrived` takes."""
+        number = next(self._numbers)
+        self._ledger.writer.put(_LEAVING, (number, *self._row(surplus)))
+        return number
+
+    def arrived(self, number: int) -> None:
+        self._ledger.writer.put(_ARRIVED, (number,))
+
+    def _row(self, surplus: Surplus) -> tuple[object, ...]:
+        number, step = surplus.address
+        return (
+            self._ledger.batch_number,
+            surplus.order_id,
+            unit_id(self._ledger.batch_number, number),
+            step,
+            surplus.text,
+            surplus.input_tokens,
+            surplus.output_tokens,
+            surplus.cost_usd,
+            time.time(),
+            surplus.reason,
+        )
+
+
+def book_under_way(connection: sqlite3.Connection, batch_number: int) -> int:
+    """Nobody runs the batch any more: calls that were under way may have been charged, and count as bought."""
+    under_way = "FROM surplus WHERE batch_number = ? AND reason = ?"
+    calls, cost, unpriced = connection.execute(
+        f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {under_way}",
+        (batch_number, UNDER_WAY),
+    ).fetchone()
+    connection.execute(
+        "UPDATE progress SET bought = bought + ?, cost_usd = cost_usd + ?, unpriced = unpriced + ?, in_flight = '[]', "
+        "in_flight_usd = 0 WHERE batch_number = ?",
+        (calls, cost, unpriced, batch_number),
+    )
+    connection.execute(
+        "UPDATE surplus SET reason = ? WHERE batch_number = ? AND reason = ?", (KILLED, batch_number, UNDER_WAY)
+    )
+    return int(calls)

@@ -1,0 +1,25 @@
+"""Books of a live call that belongs to no batch."""
+
+from collections.abc import Callable
+
+from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.pending import Pending
+from tidepool.engine.providers.protocol import Answer, ProviderError
+
+
+class NoBooks:
+    def __init__(self, on_retry: Callable[[str], None] = lambda words: None) -> None:
+        self._on_retry = on_retry
+        self.unusable_replies: list[Answer] = []
+
+    async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
+        return None
+
+    def returned(self, pending: Pending) -> None:
+        return None
+
+    def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
+        self.unusable_replies.append(answer)
+
+    def retried(self, pending: Pending, error: ProviderError) -> None:
+        self._on_retry(str(error))
