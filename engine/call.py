@@ -40,6 +40,8 @@ class Call(NamedTuple):
     """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
     max_reasoning_tokens: int = 0
     """room for that, beside `max_tokens`"""
+    form: str = ""
+    """the shape its reply is to have (`tidepool.engine.answer_forms`), where the model can be held to one"""
 
     @property
     def most_output(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import refuse_retired, resolve_model
-from tidepool.engine.config.sections import Agent, Providers, Service
+from tidepool.engine.config.sections import Agent, Providers, Service, reasoning_of
 from tidepool.engine.errors import RunError
 from tidepool.engine.prices import worst_cost
 from tidepool.engine.providers.catalogue import open_provider
@@ -97,6 +97,7 @@ def trial_call(agent: Agent, message: str) -> Call:
         system,
         temperature=agent.temperature,
         max_tokens=agent.max_tokens,
+        **reasoning_of(agent),
     )
 
 

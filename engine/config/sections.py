@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Protocol, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -36,6 +36,26 @@ class NamesModel:
 
 ModelName = Annotated[str, AfterValidator(known_model), NamesModel()]
 """PROVIDER:MODEL or a preset. A frozen config has the full name."""
+
+
+ReasoningEffort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
+REASONING_ROOM = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768, "max": 65_536}
+"""tokens of reasoning that each effort gets unless a config says otherwise"""
+
+
+class Reasons(Protocol):
+    """A section that says how much its models reason."""
+
+    reasoning_effort: ReasoningEffort
+    max_reasoning_tokens: int
+
+
+def reasoning_of(settings: Reasons) -> dict[str, Any]:
+    """What a call takes from such a section."""
+    effort, room = settings.reasoning_effort, settings.max_reasoning_tokens
+    if not effort and not room:
+        return {}
+    return {"reasoning_effort": effort, "max_reasoning_tokens": room or REASONING_ROOM.get(effort, 0)}
 
 
 class Section(Constructed):
@@ -194,6 +214,10 @@ class Agent(Section):
     """how freely the model samples; a model that takes none is told once"""
     max_tokens: int = Field(default=300, ge=1)
     """most tokens of a reply"""
+    reasoning_effort: ReasoningEffort = ""
+    """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
+    max_reasoning_tokens: int = Field(default=0, ge=0)
+    """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     instructions: str = ""
     """added to the system prompt"""
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tidepool.engine.answer_forms import SCHEMAS
 from tidepool.engine.call import Call, prompt_hash
 from tidepool.engine.prices import PriceTag, expected_tokens
 from tidepool.engine.providers.error_mapping import ProviderComplaint
@@ -19,6 +20,10 @@ from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 SAMPLING_VERSION = "2023-06-01"
 LEAST_CACHED = 1_024
 """tokens of the shortest prefix that the provider caches"""
+LEAST_THINKING = 1_024
+"""tokens of the smallest budget that the API takes"""
+EFFORTS = {"minimal": "low"}
+"""efforts under the names that the API knows"""
 SILENCE = "…"
 """stands for an empty message, which the API refuses"""
 _GENERATION = re.compile(r"claude-[a-z]+-(\d+)")
@@ -28,22 +33,49 @@ class AnthropicRequestFormat:
     """Builds requests, and knows by now what each model takes and which prompts are shared."""
 
     def __init__(self, notices: Notices) -> None:
-        self.habits = UnsupportedSettings(notices, ("temperature",))
+        self.habits = UnsupportedSettings(notices, ("temperature", "thinking", "output_config"))
         self._met: Counter[bytes] = Counter()
 
     def body(self, call: Call) -> dict[str, Any]:
         messages = [{"role": message.role, "content": message.text or SILENCE} for message in call.messages]
-        body: dict[str, Any] = {"model": call.model_name, "max_tokens": call.max_tokens, "messages": messages}
+        body: dict[str, Any] = {"model": call.model_name, "max_tokens": call.most_output, "messages": messages}
         if call.system:
             body["system"] = self._system(call.system)
         if self.sends_temperature(call):
             body["temperature"] = call.temperature
+        if thinking := self._thinking(call):
+            body["thinking"] = thinking
+        if output := self._output(call):
+            body["output_config"] = output
         return body
+
+    def _thinking(self, call: Call) -> dict[str, Any] | None:
+        """Models of the fourth generation are given a number of tokens, newer ones find it by the effort."""
+        effort = call.reasoning_effort
+        if not effort or not self.habits.takes(call.model_name, "thinking"):
+            return None
+        if effort == "none":
+            return {"type": "disabled"}
+        if samples(call.model_name):
+            return {"type": "enabled", "budget_tokens": max(LEAST_THINKING, call.max_reasoning_tokens)}
+        return {"type": "adaptive", "display": "summarized"}
+
+    def _output(self, call: Call) -> dict[str, Any]:
+        if not self.habits.takes(call.model_name, "output_config"):
+            return {}
+        output: dict[str, Any] = {}
+        if call.reasoning_effort not in ("", "none") and not samples(call.model_name):
+            output["effort"] = EFFORTS.get(call.reasoning_effort, call.reasoning_effort)
+        if call.form:
+            output["format"] = {"type": "json_schema", "schema": SCHEMAS[call.form]}
+        return output
 
     def headers(self, call: Call) -> dict[str, str]:
         return {"anthropic-version": SAMPLING_VERSION} if self.sends_temperature(call) else {}
 
     def sends_temperature(self, call: Call) -> bool:
+        if call.reasoning_effort not in ("", "none"):
+            return False  # a model that thinks samples as it likes
         if call.temperature is None or not self.habits.takes(call.model_name, "temperature"):
             return False
         if samples(call.model_name):
@@ -54,7 +86,7 @@ class AnthropicRequestFormat:
     def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
         """Whether the next request for this call will differ from the one that was sent and refused."""
         self.lesson(call.model_name, complaint, call.temperature)
-        return "temperature" in sent and not self.sends_temperature(call)
+        return self.body(call).keys() != sent.keys()
 
     def lesson(self, model_name: str, complaint: ProviderComplaint, value: object = "any") -> bool:
         """Whether a refusal is about a setting, which is then sent no more."""

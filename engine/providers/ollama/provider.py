@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from tidepool.engine.answer_forms import SCHEMAS
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import OllamaSettings
 from tidepool.engine.prices import FREE, PriceTag, expected_input
@@ -23,6 +24,8 @@ LOOK_SECONDS = 15.0
 SEED_BITS = 0x7FFF_FFFF
 USUAL_CONTEXT = 4_096
 """tokens a server keeps of a request unless told otherwise: what is longer would be cut silently"""
+THINKING = {"none": False, "minimal": "low", "xhigh": "high", "max": "high"}
+"""efforts under the names that a server knows"""
 BUSY_HINT = (
     "OLLAMA_NUM_PARALLEL on that server says how many calls it answers at once (1 by default), OLLAMA_MAX_QUEUE how many "
     "may wait (512)."
@@ -217,7 +220,7 @@ async def _asked(client: Any, call: Call, seed: int) -> Answer:
     messages = [{"role": message.role, "content": message.text} for message in call.messages]
     if call.system:
         messages.insert(0, {"role": "system", "content": call.system})
-    reply = await client.chat(model=call.model_name, messages=messages, options=_options(call, seed))
+    reply = await client.chat(model=call.model_name, messages=messages, options=_options(call, seed), **_extras(call))
     words = said(
         text_of(reply.message.content),
         reply.done_reason if reply.done is not False else "error",
@@ -240,13 +243,21 @@ async def _asked(client: Any, call: Call, seed: int) -> Answer:
 
 
 def _options(call: Call, seed: int) -> dict[str, Any]:
-    options: dict[str, Any] = {"seed": seed & SEED_BITS, "num_predict": call.max_tokens}
+    options: dict[str, Any] = {"seed": seed & SEED_BITS, "num_predict": call.most_output}
     if call.temperature is not None:
         options["temperature"] = call.temperature
-    needed, room = expected_input(call) * 4 // 3 + call.max_tokens, USUAL_CONTEXT
+    needed, room = expected_input(call) * 4 // 3 + call.most_output, USUAL_CONTEXT
     while room < needed:
         room *= 2
     return options if room == USUAL_CONTEXT else {**options, "num_ctx": room}
+
+
+def _extras(call: Call) -> dict[str, Any]:
+    """A schema for the reply, and how much to think: nothing of it is sent where nothing was said about it."""
+    extras: dict[str, Any] = {"format": SCHEMAS[call.form]} if call.form else {}
+    if call.reasoning_effort:
+        extras["think"] = THINKING.get(call.reasoning_effort, call.reasoning_effort)
+    return extras
 
 
 def _words(error: Exception) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tidepool.engine.answer_forms import SCHEMAS
 from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.error_mapping import ProviderComplaint
@@ -25,7 +26,9 @@ class OpenAIRequestFormat:
     """Builds requests, and knows by now what each model takes."""
 
     def __init__(self, notices: Notices, foreign: bool) -> None:
-        self.habits = UnsupportedSettings(notices, ("temperature", "seed", *LENGTHS))
+        self.habits = UnsupportedSettings(
+            notices, ("temperature", "seed", "reasoning_effort", "response_format", *LENGTHS)
+        )
         self._foreign = foreign
         self._length: dict[str, str] = {}
 
@@ -37,11 +40,16 @@ class OpenAIRequestFormat:
         messages = [{"role": message.role, "content": message.text} for message in call.messages]
         if call.system:
             messages.insert(0, {"role": "system", "content": call.system})
-        body: dict[str, Any] = {"model": name, "messages": messages, self._length_setting(name): call.max_tokens}
+        body: dict[str, Any] = {"model": name, "messages": messages, self._length_setting(name): call.most_output}
         if call.temperature is not None and self.habits.takes(name, "temperature"):
             body["temperature"] = call.temperature
         if self.habits.takes(name, "seed"):
             body["seed"] = seed & SEED_BITS
+        if call.reasoning_effort and self.habits.takes(name, "reasoning_effort"):
+            body["reasoning_effort"] = call.reasoning_effort
+        if call.form and self.habits.takes(name, "response_format"):
+            form = {"name": call.form, "strict": True, "schema": SCHEMAS[call.form]}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 
     def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:

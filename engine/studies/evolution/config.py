@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 
@@ -83,6 +83,10 @@ class EvolutionSettings(Section):
     """how freely the model samples"""
     max_tokens: int = Field(default=500, ge=1)
     """of a solution"""
+    reasoning_effort: ReasoningEffort = ""
+    """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
+    max_reasoning_tokens: int = Field(default=0, ge=0)
+    """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     selection: Literal["tournament", "roulette", "rank", "sus", "elitist"] = "tournament"
     """how parents are chosen"""
     crossover: Literal["single_point", "two_point", "uniform", "blend"] = "single_point"

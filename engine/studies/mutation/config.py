@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, NamesModel, Section
+from tidepool.engine.config.sections import ModelName, NamesModel, ReasoningEffort, Section
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 
@@ -83,6 +83,10 @@ class MutationSettings(Section):
     """of the target and the mutator"""
     max_tokens: int = Field(default=300, ge=1)
     """most tokens of an answer"""
+    reasoning_effort: ReasoningEffort = ""
+    """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
+    max_reasoning_tokens: int = Field(default=0, ge=0)
+    """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     query_list: list[WrittenQuery] = Field(default_factory=list)
     """the queries themselves; taken in from `queries` when the batch starts"""
     policy_content: str = ""

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section
 from tidepool.engine.registries import DETECTORS
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
 from tidepool.engine.studies.secret_game.detectors.folding import fold
@@ -67,6 +67,10 @@ class SecretGameSettings(Section):
     """how alike, of 100, a misspelt secret must be"""
     judge: ModelName = "openai:gpt-4o-mini"
     """the model of the detector `judge`"""
+    reasoning_effort: ReasoningEffort = ""
+    """how much the judge thinks before it decides; empty: as much as it likes"""
+    max_reasoning_tokens: int = Field(default=0, ge=0)
+    """room for reasoning beside its verdict; 0: by the effort, none without one"""
     scoring: Scoring = Field(default_factory=Scoring)
     """points; which of them count depends on the mode"""
     scenarios: list[Scenario] = Field(default_factory=list)

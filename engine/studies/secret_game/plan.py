@@ -49,7 +49,7 @@ def _verdicts(players: Cast, conversations: int) -> Iterator[PlannedCalls]:
         return
     length = players.settings.messages_per_interaction
     part = Part(next(iter(players.agents.values())), "", "", None)
-    call = judge_call(players.judge_model, "", length + 1, [], 0, part)
+    call = judge_call(players.judge_model, "", length + 1, [], 0, part, players.settings)
     asked = expected_tokens(call.system + call.messages[0].text) + length * (TOKENS_OF_A_MESSAGE + MESSAGE_OVERHEAD)
     yield PlannedCalls(length + 1, players.judge_model, conversations * min(2, length), asked, TOKENS_OF_A_VERDICT)
 

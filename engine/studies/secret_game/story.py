@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tidepool.engine.call import Call, Message
+from tidepool.engine.config.sections import Reasons, reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
@@ -110,6 +111,7 @@ class Conversation:
             max_tokens=agent.max_tokens,
             speaker=agent.name,
             turn=turn,
+            **reasoning_of(agent),
         )
 
     # -- what came of it ---------------------------------------------------------------------------------
@@ -160,7 +162,7 @@ class Conversation:
         assert self.cast.judge_model is not None
         part = self.cast.parts(self.meeting)[side]
         last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
-        call = judge_call(self.cast.judge_model, f"t{last}/judge", len(talk) + 1, talk, side, part)
+        call = judge_call(self.cast.judge_model, f"t{last}/judge", len(talk) + 1, talk, side, part, self.cast.settings)
         try:
             verdict = read_verdict((await unit.ask(call)).text)
         except CallFailed:
@@ -169,7 +171,7 @@ class Conversation:
             unit.ledger.put_verdict(unit.number, side, verdict, call.step)
 
 
-def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, part: Part) -> Call:
+def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, part: Part, settings: Reasons) -> Call:
     """A judge is not told who they are: it reads of the player and the partner, so no name can sway it."""
     said = [("player" if speaker == side else "partner", text) for speaker, text in talk]
     system, question = judge_prompt(said, "player", part.secret)
@@ -181,4 +183,6 @@ def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, part: Pa
         system=system,
         temperature=0.0,
         max_tokens=VERDICT_TOKENS,
+        form="verdict",
+        **reasoning_of(settings),
     )

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section
 
 Style = Literal["enacted", "narrated"]
 
@@ -54,6 +54,10 @@ class SimulationSettings(Section):
     """how freely the model samples"""
     max_tokens: int = Field(default=300, ge=1)
     """of one message; a narrated round has so many for each message in it"""
+    reasoning_effort: ReasoningEffort = ""
+    """of every model in it: how much it thinks before it speaks; empty: as much as it likes"""
+    max_reasoning_tokens: int = Field(default=0, ge=0)
+    """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     entity_ids: list[str] = Field(default_factory=list)
     """entities of the file's library"""
     entity_file: str | None = None

@@ -2,6 +2,8 @@
 
 import re
 
+from tidepool.engine.answer_forms import number_field_of
+
 _NUMBER = r"(?P<rating>[-+−]?\d{1,6}(?:[.,]\d{1,6})?)(?![\d%])(?!\s*[-–—]\s*\d)"
 _LABELLED = re.compile(
     rf"(?:rating|score|verdict|answer|note)\b[\"'*_]{{0,4}}\s*(?::|=|is)\s*[\"'*_]{{0,4}}\s*{_NUMBER}",
@@ -17,6 +19,8 @@ _ANY = re.compile(rf"(?<![\w.,]){_NUMBER}(?!\w)")
 
 def read_rating(reply: str, scale: tuple[float, float]) -> float | None:
     """The rating in a judge's reply: labelled, else 'N out of M', else the only number of the reply."""
+    if (formed := number_field_of(reply, "rating")) is not None:
+        return _single({formed}, scale)
     labelled = {_value(found["rating"]) for found in _LABELLED.finditer(reply)}
     if labelled:
         return _single(labelled, scale)

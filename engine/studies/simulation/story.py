@@ -8,6 +8,7 @@ from typing import Any
 from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
@@ -106,6 +107,7 @@ class EntityConversation:
             max_tokens=self.stage.settings.max_tokens,
             speaker=entity.name,
             turn=turn,
+            **reasoning_of(self.stage.settings),
         )
 
     # -- narrated ----------------------------------------------------------------------------------------
@@ -139,6 +141,7 @@ class EntityConversation:
             system=prompt.system,
             temperature=settings.temperature,
             max_tokens=settings.max_tokens * len(entities) * settings.n_turns,
+            **reasoning_of(settings),
         )
 
     # -- judged ------------------------------------------------------------------------------------------
@@ -171,6 +174,8 @@ class EntityConversation:
             temperature=0.0,
             max_tokens=JUDGE_TOKENS,
             speaker=speaker,
+            form="rating",
+            **reasoning_of(settings),
         )
 
 

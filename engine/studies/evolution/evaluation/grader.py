@@ -9,6 +9,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from tidepool.engine.call import Call, Message
+from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
@@ -94,6 +95,7 @@ class Grader:
             system=paper.prompt,
             temperature=self._settings.temperature,
             max_tokens=self._settings.max_tokens,
+            **reasoning_of(self._settings),
         )
         try:
             reply = await paper.unit.ask(call)

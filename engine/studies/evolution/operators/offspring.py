@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome, split_segments
@@ -55,6 +56,8 @@ async def rewritten_by_model(
         messages=(Message("user", request.user),),
         system=request.system,
         max_tokens=MOST_TOKENS,
+        form="prompt",
+        **reasoning_of(evaluator.settings),
     )
     evaluator.calls += 1
     try:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tidepool.engine.answer_forms import text_field_of
+
 REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
 MOST_WORDS = 250
 MOST_FAILURES = 4
@@ -74,6 +76,8 @@ def read_rewrite(reply: str, original: str, failures: Sequence[FailedProblem] = 
 
 
 def _inner(reply: str) -> str:
+    if (formed := text_field_of(reply, "prompt")) is not None:
+        return formed
     tagged = _TAGGED.findall(reply)
     if tagged:
         return str(tagged[-1])

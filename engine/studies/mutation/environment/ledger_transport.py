@@ -9,6 +9,7 @@ from itertools import count
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
@@ -19,6 +20,7 @@ from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE
 
 EMBED = "embed"
 JUDGE_TOKENS = 20
+FORMS = {REWRITE: "query", JUDGE: "score"}
 
 
 def stages_of(settings: MutationSettings) -> list[str]:
@@ -100,6 +102,8 @@ class LedgerTransport:
             max_tokens=JUDGE_TOKENS if stage == JUDGE else self._settings.max_tokens,
             speaker=TARGET if stage == ANSWER else None,
             turn=2 * step + 2 if stage == ANSWER else None,
+            form=FORMS.get(stage, ""),
+            **reasoning_of(self._settings),
         )
 
     def _embedding(self, step: str, wave: int, texts: Sequence[str]) -> Call:

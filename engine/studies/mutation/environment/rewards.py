@@ -10,6 +10,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from tidepool.engine.answer_forms import number_field_of
 from tidepool.engine.call import Message
 from tidepool.engine.studies.mutation.operators import OperatorPrompt
 
@@ -72,9 +73,9 @@ _BARE = re.compile(r"^\W*(\d+(?:\.\d+)?)\s*(?:/\s*10)?\W*$")
 
 def read_judgement(reply: str) -> float | None:
     """The judge's grade in [0, 1]; None when it gave none: an unreadable grade is missing, not zero."""
-    found = _SCORE.findall(reply)
-    bare = _BARE.match(reply)
-    number = found[-1] if found else bare.group(1) if bare else None
-    if number is None or not 0 <= float(number) <= 10:
-        return None
-    return float(number) / 10
+    number = number_field_of(reply, "score")
+    if number is None:
+        found = _SCORE.findall(reply)
+        bare = _BARE.match(reply)
+        number = float(found[-1]) if found else float(bare[1]) if bare else None
+    return number / 10 if number is not None and 0 <= number <= 10 else None
