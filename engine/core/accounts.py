@@ -82,8 +82,9 @@ class Account:
     def learn(self, limits: RateLimits) -> None:
         """Lets the provider's own headers set the pace where the config sets none."""
         limiter = self.limiter
-        if limits.requests_per_minute and not self.settings.requests_per_minute:
-            limiter.requests.per_minute = limits.requests_per_minute
+        told = limits.requests_per_minute
+        if told and told != limiter.requests.per_minute and not self.settings.requests_per_minute:
+            limiter.change(requests_per_minute=told)
         if limits.tokens_per_minute and not self.settings.tokens_per_minute:
             limiter.tokens.per_minute = limits.tokens_per_minute
         limiter.rest(rest_after(limits))

@@ -8,49 +8,10 @@ first come, first served, which keeps the longest-waiting conversations moving.
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass
 
-SAFETY = 0.985
-"""share of a per-minute limit that is used: the rest absorbs the jitter between here and the provider"""
-CATCH_UP = 0.005
-"""share of a minute's allowance that may leave at once after the loop was late; together with SAFETY, and with the
-one piece that opens a minute, it stays within the limit however small that is"""
+from tidepool.engine.core.pace import RatePace
+
 CUT = 0.7
-
-
-@dataclass(slots=True)
-class RatePace:
-    """An even flow of `per_minute` pieces (requests or tokens), as a generic cell rate.
-
-    A minute may open with one call and be filled by others: where a call is many pieces, the flow is kept slower by the
-    largest one met, and a larger one waits for the difference.
-    """
-
-    per_minute: float
-    next_at: float = 0.0
-    largest: float = 1.0
-
-    @property
-    def _seconds(self) -> float:
-        """of a piece"""
-        usable = self.per_minute * SAFETY
-        return 60 / (usable if self.largest <= 1 else max(usable - self.largest, usable / 2))
-
-    def delay(self, now: float, pieces: float = 1.0) -> float:
-        if not self.per_minute:
-            return 0.0
-        return self.next_at - now + max(0.0, pieces - self.largest) * self._seconds
-
-    def take(self, now: float, pieces: float = 1.0) -> None:
-        if self.per_minute:
-            self.largest = max(self.largest, pieces)
-            late = self.per_minute * CATCH_UP * self._seconds
-            self.next_at = max(self.next_at, now - late) + pieces * self._seconds
-
-    def correct(self, pieces: float) -> None:
-        """Gives back (or takes) what was estimated wrongly."""
-        if self.per_minute:
-            self.next_at += pieces * self._seconds
 
 
 class Limiter:
@@ -78,7 +39,7 @@ class Limiter:
         if max_concurrent is not None:
             self.ceiling, self.allowed = max_concurrent, float(max_concurrent)
         if requests_per_minute is not None:
-            self.requests = RatePace(requests_per_minute)
+            self.requests.change(requests_per_minute, time.monotonic(), self.in_flight)
         if tokens_per_minute is not None:
             self.tokens = RatePace(tokens_per_minute)
         self._pump()

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from tidepool.engine.providers.keys import KEY_VARIABLES, scrubbed, shown_host
-from tidepool.engine.providers.protocol import ErrorClass, ProviderError
+from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.rate_headers import retry_after
 
 SPENT = {"insufficient_quota", "enforced_spend_limit_reached", "billing_hard_limit_reached", "billing_not_active"}
@@ -30,6 +30,8 @@ class ProviderComplaint:
     param: str = ""
     """the setting it is about"""
     headers: Mapping[str, str] = field(default_factory=dict)
+    silence: Silence | None = None
+    """how no answer came"""
 
 
 def complaint_of(error: Exception) -> ProviderComplaint:
@@ -37,8 +39,16 @@ def complaint_of(error: Exception) -> ProviderComplaint:
     response = getattr(error, "response", None)
     if response is None:
         cause = error.__cause__ or error
-        return ProviderComplaint(None, words=str(cause) or type(cause).__name__)
+        return ProviderComplaint(None, words=str(cause) or type(cause).__name__, silence=silence_of(cause))
     return _complaint(response, getattr(error, "body", None), getattr(error, "message", "") or str(error))
+
+
+def silence_of(error: BaseException) -> Silence:
+    """What an error of the network says of the request: whether it left at all, and whether it may have been answered."""
+    name = type(error).__name__
+    if isinstance(error, ConnectionRefusedError) or name in ("ConnectError", "ConnectTimeout", "PoolTimeout"):
+        return Silence.UNREACHED
+    return Silence.TIMEOUT if isinstance(error, TimeoutError) or "Timeout" in name else Silence.BROKEN
 
 
 def complaint_in(response: Any) -> ProviderComplaint:
@@ -87,7 +97,7 @@ def diagnosed(complaint: ProviderComplaint, provider: str, where: str) -> Provid
         text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, provider)}"
     else:
         text = f"{name} answered {complaint.status}: {words}"
-    return ProviderError(fault, text, retry_after(complaint.headers))
+    return ProviderError(fault, text, retry_after(complaint.headers), complaint.silence)
 
 
 def missing_key(provider: str) -> ProviderError:

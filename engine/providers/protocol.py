@@ -22,11 +22,26 @@ class ErrorClass(Enum):
     """no request can be answered: missing key, unknown model, spend limit. The batch stops, with advice"""
 
 
+class Silence(Enum):
+    """How it came that a provider said nothing at all."""
+
+    UNREACHED = "unreached"
+    """no connection was made: certainly nothing was bought"""
+    TIMEOUT = "timeout"
+    """no answer in time: it may have been bought"""
+    BROKEN = "broken"
+    """the connection broke before the answer was whole: it may have been bought"""
+
+
 class ProviderError(Exception):
-    def __init__(self, fault: ErrorClass, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, fault: ErrorClass, message: str, retry_after: float | None = None, silence: Silence | None = None
+    ) -> None:
         super().__init__(message)
         self.fault = fault
         self.retry_after = retry_after
+        self.silence = silence
+        """None: the provider answered"""
 
 
 class BatchRefused(Exception):

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from tidepool.engine.providers.error_mapping import NAMES, ProviderComplaint, complaint_in, complaint_of, diagnosed
 from tidepool.engine.providers.keys import shown_host
-from tidepool.engine.providers.protocol import ErrorClass, ProviderError
+from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 
 T = TypeVar("T")
 
@@ -167,7 +167,8 @@ class SdkConnection:
             async with asyncio.timeout(seconds):
                 return await request
         except TimeoutError:
-            raise Complained(ProviderComplaint(None, words=f"nothing came within {seconds:g} s")) from None
+            words = f"nothing came within {seconds:g} s"
+            raise Complained(ProviderComplaint(None, words=words, silence=Silence.TIMEOUT)) from None
         except self._errors as error:
             raise Complained(complaint_of(error)) from None
 

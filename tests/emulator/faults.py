@@ -53,6 +53,8 @@ class Faults:
     tokens_per_minute: int = 0
     minute: float = 60.0
     """how long a minute is, for tests in a hurry"""
+    window: float = 0.0
+    """seconds, such as 1, in which the share of a minute's requests is enforced too; 0 = only the minute"""
     spend_limit: int = 0
     """live calls and batch creations after this many purchases get the spend-limit 429; 0 = never"""
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from math import ceil
 from time import monotonic
 from typing import Any
 
@@ -53,6 +54,7 @@ class Provider(ABC):
         self._dice = Dice(faults)
         self._requests = SlidingMinute()
         self._tokens = SlidingMinute()
+        self._window = SlidingMinute()
         self.faults = faults
 
     @abstractmethod
@@ -149,12 +151,15 @@ class Provider(ABC):
         wait = max(
             self._requests.wait(1, faults.requests_per_minute, faults.minute, now),
             self._tokens.wait(tokens, faults.tokens_per_minute, faults.minute, now),
+            self._window.wait(1, ceil(faults.requests_per_minute * faults.window / 60), faults.window, now),
         )
         if wait:
             self.traffic["live:limit"] += 1
             return self._too_many(wait, now)
         self._requests.take(1, now)
         self._tokens.take(tokens, now)
+        if faults.window:
+            self._window.take(1, now)
         return None
 
     def _too_many(self, seconds: float, now: float) -> web.Response:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from math import ceil
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +14,9 @@ from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.limits import Limiter, RatePace
+from tidepool.engine.core.limits import Limiter
 from tidepool.engine.core.live import LiveCall
+from tidepool.engine.core.pace import RatePace
 from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
 from tidepool.engine.simulated.provider import SimulatedProvider
@@ -44,7 +46,8 @@ async def buy(account: Account, step: str) -> Answer:
 def test_a_pace_never_lets_more_leave_in_a_sliding_minute_than_the_limit(per_minute: int, gaps: list[float]) -> None:
     pace, now, left = RatePace(per_minute), 100.0, []
     for gap in [*gaps, *[0.0] * min(per_minute * 3, 500)]:
-        now = max(now + gap, pace.next_at)
+        now = now + gap
+        now = max(now, now + pace.delay(now))
         pace.take(now)
         left.append(now)
     assert most_in_a_minute(left) <= per_minute
@@ -68,18 +71,56 @@ def test_calls_of_any_size_never_take_more_tokens_in_a_sliding_minute_than_the_l
         assert sum(tokens for moment, tokens in left if end - 60 < moment <= end) <= per_minute * 1.0001
 
 
-def test_a_pace_makes_up_for_a_late_loop_only_a_little() -> None:
-    pace = RatePace(6000)
-    pace.take(0.0)
-    leaving_at_once = 0
-    while pace.delay(30.0) <= 0:
-        pace.take(30.0)
-        leaving_at_once += 1
-    assert 1 < leaving_at_once <= 6000 * 0.005 + 1
+@given(
+    st.sampled_from([1, 7, 45, 60, 90, 600, 1_200, 6_000, 20_000]),
+    st.lists(st.floats(0, 0.01) | st.floats(0, 0.3) | st.floats(0, 3), min_size=200, max_size=400),
+)
+@settings(max_examples=60, deadline=None)
+def test_however_late_the_loop_is_no_second_gets_more_than_its_share(per_minute: int, lateness: list[float]) -> None:
+    """Arrivals are uneven by up to 20 ms on their way, the worse for every window."""
+    pace, now, left = RatePace(per_minute), 100.0, []
+    for late in lateness:
+        now = max(now, now + pace.delay(now)) + late
+        while pace.delay(now) <= 0:
+            pace.take(now)
+            left.append(now)
+    share, window = max(1, ceil(per_minute / 60)), max(1.0, 60 / per_minute)
+    for first, beyond in zip(left, left[share:], strict=False):
+        assert beyond - first >= window + 0.02 or per_minute < 60 <= per_minute * (beyond - first)
+
+
+@given(st.sampled_from([60, 600, 1_200, 6_000]), st.lists(st.floats(0, 0.002), min_size=50, max_size=50))
+@settings(max_examples=40, deadline=None)
+def test_a_loop_that_is_a_little_late_all_the_time_uses_95_percent_of_the_limit(
+    per_minute: int, lateness: list[float]
+) -> None:
+    """Once in two seconds it is late by 20 ms besides."""
+    pace, now = RatePace(per_minute), 100.0
+    pace.take(now)
+    began, taken, stalls = now, 0, 0
+    for number in range(1_000):
+        now = max(now, now + pace.delay(now)) + lateness[number % 50]
+        if now - began > 2 * stalls:
+            now, stalls = now + 0.02, stalls + 1
+        while pace.delay(now) <= 0:
+            pace.take(now)
+            taken += 1
+    assert taken / (now - began) * 60 / per_minute >= 0.95
+
+
+def test_a_limit_learnt_from_headers_counts_what_left_before_it_was_known() -> None:
+    pace = RatePace(0)
+    for _ in range(10):
+        pace.take(100.0)
+    pace.change(600, 100.1, just_left=10)
+    assert pace.delay(100.1) >= 1.0 and pace.delay(101.2) <= 0
+    pace.take(101.2)
+    pace.change(1200, 101.2)
+    assert 0.05 <= pace.delay(101.2) <= 0.06, "another limit opens no gap in the flow"
 
 
 @pytest.mark.parametrize("per_minute", [7, 60, 600])
-def test_a_provider_that_enforces_its_limit_never_answers_429_and_is_used_to_97_percent(
+def test_a_provider_that_enforces_its_limit_never_answers_429_and_is_used_to_95_percent(
     per_minute: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = SimulatedSettings(
@@ -94,7 +135,7 @@ def test_a_provider_that_enforces_its_limit_never_answers_429_and_is_used_to_97_
 
     account, seconds = play(monkeypatch, three_minutes())
     assert account.limiter.allowed == 100, "a 429 would have cut it"
-    assert calls / (seconds / 60 * per_minute) >= 0.97 if per_minute >= 60 else seconds <= 3 * 60 + 10
+    assert calls / (seconds / 60 * per_minute) >= 0.95 if per_minute >= 60 else seconds <= 3 * 60 * 1.06
 
 
 def test_tokens_per_minute_are_paced_by_what_calls_really_took(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +151,7 @@ def test_tokens_per_minute_are_paced_by_what_calls_really_took(monkeypatch: pyte
 
     _, seconds = play(monkeypatch, two_minutes())
     assert most_in_a_minute(left, weight=50) <= 6000
-    assert seconds == pytest.approx(120, rel=0.08)
+    assert seconds == pytest.approx(120, rel=0.1)
 
 
 def test_a_call_larger_than_a_whole_minute_of_tokens_still_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
