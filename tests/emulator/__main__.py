@@ -23,7 +23,7 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--faults",
         default="{}",
-        help='JSON such as {"openai": {"latency": 0.1}}; other names are Ollama servers',
+        help='JSON such as {"openai": {"latency": 0.1}}; other names are servers of their own, see Faults.like',
     )
     parser.add_argument(
         "--answer", default="", help="module:function that takes a request and returns the reply's text"

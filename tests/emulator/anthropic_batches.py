@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from . import odd
 from .batches import Batch, Item, page, rfc3339, send_rows
 from .provider import Outcome, json_response
 
@@ -64,7 +66,9 @@ class AnthropicBatches:
             fault = self._provider.roll("item", outcome.bought.content)
             if fault == "expire":
                 return Item(one["custom_id"], outcome, "expire")
-            if fault:
+            if odd.is_odd(fault) and not odd.strikes_before(fault):
+                outcome = replace(outcome, body=odd.answer(self._provider.family, fault, outcome.body))
+            elif fault:
                 return Item(one["custom_id"], Outcome(int(fault), self._provider.error_body(int(fault))))
             outcome = outcome.in_batch(one["custom_id"], batch_id)
         return Item(one["custom_id"], outcome)

@@ -35,6 +35,8 @@ _OOPS = ("api_error", "Internal server error")
 
 
 class Anthropic(Provider):
+    family = "anthropic"
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._ids = count(1)
@@ -87,9 +89,8 @@ class Anthropic(Provider):
     async def _live_call(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         outcome = self.answered(body, request.headers.get("anthropic-version", ""), "live")
-        if outcome.bought:
-            await self.take_time(outcome.bought.content, outcome.bought.output_tokens)
-            self.books.book([outcome.bought])
+        if outcome.bought and not await self.work(request, outcome.bought):
+            return self.refusal(529)
         headers = {"request-id": self.new_id("req_"), "anthropic-organization-id": "org-emulator"}
         return json_response(outcome.body, outcome.status, headers)
 

@@ -17,6 +17,7 @@ Words   a status such as "500", "429", "404" or "529"   refused with the provide
         cut        it happened, and the connection closes in the middle of the answer
         expire     item only: not done when the batch's time is over
         any code   batch only: the batch turns failed with it, such as "token_limit_exceeded" (OpenAI)
+        KIND:WORD  an odd or hostile answer, of the tables in `odd`: "reply:filtered", "usage:negative", "rows:corrupt"
 
 A roll depends on the seed, the step, what was asked and how often it was asked, never on who was first.
 """
@@ -35,9 +36,16 @@ AFTERWARDS = {"lost", "lost-hang", "lost-500", "cut"}
 class Faults:
     """The conduct of one provider. Everything is well by default."""
 
+    like: str = "ollama"
+    """of a server of its own (`hosts`): the provider it speaks like"""
     seed: int = 0
     rates: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     script: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    stubborn: bool = False
+    """the same question meets the same fault, however often it is asked"""
+    error_form: str = ""
+    """how refusals are worded: the provider's own way, or `detail`, `detail-list` (FastAPI), `text`"""
 
     latency: float = 0.0
     """seconds a live call takes, mean"""
@@ -80,10 +88,17 @@ class Faults:
     enqueued_tokens: int = 0
     """OpenAI: tokens that may wait in open batches of one model; 0 = no limit"""
 
-    parallel: int = 1
-    """Ollama: calls that are answered at once"""
+    parallel: int = 0
+    """calls that are worked on at once, the others wait and are not told; 0 = any number, at Ollama one"""
     queue: int = 512
-    """Ollama: calls that may wait for that"""
+    """calls that may wait for that"""
+    outage_after: int = 0
+    outage_seconds: float = 0.0
+    """the live call of this number, and all that come for so long, find nobody there; 0 = never"""
+
+    def in_window(self, limit: int) -> int:
+        """A minute's limit in one window of it."""
+        return max(1, round(limit * self.window / self.minute)) if limit and self.window else 0
 
 
 class Dice:
@@ -95,6 +110,7 @@ class Dice:
 
     def load(self, faults: Faults) -> None:
         self._seed = faults.seed
+        self._stubborn = faults.stubborn
         self._rates = {step: dict(rates) for step, rates in faults.rates.items()}
         self._script = {step: deque(words) for step, words in faults.script.items()}
 
@@ -104,7 +120,7 @@ class Dice:
             return script.popleft()
         if not (rates := self._rates.get(step)):
             return ""
-        self._attempts[step, key] += 1
+        self._attempts[step, key] = 1 if self._stubborn else self._attempts[step, key] + 1
         return pick(rates, stream(self._seed, step, key, self._attempts[step, key]).random())
 
     def spread(self, key: str, jitter: float) -> float:

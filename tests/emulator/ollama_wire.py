@@ -1,8 +1,6 @@
 """An Ollama server as its clients see it: it answers `parallel` calls at once and queues the rest."""
 
-import asyncio
 import json
-from collections import deque
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -26,12 +24,13 @@ _SIZE = 2_000_000
 
 
 class Ollama(Provider):
+    family = "ollama"
+    usual_slots = 1
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._pulled: list[str] = []
         self._loaded: list[str] = []
-        self._working = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
 
     def routes(self) -> list[web.RouteDef]:
         at = f"/{self.name}"
@@ -63,38 +62,10 @@ class Ollama(Provider):
     def rate_headers(self, now: float) -> dict[str, str]:
         return {}
 
-    # the machine's slots
-
-    async def _take_slot(self) -> bool:
-        """Whether the call may run, after its wait in the queue; not when the queue is full."""
-        if self._working < self.faults.parallel:
-            self._working += 1
-            return True
-        if len(self._waiting) >= self.faults.queue:
-            return False
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        await turn
-        return True
-
-    def _free_slot(self) -> None:
-        """The next in the queue inherits the slot, so nobody slips in between."""
-        if self._waiting:
-            self._waiting.popleft().set_result(None)
-        else:
-            self._working -= 1
-
-    async def _served(self, outcome: Outcome) -> web.Response:
+    async def _served(self, request: web.Request, outcome: Outcome) -> web.Response:
         if not outcome.bought:
             return json_response(outcome.body, outcome.status)
-        if not await self._take_slot():
-            return self.refusal(503)
-        try:
-            await self.take_time(outcome.bought.content, outcome.bought.output_tokens)
-        finally:
-            self._free_slot()
-        self.books.book([outcome.bought])
-        return json_response(outcome.body)
+        return json_response(outcome.body) if await self.work(request, outcome.bought) else self.refusal(503)
 
     # calls
 
@@ -103,8 +74,8 @@ class Ollama(Provider):
         missing = self._missing(body)
         outcome = missing or self._spoken(body)
         if outcome.bought and body.get("stream", True):
-            return self._as_stream(await self._served(outcome), outcome)
-        return await self._served(outcome)
+            return self._as_stream(await self._served(request, outcome), outcome)
+        return await self._served(request, outcome)
 
     def _as_stream(self, served: web.Response, outcome: Outcome) -> web.Response:
         """Two lines: the words, then the figures."""
@@ -142,14 +113,14 @@ class Ollama(Provider):
     async def _embed(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         if missing := self._missing(body):
-            return await self._served(missing)
+            return await self._served(request, missing)
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         asked = sum(tokens_of(text) for text in texts)
         self._load(body["model"])
         vectors = [vector(text, body.get("dimensions") or 768) for text in texts]
         whole = {"model": body["model"], "embeddings": vectors, **_durations(), "prompt_eval_count": asked}
         bought = Purchase(self.name, "live", body["model"], content_hash(body), asked, 0)
-        return await self._served(Outcome(200, whole, bought))
+        return await self._served(request, Outcome(200, whole, bought))
 
     # models
 

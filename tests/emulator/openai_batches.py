@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import time
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from . import odd
 from .batches import Batch, Item, page, send_rows
 from .books import Purchase
 from .provider import Outcome, json_response
@@ -188,7 +189,9 @@ class OpenAIBatches:
             fault = self._provider.roll("item", outcome.bought.content)
             if fault == "expire":
                 return Item(line["custom_id"], outcome, "expire")
-            if fault:
+            if odd.is_odd(fault) and not odd.strikes_before(fault):
+                outcome = replace(outcome, body=odd.answer(self._provider.family, fault, outcome.body))
+            elif fault:
                 return Item(line["custom_id"], Outcome(int(fault), self._provider.error_body(int(fault))))
             outcome = outcome.in_batch(line["custom_id"], batch_id)
         return Item(line["custom_id"], outcome)

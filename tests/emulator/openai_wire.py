@@ -37,6 +37,8 @@ _OOPS = ("server_error", "The server had an error while processing your request.
 
 
 class OpenAI(Provider):
+    family = "openai"
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._ids = count(1)
@@ -91,9 +93,8 @@ class OpenAI(Provider):
     async def _live_call(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         outcome = self.answered(body, request.path.removeprefix(f"/{self.name}"), "live")
-        if outcome.bought:
-            await self.take_time(outcome.bought.content, outcome.bought.output_tokens)
-            self.books.book([outcome.bought])
+        if outcome.bought and not await self.work(request, outcome.bought):
+            return self.refusal(503)
         headers = {
             "x-request-id": self.new_id("req_"),
             "openai-processing-ms": "1",

@@ -7,17 +7,18 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from math import ceil
 from time import monotonic
 from typing import Any
 
 from aiohttp import web
 
+from . import odd
 from .books import Books, Purchase
 from .faults import AFTERWARDS, Dice, Faults
 from .limits import SlidingMinute, seconds_header
 from .points import Dropped, Points
 from .replies import Answer
+from .slots import Slots
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -43,6 +44,11 @@ def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | Non
 class Provider(ABC):
     """One provider as its clients see it. A subclass knows the wire format, and nothing of faults."""
 
+    family: str
+    """whose wire format it speaks"""
+    usual_slots = 0
+    """calls it works on at once, where nobody says how many; 0 = any number"""
+
     def __init__(self, name: str, faults: Faults, points: Points, books: Books, answer: Answer) -> None:
         self.name = name
         self.points = points
@@ -50,11 +56,14 @@ class Provider(ABC):
         self.answer = answer
         self.traffic: Counter[str] = Counter()
         """requests by step, faults by `step:fault`, and `peak`: the most live calls there were at once"""
+        self.go_down: Callable[[float], None] = lambda seconds: None
+        """makes the whole server unreachable for so long"""
         self._live = 0
+        self._slots = Slots()
         self._dice = Dice(faults)
         self._requests = SlidingMinute()
-        self._tokens = SlidingMinute()
         self._window = SlidingMinute()
+        self._tokens = SlidingMinute()
         self.faults = faults
 
     @abstractmethod
@@ -90,6 +99,20 @@ class Provider(ABC):
         key = request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get("x-api-key", "")
         return key in self.faults.keys if self.faults.keys else bool(key)
 
+    async def work(self, request: web.Request, bought: Purchase) -> bool:
+        """Answers once there is a slot, and books it; not when too many wait. Who hung up in the queue is passed over."""
+        faults = self.faults
+        if not await self._slots.take(faults.parallel or self.usual_slots, faults.queue):
+            return False
+        try:
+            if request.transport is None or request.transport.is_closing():
+                raise Dropped("nobody waits for it any more")
+            await self.take_time(bought.content, bought.output_tokens)
+        finally:
+            self._slots.free()
+        self.books.book([bought])
+        return True
+
     async def take_time(self, key: str, tokens: int) -> None:
         """As long as this provider thinks and writes."""
         seconds = self.faults.latency * self._dice.spread(key, self.faults.jitter)
@@ -107,13 +130,17 @@ class Provider(ABC):
                 return self.refusal(401)
             try:
                 await self.points.come_by(f"{self.name}:{step}:before")
-                response = await self._weather(step, act, request)
+                response = odd.worded(self.faults.error_form, await self._weather(step, act, request))
                 await self.points.come_by(f"{self.name}:{step}:after")
             except (Dropped, ConnectionError):
                 return hang_up(request)
             return response
 
         async def handle_live(request: web.Request) -> web.StreamResponse:
+            if self.faults.outage_after and self.traffic[step] + 1 == self.faults.outage_after:
+                self.traffic[step] += 1
+                self.go_down(self.faults.outage_seconds)
+                return hang_up(request)
             self._live += 1
             self.traffic["peak"] = max(self.traffic["peak"], self._live)
             try:
@@ -133,7 +160,7 @@ class Provider(ABC):
         if step in ("live", "create") and self._spent():
             return json_response(self.spend_error(), 429)
         fault = self.roll(step, key)
-        if fault and fault not in AFTERWARDS:
+        if fault and fault not in AFTERWARDS and (not odd.is_odd(fault) or odd.strikes_before(fault)):
             return await self._strike(request, fault)
         response = await act(request)
         if step == "live":
@@ -150,16 +177,16 @@ class Provider(ABC):
             return None
         wait = max(
             self._requests.wait(1, faults.requests_per_minute, faults.minute, now),
+            self._window.wait(1, faults.in_window(faults.requests_per_minute), faults.window, now),
             self._tokens.wait(tokens, faults.tokens_per_minute, faults.minute, now),
-            self._window.wait(1, ceil(faults.requests_per_minute * faults.window / 60), faults.window, now),
         )
         if wait:
             self.traffic["live:limit"] += 1
             return self._too_many(wait, now)
         self._requests.take(1, now)
-        self._tokens.take(tokens, now)
         if faults.window:
             self._window.take(1, now)
+        self._tokens.take(tokens, now)
         return None
 
     def _too_many(self, seconds: float, now: float) -> web.Response:
@@ -168,6 +195,8 @@ class Provider(ABC):
 
     async def _strike(self, request: web.Request, fault: str) -> web.StreamResponse:
         """A fault before anything was done."""
+        if odd.is_odd(fault):
+            return odd.refusal(self, fault)
         if fault == "drop":
             return hang_up(request)
         if fault == "hang":
@@ -182,6 +211,8 @@ class Provider(ABC):
 
     async def _spoil(self, request: web.Request, response: web.StreamResponse, fault: str) -> web.StreamResponse:
         """A fault after it was done: the client cannot know."""
+        if odd.is_odd(fault):
+            return await odd.response(self, fault, request, response) if response.status == 200 else response
         if fault == "lost-hang":
             await self.points.stand_still()
         if fault == "lost-500":

@@ -1,9 +1,10 @@
-"""The emulator as a whole: the three providers, and as many Ollama servers as wanted, behind one port.
+"""The emulator as a whole: the three providers, and as many other servers that speak like them as wanted, behind one port.
 
 async with Emulator(openai=Faults(rates={"live": {"500": 0.2}})) as emulator:
     client = AsyncOpenAI(base_url=emulator.urls["openai"], api_key="any")
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,10 +25,11 @@ from .provider import Provider
 from .replies import Answer, default_answer
 
 _GIGABYTE = 1 << 30
+_FAMILIES: dict[str, type[Provider]] = {"openai": OpenAI, "anthropic": Anthropic, "ollama": Ollama}
 
 
 class Emulator:
-    """`hosts` adds Ollama servers by name, each with its own models, pace and faults."""
+    """`hosts` adds servers by name, each with its own models, pace and faults: Ollama's, or what `like` says."""
 
     def __init__(
         self,
@@ -46,20 +48,23 @@ class Emulator:
         self.openai = OpenAI("openai", openai or Faults(), *common)
         self.anthropic = Anthropic("anthropic", anthropic or Faults(), *common)
         servers = {"ollama": ollama or Faults(), **(hosts or {})}
-        self.ollama = {name: Ollama(name, faults, *common) for name, faults in servers.items()}
         self.providers: dict[str, Provider] = {
             "openai": self.openai,
             "anthropic": self.anthropic,
-            **self.ollama,
+            **{name: _FAMILIES[faults.like](name, faults, *common) for name, faults in servers.items()},
         }
         self._control = Control(self.providers, self.books, self.points)
+        self.strayed: list[Mapping[str, str]] = []
+        """headers of requests that followed a redirect to another host"""
         self._port = port
+        self._site: web.TCPSite | None = None
+        self._outages: set[asyncio.Task[None]] = set()
         self._runner: web.AppRunner | None = None
         self.url = ""
 
     @property
     def urls(self) -> dict[str, str]:
-        return urls(self.url, tuple(self.ollama))
+        return urls(self.url, {name: provider.family for name, provider in self.providers.items()})
 
     def env(self) -> dict[str, str]:
         return environment(self.url)
@@ -78,32 +83,59 @@ class Emulator:
         app = web.Application(client_max_size=_GIGABYTE)
         for provider in self.providers.values():
             app.add_routes(provider.routes())
+            provider.go_down = self._go_down
         app.add_routes(self._control.routes())
+        app.router.add_route("*", "/elsewhere/{path:.*}", self._stray)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        await self._listen()
+        self._port = self._runner.addresses[0][1]
+        self.url = f"http://127.0.0.1:{self._port}"
         return self
+
+    async def _listen(self) -> None:
+        assert self._runner is not None
+        self._site = web.TCPSite(self._runner, "127.0.0.1", self._port)
+        await self._site.start()
+
+    async def outage(self, seconds: float) -> None:
+        """Nobody is there for so long: open connections break, new ones are refused; then the same port answers again."""
+        assert self._site is not None and self._runner is not None and self._runner.server is not None
+        await self._site.stop()
+        for connection in self._runner.server.connections:
+            if connection.transport is not None:
+                connection.transport.close()
+        await asyncio.sleep(seconds)
+        await self._listen()
+
+    def _go_down(self, seconds: float) -> None:
+        task = asyncio.get_running_loop().create_task(self.outage(seconds))
+        self._outages.add(task)
+        task.add_done_callback(self._outages.discard)
+
+    async def _stray(self, request: web.Request) -> web.StreamResponse:
+        self.strayed.append(dict(request.headers))
+        return web.json_response({"choices": [], "who": "a stranger"})
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._runner is not None
+        for task in self._outages:
+            task.cancel()
         self.points.end()
         await self._runner.cleanup()
         self.books.close()
 
 
-def urls(url: str, ollama_hosts: tuple[str, ...] = ("ollama",)) -> dict[str, str]:
-    """The base URL to give each SDK."""
-    hosts = {name: f"{url}/{name}" for name in ollama_hosts}
-    return {"openai": f"{url}/openai/v1", "anthropic": f"{url}/anthropic", **hosts}
+def urls(url: str, families: Mapping[str, str]) -> dict[str, str]:
+    """The base URL to give each SDK: OpenAI's has the version in it."""
+    return {name: f"{url}/{name}" + ("/v1" if family == "openai" else "") for name, family in families.items()}
 
 
 def environment(url: str, key: str = "emulated-key") -> dict[str, str]:
     """The environment in which a program talks to the emulator without knowing it."""
-    places = urls(url)
+    places = urls(url, {name: name for name in _FAMILIES})
     return {
         "OPENAI_BASE_URL": places["openai"],
         "OPENAI_API_KEY": key,
