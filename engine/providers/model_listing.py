@@ -13,6 +13,8 @@ from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
 T = TypeVar("T")
 
 TRIES = 4
+REFUSING = (401, 402, 403)
+_NOT_NOW = (*REFUSING, 408, 425, 429)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ async def check_models(provider: Listing, model_names: Sequence[str]) -> None:
     """Raises a systemic ProviderError for a model that the provider says it does not have, and for an address
     where nobody answers. Servers that list nothing, or fail, are given the benefit of the doubt."""
     try:
-        cards = await _patiently(provider, provider.models)
+        cards = await look_again(provider.backoff, provider.models)
     except Complained as complained:
         if _hopeless(provider, complained.complaint):
             raise provider.line.diagnosed(complained.complaint) from None
@@ -64,13 +66,14 @@ async def judged(provider: Listing, model_name: str, complaint: ProviderComplain
 async def _look_up(provider: Listing, name: str, listed: list[str]) -> None:
     """An alias may work without being listed."""
     try:
-        await _patiently(provider, lambda: provider.look_up(name))
+        await look_again(provider.backoff, lambda: provider.look_up(name))
     except Complained as complained:
         if is_unknown_model(complained.complaint):
             raise unknown_model(provider.line.provider, name, listed) from None
 
 
-async def _patiently(provider: Listing, look: Callable[[], Awaitable[T]]) -> T:
+async def look_again(backoff: float, look: Callable[[], Awaitable[T]]) -> T:
+    """A look at a provider, repeated where it fails in a way that heals. Raises Complained."""
     for attempt in range(TRIES):
         try:
             return await look()
@@ -81,7 +84,7 @@ async def _patiently(provider: Listing, look: Callable[[], Awaitable[T]]) -> T:
         except ProviderError as error:
             if attempt == TRIES - 1:
                 raise Complained(ProviderComplaint(500, words=str(error))) from None
-        await asyncio.sleep(provider.backoff * 2**attempt)
+        await asyncio.sleep(backoff * 2**attempt)
     raise AssertionError
 
 
@@ -92,4 +95,11 @@ def _hopeless(provider: Listing, complaint: ProviderComplaint) -> bool:
             ErrorClass.SYSTEMIC,
             f"{where} cannot be reached ({complaint.words}). Check the network, the proxy and base_url, then run again.",
         )
-    return complaint.status in (401, 402, 403)
+    return complaint.status in REFUSING
+
+
+def lists_nothing(complaint: ProviderComplaint) -> bool:
+    """Whether a server has no list of its models, rather than none for us or none now."""
+    return (
+        complaint.status is not None and 400 <= complaint.status < 500 and complaint.status not in _NOT_NOW
+    ) or complaint.status == 501

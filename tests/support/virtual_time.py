@@ -12,8 +12,8 @@ import pytest
 
 import tidepool.engine.core.limits
 import tidepool.engine.core.live
-import tidepool.engine.providers.ollama.pool
-import tidepool.engine.providers.ollama.provider
+import tidepool.engine.providers.hosted
+import tidepool.engine.providers.pool
 import tidepool.engine.simulated.provider
 
 T = TypeVar("T")
@@ -21,8 +21,8 @@ T = TypeVar("T")
 MODULES = (
     tidepool.engine.core.limits,
     tidepool.engine.core.live,
-    tidepool.engine.providers.ollama.pool,
-    tidepool.engine.providers.ollama.provider,
+    tidepool.engine.providers.pool,
+    tidepool.engine.providers.hosted,
     tidepool.engine.simulated.provider,
 )
 """those that look at the clock"""

@@ -1,1 +1,1 @@
-"""Ollama: one's own machines, several servers as one pool."""
+"""Ollama: one's own machines."""

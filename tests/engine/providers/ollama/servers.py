@@ -14,9 +14,9 @@ from tidepool.engine.config.sections import OllamaSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.pending import Pending
-from tidepool.engine.providers.ollama.parallelism import Parallelism
-from tidepool.engine.providers.ollama.pool import Host, Pool
 from tidepool.engine.providers.ollama.provider import OllamaProvider
+from tidepool.engine.providers.parallelism import Parallelism
+from tidepool.engine.providers.pool import Host, Pool
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.streams import stream
 

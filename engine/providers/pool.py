@@ -1,4 +1,4 @@
-"""Several Ollama servers as one: each call goes to the server that will be through with it first.
+"""Several servers as one: each call goes to the server that will be through with it first.
 
 Servers differ in speed, so "least busy" is counted in time, not in calls: what a server has in hand, times what a call
 takes there. While more calls wait than the pool is ever given at once, every server works; towards the end a slow one
@@ -9,10 +9,11 @@ while, longer each time, and the others carry on.
 import asyncio
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidepool.engine.providers.ollama.parallelism import Parallelism
+from tidepool.engine.providers.parallelism import Parallelism
 
 FIRST_REST = 0.5
 LONGEST_REST = 60.0
@@ -25,6 +26,10 @@ class Host:
     client: Any
     parallelism: Parallelism
     models: set[str] = field(default_factory=set)
+    lists_models: bool = True
+    """false: it does not tell what it has, and is taken to have every model that it has not refused"""
+    lacking: set[str] = field(default_factory=set)
+    """models that it refused"""
     in_flight: int = 0
     rest_until: float = 0.0
     rests: int = 0
@@ -32,6 +37,19 @@ class Host:
     share: float = 0.0
     """seconds of the server that one call takes, others beside it counted"""
     quickest: float = 0.0
+
+    def has(self, model: str) -> bool:
+        return model in self.models if self.lists_models else model not in self.lacking
+
+    def shows(self, models: Iterable[str] | None) -> None:
+        """What a look at it brought; None: it does not tell."""
+        self.lists_models = models is not None
+        self.models = set(models or ())
+        self.lacking.clear()
+
+    def lacks(self, model: str) -> None:
+        self.models.discard(model)
+        self.lacking.add(model)
 
     def full(self) -> bool:
         return self.in_flight >= self.parallelism.limit
@@ -47,11 +65,11 @@ class Host:
         self.rests = 0
         self.parallelism.done(work, now, self.in_flight >= self.parallelism.limit)
 
-    def rest(self, asked_at: float, now: float) -> None:
+    def rest(self, asked_at: float, now: float, at_least: float = 0.0) -> None:
         """Calls that were asked before the last rest say nothing new."""
         if asked_at < self.rest_until:
             return
-        self.rest_until = now + min(LONGEST_REST, FIRST_REST * 2**self.rests)
+        self.rest_until = now + max(at_least, min(LONGEST_REST, FIRST_REST * 2**self.rests))
         self.rests += 1
         self.parallelism.failed()
 
@@ -65,7 +83,10 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
 
     def having(self, model: str) -> list[Host]:
-        return [host for host in self.hosts if model in host.models]
+        return [host for host in self.hosts if host.has(model)]
+
+    def awake(self, model: str, now: float) -> list[Host]:
+        return [host for host in self.hosts if host.rest_until <= now and host.has(model)]
 
     async def take(self, model: str) -> Host:
         """A place at the best server that has the model, as soon as there is one; LookupError where none has it."""
@@ -85,7 +106,7 @@ class Pool:
 
     def best(self, model: str, now: float) -> Host | None:
         """The server that will be through first, unless waiting for a faster one is quicker still."""
-        awake = [host for host in self.having(model) if host.rest_until <= now]
+        awake = self.awake(model, now)
         free = [host for host in awake if not host.full()]
         if not free:
             return None
