@@ -3,12 +3,13 @@
 The SDKs' exceptions are read by their shape (status, code, words, headers), so no SDK is loaded here.
 """
 
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from tidepool.engine.providers.error_bodies import ErrorBody, error_in, read_error
 from tidepool.engine.providers.keys import KEY_VARIABLES, scrubbed, shown_host
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.rate_headers import retry_after
@@ -16,6 +17,21 @@ from tidepool.engine.providers.rate_headers import retry_after
 SPENT = {"insufficient_quota", "enforced_spend_limit_reached", "billing_hard_limit_reached", "billing_not_active"}
 """codes of a refusal that no retry heals: the account's money or limit is used up"""
 HEALING = {408, 409, 425}
+_STATUS_NAMED = {
+    **dict.fromkeys(("invalid_request_error", "context_length_exceeded", "INVALID_ARGUMENT"), 400),
+    **dict.fromkeys(("authentication_error", "invalid_api_key", "UNAUTHENTICATED"), 401),
+    **dict.fromkeys(("permission_error", "PERMISSION_DENIED"), 403),
+    **dict.fromkeys(("not_found_error", "model_not_found", "NOT_FOUND"), 404),
+    **dict.fromkeys(("rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED", *SPENT), 429),
+    **dict.fromkeys(("overloaded_error", "UNAVAILABLE"), 503),
+}
+"""what the codes of an error mean that came with a status of 200"""
+_UNKNOWN_MODEL = re.compile(
+    r"not a valid model|model identifier is invalid|(unknown|no such) model\b|invalid model (id|name)\b"
+    r"|\bmodel\b.{0,80}\b(does not exist|not found)",
+    re.IGNORECASE,
+)
+_WRONG_KEY = re.compile(r"api key not valid|(invalid|incorrect) (api|subscription) key", re.IGNORECASE)
 NAMES = {"openai": "OpenAI", "anthropic": "Anthropic", "ollama": "Ollama"}
 
 
@@ -40,7 +56,7 @@ def complaint_of(error: Exception) -> ProviderComplaint:
     if response is None:
         cause = error.__cause__ or error
         return ProviderComplaint(None, words=str(cause) or type(cause).__name__, silence=silence_of(cause))
-    return _complaint(response, getattr(error, "body", None), getattr(error, "message", "") or str(error))
+    return complaint_in(response, getattr(error, "body", None))
 
 
 def silence_of(error: BaseException) -> Silence:
@@ -51,38 +67,29 @@ def silence_of(error: BaseException) -> Silence:
     return Silence.TIMEOUT if isinstance(error, TimeoutError) or "Timeout" in name else Silence.BROKEN
 
 
-def complaint_in(response: Any) -> ProviderComplaint:
-    """Reads an answer that says what is wrong, as it came over the line."""
-    try:
-        body = json.loads(response.content)
-    except ValueError:
-        body = None
-    return _complaint(response, body, response.text.strip() or f"Error code: {response.status_code}")
+def complaint_in(response: Any, body: object = None) -> ProviderComplaint:
+    """Reads an answer that says what is wrong, as it came over the line, or as the SDK has read it."""
+    said = error_in(response.content) if response.content else read_error(body)
+    return complaint_about(response.status_code, said, response.headers)
 
 
-def _complaint(response: Any, body: object, words: str) -> ProviderComplaint:
-    inner = body.get("error", body) if isinstance(body, Mapping) else None
-    inner = inner if isinstance(inner, Mapping) else {}
-    details = inner.get("details")
-    code = (details.get("error_code") if isinstance(details, Mapping) else None) or inner.get("code")
-    return ProviderComplaint(
-        response.status_code,
-        code=str(code or inner.get("type") or ""),
-        words=str(inner.get("message") or words),
-        param=str(inner.get("param") or ""),
-        headers=response.headers,
-    )
+def complaint_about(status: int | None, said: ErrorBody, headers: Mapping[str, str] | None = None) -> ProviderComplaint:
+    """An error by its status and its body; one that came as if all were well has the status that stands inside."""
+    if status is not None and status < 400:
+        status = said.status or _STATUS_NAMED.get(said.code, status)
+    words = said.words or f"Error code: {status}"
+    return ProviderComplaint(status, said.code, words, said.param, headers or {})
 
 
 def fault_of(complaint: ProviderComplaint) -> ErrorClass:
     status, code = complaint.status, complaint.code
-    if status is None or status >= 500 or status in HEALING:
+    if status is None or status < 400 or status >= 500 or status in HEALING:
         return ErrorClass.HEALS
     if code in SPENT or status == 402 or "credit balance is too low" in complaint.words:
         return ErrorClass.SYSTEMIC
     if status == 429:
         return ErrorClass.REFUSED
-    if status in (401, 403, 404):
+    if status in (401, 403, 404) or is_unknown_model(complaint) or _is_wrong_key(complaint):
         return ErrorClass.SYSTEMIC
     return ErrorClass.OURS
 
@@ -93,6 +100,8 @@ def diagnosed(complaint: ProviderComplaint, provider: str, where: str) -> Provid
     name, words = NAMES.get(provider, provider), scrubbed(_short(complaint.words))
     if complaint.status is None:
         text = f"{name} at {shown_host(where)} gave no answer: {words}"
+    elif complaint.status < 400:
+        text = f"{name} answered with an error: {words}"
     elif fault is ErrorClass.SYSTEMIC:
         text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, provider)}"
     else:
@@ -117,19 +126,28 @@ def unknown_model(provider: str, model_name: str, known: list[str]) -> ProviderE
 
 
 def is_unknown_model(complaint: ProviderComplaint) -> bool:
-    if complaint.status != 404:
-        return False
-    return complaint.code == "model_not_found" or "model" in complaint.words.lower()
+    if complaint.status == 404:
+        return complaint.code == "model_not_found" or "model" in complaint.words.lower()
+    return complaint.status == 400 and (
+        complaint.code == "model_not_found" or _UNKNOWN_MODEL.search(complaint.words) is not None
+    )
+
+
+def _is_wrong_key(complaint: ProviderComplaint) -> bool:
+    """Some houses answer 400 to it."""
+    return complaint.status == 400 and (
+        complaint.code == "invalid_api_key" or _WRONG_KEY.search(complaint.words) is not None
+    )
 
 
 def _advice(complaint: ProviderComplaint, provider: str) -> str:
     variable = KEY_VARIABLES[provider][0]
     match complaint.status:
-        case 401:
+        case 400 | 401 if complaint.status == 401 or _is_wrong_key(complaint):
             return f"Check the key in {variable}, then resume."
         case 403:
             return "The key has no right to this; check its permissions and region, then resume."
-        case 404:
+        case 400 | 404 if complaint.status == 404 or is_unknown_model(complaint):
             return "Check the model's name (`tidepool models`) and base_url."
     return "Raise the account's spend limit or add credit, then resume: nothing answered so far is lost."
 

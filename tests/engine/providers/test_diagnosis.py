@@ -75,4 +75,4 @@ def test_the_words_of_both_sdks_are_read_from_their_bodies() -> None:
     body = {"type": "error", "error": {"type": "rate_limit_error", "message": "wait", "details": {"error_code": "x"}}}
     anthropic = complaint_of(_Raised(429, body))
     assert (anthropic.code, anthropic.words, anthropic.headers["retry-after"]) == ("x", "wait", "2")
-    assert complaint_of(_Raised(502, "<html>")).words == "Error code"
+    assert complaint_of(_Raised(502, "<html>")).words == "Error code: 502"
