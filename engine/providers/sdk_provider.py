@@ -26,7 +26,7 @@ class SdkProvider(HostedProvider):
 
     def __init__(self, settings: ProviderSettings, urls: Sequence[str]) -> None:
         super().__init__(settings, urls)
-        self.line: SdkConnection = self.connect(self.urls[0])
+        self.line = SdkConnection(self.name, self.urls[0])
         """to the only server, or the first of several"""
         self._tags: dict[str, PriceTag | None] = {}
 
@@ -58,7 +58,9 @@ class SdkProvider(HostedProvider):
     # -- calls -------------------------------------------------------------------------------------------
 
     def connect(self, url: str) -> SdkConnection:
-        return SdkConnection(self.name, url)
+        line = SdkConnection(self.name, url)
+        _ = line.client  # loading its SDK takes longer than a look at the server may
+        return line
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         if self.pooled:

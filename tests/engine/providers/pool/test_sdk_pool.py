@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from tests.emulator import Emulator
+from tests.support.books import NoBooks
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import OllamaSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
+from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.anthropic.provider import AnthropicProvider
 from tidepool.engine.providers.openai.provider import OpenAIProvider
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError
@@ -42,7 +44,7 @@ class TwoServers:
     async def ask(self, number: int, model: str = "") -> int:
         """How often it was asked."""
         call = Call(f"t{number}", 1, f"{self.family}:{model or self.model}", (Message("user", f"hello {number}"),))
-        live = LiveCall(self.account, call, number, (number, call.step), lambda error: None)
+        live = LiveCall(self.account, Pending(number, call, b"", number, 0.0), NoBooks())
         await live.answer()
         return live.attempts
 
@@ -68,6 +70,8 @@ async def servers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 async def test_both_servers_work_and_each_has_its_own_limit(servers: TwoServers) -> None:
     servers.open()
+    for server in (0, 1):
+        servers.faults(server, latency=0.02)
     assert servers.account.limiter.ceiling == 8 and servers.provider.batches is None
     await servers.provider.check([servers.model])
     assert await servers.ask_all(60) == [1] * 60
