@@ -9,11 +9,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tidepool.storage.surplus import UNDER_WAY
 from tidepool.storage.writer import Statement, Writer
 
 _BEAT = Statement(
     "UPDATE progress SET heartbeat = heartbeat + 1, heartbeat_at = ?, seconds = ?, "
-    "peak_concurrency = max(peak_concurrency, ?), in_flight = ?, limits = ? WHERE batch_number = ?",
+    "peak_concurrency = max(peak_concurrency, ?), in_flight = ?, limits = ?, in_flight_usd = (SELECT coalesce(sum(s.cost_usd), 0) FROM surplus s "
+    f"WHERE s.batch_number = progress.batch_number AND s.reason = '{UNDER_WAY}') WHERE batch_number = ?",
     rank=1,
 )
 _TAKEN = Statement("UPDATE control SET taken_at = ? WHERE id = ?", rank=1)

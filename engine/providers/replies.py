@@ -58,7 +58,7 @@ def split_thought(text: str) -> tuple[str, str]:
         thoughts += _INSIDE.findall(text)
         text = _INSIDE.sub("", text)
     if closing := _CLOSING["think"].search(text):
-        thoughts.insert(0, text[: closing.start()])
+        thoughts.append(text[: closing.start()])
         text = text[closing.end() :]
     return text, "\n\n".join(part.strip() for part in thoughts if part.strip())
 

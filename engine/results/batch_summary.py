@@ -43,6 +43,29 @@ class CallCounts:
 class TokenCounts:
     input: int
     output: int
+    reasoning: int = 0
+    """a part of the output"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyCounts:
+    """Replies that are not what a study hopes for."""
+
+    cut: int
+    """answers that reached their length limit"""
+    unusable: int
+    """paid for, and no answers: empty, filtered, broken off, or perhaps charged without a word"""
+    usage_missing: int
+    """without believable usage: counted at the most that they can have cost"""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model as it was asked for, and as the provider says that it answered."""
+
+    model: str
+    served: str
+    replies: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +158,14 @@ class Summary(dict[str, Any]):
     @property
     def calls(self) -> CallCounts:
         return CallCounts(**self["calls"])
+
+    @property
+    def replies(self) -> ReplyCounts:
+        return ReplyCounts(**self["replies"])
+
+    @property
+    def served_models(self) -> list[ServedModel]:
+        return [ServedModel(**served) for served in self["served_models"]]
 
     @property
     def waves(self) -> list[WaveFigures]:

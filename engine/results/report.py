@@ -55,6 +55,10 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
     counted = ", ".join(f"{calls[name]:,} {name}" for name in ("bought", "cached", "replayed", "retried", "failed"))
     yield "calls", f"{calls['total']:,}: {counted}"
+    if odd := ", ".join(
+        words.format(summary["replies"][name]) for name, words in ODD.items() if summary["replies"][name]
+    ):
+        yield "replies", odd
     for failure in summary["failures"]:
         why = " ".join(str(failure["error"]).split())
         yield "failed", f"{failure['units']:,} × {why} (first: unit {failure['first']:,})"
@@ -63,9 +67,22 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "waits", f"for {order['calls']:,} calls at {where}: {order['state']}, {span(order['seconds'])} so far"
     unpriced = ": a price is not known" if summary["cost_usd"] is None else ""
     yield "cost", f"{money(summary['cost_usd'])}{unpriced}, {tokens['input']:,} tokens in, {tokens['output']:,} out"
+    if tokens["reasoning"]:
+        yield "reasoning", f"{tokens['reasoning']:,} of the tokens out"
+    for served in summary["served_models"][:MOST_SERVED]:
+        if served["model"].partition(":")[2] != served["served"]:
+            yield "served", f"{served['model']} by {served['served']} ({served['replies']:,} replies)"
     yield "speed", _speed(summary["performance"])
     if summary["status"] in GOING_ON:
         yield GOING_ON[summary["status"]], f"tidepool --resume {summary['batch_id']}"
+
+
+ODD = {
+    "cut": "{:,} cut at their length limit",
+    "unusable": "{:,} paid for and no answers",
+    "usage_missing": "{:,} without believable usage, counted at their worst",
+}
+MOST_SERVED = 20
 
 
 def _speed(performance: Mapping[str, Any]) -> str:

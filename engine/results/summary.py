@@ -10,7 +10,13 @@ from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
 from tidepool.storage.file import reading
-from tidepool.storage.reading.figures import answers_bought_live, failures_of, has_provider_batches, waves_of
+from tidepool.storage.reading.figures import (
+    answers_bought_live,
+    failures_of,
+    has_provider_batches,
+    served_models,
+    waves_of,
+)
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig
@@ -81,9 +87,11 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
             }
             for wave in waves_of(connection, batch["number"])
         ],
+        "replies": {name: progress[name] for name in ("cut", "unusable", "usage_missing")},
+        "served_models": served_models(connection, batch["number"]),
         "failures": failures_of(connection, batch["number"], MOST_FAILURES),
         "provider_batches": open_provider_batches(connection, batch["number"]),
-        "tokens": {"input": progress["input_tokens"], "output": progress["output_tokens"]},
+        "tokens": {name: progress[f"{name}_tokens"] for name in ("input", "output", "reasoning")},
         "cost_usd": None if progress["unpriced"] else progress["cost_usd"],
         "seconds": progress["seconds"],
         "performance": _performance(progress, _live_calls(connection, batch["number"], progress)),

@@ -20,6 +20,17 @@ def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) ->
     return [dict(row) for row in rows]
 
 
+def served_models(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
+    """Which models the providers say have answered, for each model that was asked."""
+    bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
+    rows = connection.execute(
+        "SELECT model, served_model AS served, count(*) AS replies FROM call "
+        "WHERE unit_id BETWEEN ? AND ? AND served_model IS NOT NULL GROUP BY model, served_model ORDER BY model, replies DESC, served",
+        bounds,
+    )
+    return [dict(row) for row in rows]
+
+
 def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:
     query = "SELECT 1 FROM provider_batch WHERE batch_number = ? LIMIT 1"
     return connection.execute(query, (batch_number,)).fetchone() is not None

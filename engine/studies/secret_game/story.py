@@ -1,6 +1,6 @@
 """The story of one conversation: two agents take turns, each heard from its own side; a judge may read it afterwards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tidepool.engine.call import Call, Message
@@ -61,17 +61,20 @@ class Conversation:
     async def play(self, unit: Unit) -> None:
         """A hundred thousand of these may wait at once: what waits here is only what was said, in one frame."""
         said: list[str] = []
+        served: list[str | None] = [None, None]
         try:
             stands = await self._stands()
             for turn in range(1, self.cast.settings.messages_per_interaction + 1):
-                said.append((await unit.ask(self._call(stands[(turn - 1) % 2], turn, said))).text)
+                reply = await unit.ask(self._call(stands[(turn - 1) % 2], turn, said))
+                said.append(reply.text)
+                served[(turn - 1) % 2] = reply.served_model
         except CallFailed:
             if self.game:
                 self.game.lose(unit, self.meeting)
             raise
         talk: Talk = [(index % 2, text) for index, text in enumerate(said)]
         if self.game or not unit.settled:
-            self._conclude(unit, talk)
+            self._conclude(unit, talk, served)
         if self.cast.judge_model:
             await self.run.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
 
@@ -116,20 +119,26 @@ class Conversation:
 
     # -- what came of it ---------------------------------------------------------------------------------
 
-    def _conclude(self, unit: Unit, talk: Talk) -> None:
+    def _conclude(self, unit: Unit, talk: Talk, served: Sequence[str | None]) -> None:
         opener, partner = self.cast.parts(self.meeting)
         secrets = {0: opener.secret, 1: partner.secret}
         reveals = judge_talk(talk, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
         revealed = (reveals[0] is not None, reveals[1] is not None)
         if not unit.settled:
-            self._keep(unit, reveals, revealed)
+            self._keep(unit, reveals, revealed, served)
         if self.game:
             heard = (
                 talk if self.cast.remembers(self.meeting.opener) or self.cast.remembers(self.meeting.partner) else []
             )
             self.game.finish(unit, FinishedConversation(self.meeting, heard, revealed))
 
-    def _keep(self, unit: Unit, reveals: dict[int, Reveal | None], revealed: tuple[bool, bool]) -> None:
+    def _keep(
+        self,
+        unit: Unit,
+        reveals: dict[int, Reveal | None],
+        revealed: tuple[bool, bool],
+        served: Sequence[str | None],
+    ) -> None:
         parts = self.cast.parts(self.meeting)
         for number, side in enumerate(sides(self.meeting.opener, self.meeting.partner, *revealed)):
             reveal, part = reveals[number], parts[number]
@@ -153,6 +162,7 @@ class Conversation:
                 scenario=None if part.scenario is None else part.scenario + 1,
                 secret=part.secret,
                 model=self.cast.models[side.agent],
+                served_model=served[number],
             )
 
     # -- the judge ---------------------------------------------------------------------------------------
