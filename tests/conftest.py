@@ -16,10 +16,11 @@ settings.load_profile("tidepool")
 
 @pytest.fixture(autouse=True, scope="session")
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No test trusts, or is trusted, in the user's own name."""
+    """No test trusts, or is trusted, in the user's own name, or asks at the user's endpoints."""
     folder = tmp_path_factory.mktemp("state")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIDEPOOL_STATE", str(folder))
+        patch.setenv("TIDEPOOL_CONFIG", str(folder / "config"))
         yield folder
 
 

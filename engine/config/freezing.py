@@ -10,11 +10,13 @@ from pathlib import Path
 
 from tidepool.engine.config.frozen import FrozenConfig, sealed
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.model_fields import with_full_names
-from tidepool.engine.config.problems import told
+from tidepool.engine.config.model_fields import models_at, with_full_names
+from tidepool.engine.config.presets import unknown_provider
+from tidepool.engine.config.problems import path_in_words, told
 from tidepool.engine.config.sections import Config
 from tidepool.engine.config.study import Study
 from tidepool.engine.config.toml_files import apply_override
+from tidepool.engine.config.user_endpoints import with_users_endpoints
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import names_library, with_library
 from tidepool.engine.studies.kinds import KINDS, load_kind
@@ -32,7 +34,8 @@ def freeze(study: Config | Study, database: Path) -> FrozenConfig:
     """
     config = study.as_config() if isinstance(study, Study) else study
     origin = config.origin
-    return _frozen(with_library(config, database), origin.source, origin.folder or Path.cwd())
+    whole = with_users_endpoints(with_library(config, database))
+    return _frozen(whole, origin.source, origin.folder or Path.cwd())
 
 
 def load_frozen(text: str) -> FrozenConfig:
@@ -80,8 +83,19 @@ def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConf
     return _frozen(config_from(data, source="--set"), "--set", None)
 
 
+def _refuse_unknown_providers(config: Config, source: str) -> None:
+    """A provider is known, declared by a section of the config, or of an installed package."""
+    for where, name in models_at(config):
+        provider, colon, _ = name.partition(":")
+        if colon and config.providers.section_type(provider) is None:
+            path = (config.batch.kind, *where[1:]) if where[0] == "settings" else where
+            words = unknown_provider(name, type(config.providers).model_fields)
+            raise UsageError(told(source, f"{path_in_words(path)}: {words}"), path)
+
+
 def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
     """`folder` is where relative paths start; None: no file may be read."""
+    _refuse_unknown_providers(config, source)
     try:
         whole = load_kind(config.batch.kind).freeze(config, folder)
     except UsageError as error:

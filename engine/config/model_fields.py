@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from tidepool.engine.config.presets import PRESETS, resolve_model
 from tidepool.engine.config.sections import NamesModel
+from tidepool.engine.errors import Location
 
 Section = TypeVar("Section", bound=BaseModel)
 Change = Callable[[str], str]
@@ -24,16 +25,27 @@ def with_full_names(section: Section) -> Section:
 
 def models_named(section: BaseModel, but: Collection[str] = ()) -> set[str]:
     """Every PROVIDER:MODEL of the section but those of the fields that are named."""
-    found: set[str] = set()
+    return {resolve_model(name) for where, name in models_at(section) if where[0] not in but}
 
-    def note(name: str) -> str:
-        found.add(resolve_model(name))
-        return name
 
+def models_at(section: BaseModel, where: Location = ()) -> Iterator[tuple[Location, str]]:
+    """Every model that the section names, as it is written, with its place."""
     for field, annotation in _fields(type(section)):
-        if field not in but:
-            _value(annotation, getattr(section, field), note)
-    return found
+        yield from _names_in(annotation, getattr(section, field), (*where, field))
+
+
+def _names_in(annotation: Any, value: Any, where: Location) -> Iterator[tuple[Location, str]]:
+    if isinstance(value, BaseModel):
+        yield from models_at(value, where)
+    elif isinstance(value, str):
+        if any(names for _, names in _arms(annotation)):
+            yield where, value
+    elif isinstance(value, list):
+        for place, one in enumerate(value):
+            yield from _names_in(_element(annotation, 0), one, (*where, place))
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _names_in(_element(annotation, 1), one, (*where, key))
 
 
 def _changed(section: Section, change: Change) -> Section:

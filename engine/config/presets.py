@@ -1,9 +1,11 @@
 """Short names for models, what they stand for today, and which older models are gone."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, is_endpoint_name
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import PROVIDERS
 
@@ -61,19 +63,30 @@ def known_model(name: str) -> str:
 
 
 def resolve_model(name: str) -> str:
-    """PROVIDER:MODEL for a preset or a full name; anything else is an error that names what is near."""
+    """PROVIDER:MODEL for a preset or a full name. Whether there is such a provider is for a whole config to say."""
     if name in PRESETS:
         return PRESETS[name]
     provider, colon, model = name.partition(":")
-    if colon and provider in PROVIDERS and model:
+    if colon and model and is_endpoint_name(provider):
         return name
     if colon:
-        near = get_close_matches(provider, PROVIDERS, n=1)
-        hint = f"did you mean {near[0]}:{model or 'MODEL'}?" if near else f"known are {', '.join(PROVIDERS)}."
-        raise UsageError(f"{name!r} names no provider that Tidepool knows: {hint}")
+        raise UsageError(f"{name!r} names no provider and model: it reads PROVIDER:MODEL, such as openai:gpt-4o-mini.")
     near = get_close_matches(name, PRESETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"presets are {', '.join(PRESETS)}."
     raise UsageError(f"{name!r} is neither PROVIDER:MODEL nor a preset: {hint}")
+
+
+def unknown_provider(model: str, declared: Iterable[str] = ()) -> str:
+    """What is said of a provider, or of a PROVIDER:MODEL, that is neither known nor declared."""
+    name, _, rest = model.partition(":")
+    known = list(dict.fromkeys((*PROVIDERS, *KNOWN_ENDPOINTS, *declared)))
+    near = get_close_matches(name, known, n=1)
+    suggested = ":".join(filter(None, (near[0], rest))) if near else ""
+    hint = f"did you mean {suggested}?" if near else f"known are {', '.join(known)}."
+    return (
+        f"{model!r} names no provider that Tidepool knows: {hint} An endpoint of your own is declared by a section "
+        f'[providers.{name}] with like = "openai" (or "anthropic", "ollama") and base_url = "…".'
+    )
 
 
 def successor_of(model: str) -> str | None:

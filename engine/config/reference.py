@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
@@ -11,7 +11,7 @@ from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.sections import (
     Agent,
     Batch,
-    OllamaSettings,
+    ModelPrice,
     ProviderSettings,
     Section,
     Service,
@@ -36,8 +36,8 @@ def _sections() -> Iterator[str]:
     yield from _table("[batch]", Batch)
     yield from _table("[service]", Service)
     yield "`[providers.NAME]` takes every key of `[service]` but `name`; what is written there wins. Beside them:\n"
-    yield from _table("[providers.openai], [providers.anthropic]", ProviderSettings, beyond=Service)
-    yield from _table("[providers.ollama]", OllamaSettings, beyond=ProviderSettings)
+    yield from _table("[providers.NAME]", ProviderSettings, beyond=Service)
+    yield from _table("prices", ModelPrice)
     yield from _table("[providers.simulated]", SimulatedSettings, beyond=ProviderSettings)
     yield from _table("[[agents]]", Agent)
     for name in KINDS.own:
@@ -65,8 +65,9 @@ def _type(annotation: Any, remarks: Sequence[Any] = ()) -> str:
     )
     text = re.sub(r"typing\.|tidepool\.engine\.[a-z_.]+\.|NoneType", "", text)
     text = re.sub(r"Annotated\[(\w+), .*?\)\]", r"\1", text)
-    if text.startswith("Literal["):
-        return "one of " + ", ".join(f"`{value}`" for value in annotation.__args__)
+    literals = [one for one in (annotation, *get_args(annotation)) if get_origin(one) is Literal]
+    if literals:
+        return "one of " + ", ".join(f"`{value}`" for value in get_args(literals[0]))
     return text.replace("|", "\\|").replace("[", "\\[")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, Self, cast
+from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +22,10 @@ from pydantic import (
 
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.constructing import Constructed, with_keywords_in_help
-from tidepool.engine.config.presets import known_model
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name
+from tidepool.engine.config.presets import known_model, unknown_provider
+from tidepool.engine.config.problems import WrongValue
+from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
 
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
@@ -116,18 +119,40 @@ class Service(Limits):
     """how many conversations advance at once, and by which transport"""
 
 
+class ModelPrice(Section):
+    """What a model costs, in dollars for a million tokens."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    """for what is asked"""
+    output: float = Field(ge=0, allow_inf_nan=False)
+    """for what is answered, reasoning included"""
+    cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """for input that the server read from its prompt cache; else like any other input"""
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """for input that it wrote there"""
+    batch_factor: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    """what a call by batch API costs of that"""
+
+
 class ProviderSettings(Limits):
     """Keys that are not written here are those of [service]."""
 
+    like: Family | None = None
+    """how an endpoint of one's own speaks: openai, anthropic or ollama; those that are known by name need none"""
     base_url: str | None = None
-    """else the provider's own environment variable, as its SDK reads it"""
+    """else the provider's own environment variable, as its SDK reads it, and its usual address"""
+    hosts: list[str] = Field(default_factory=list)
+    """several servers form one pool, instead of base_url"""
+    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """environment variable that holds the key; an endpoint of one's own gets no key without it"""
+    prices: dict[str, ModelPrice] = Field(default_factory=dict)
+    """by model, `"*"` for all others: what a million tokens cost, where no table of prices knows it"""
+    batch_api: bool | None = None
+    """whether it has a batch API; else openai, anthropic and azure have one"""
 
 
 class OllamaSettings(ProviderSettings):
     """The section [providers.ollama]."""
-
-    hosts: list[str] = Field(default_factory=list)
-    """several servers form one pool; else OLLAMA_HOST"""
 
 
 class SimulatedSettings(ProviderSettings):
@@ -167,21 +192,47 @@ class Providers(Section):
     ollama: OllamaSettings = Field(default_factory=OllamaSettings)
     simulated: SimulatedSettings = Field(default_factory=SimulatedSettings)
 
+    def __new__(cls, /, **sections: Any) -> Self:
+        """Sections of other names are fields of a wider class, which is chosen before it is filled."""
+        return super().__new__(_widened(cls, sections))
+
     @model_validator(mode="wrap")
     @classmethod
-    def _with_installed(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Providers of installed packages have sections too; a name that nobody has registered is an unknown key."""
-        names = [str(name) for name in data if name not in cls.model_fields] if isinstance(data, Mapping) else []
-        installed = tuple(sorted(name for name in names if name in PROVIDERS))
-        return cast(Self, _widened(installed).model_validate(data)) if installed else handler(data)
+    def _with_others(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Endpoints of one's own and providers of installed packages have sections too; any other name is unknown."""
+        wider = _widened(cls, data) if isinstance(data, Mapping) else cls
+        return handler(data) if wider is cls else wider.model_validate(data)
+
+    @model_validator(mode="after")
+    def _refuse_borrowed_names(self) -> Self:
+        for name in type(self).model_fields:
+            like = getattr(self, name).like
+            if like and name in PROVIDERS and like != name:
+                raise WrongValue(
+                    f"{name} is a provider of its own and cannot be like {like}: choose another name", name
+                )
+            if not is_endpoint_name(name):
+                raise WrongValue("the name of an endpoint has letters, digits, - and _", name)
+        return self
+
+    @classmethod
+    def section_type(cls, name: str) -> type[ProviderSettings] | None:
+        """What the section of this name is made of; None where nobody knows the name and nothing says what it is like."""
+        if name in cls.model_fields:
+            return cast(type[ProviderSettings], cls.model_fields[name].annotation)
+        if name in KNOWN_ENDPOINTS:
+            return ProviderSettings
+        return PROVIDERS[name].settings if name in PROVIDERS else None
 
     def section(self, name: str) -> ProviderSettings:
-        """The keys of one provider; those of an installed package need not be written."""
-        if name in type(self).model_fields or name not in PROVIDERS:
+        """The keys of one provider; those of a preset or an installed package need not be written."""
+        if name in type(self).model_fields:
             found: ProviderSettings = getattr(self, name)
             return found
-        empty: ProviderSettings = PROVIDERS[name].settings()
-        return empty
+        empty = self.section_type(name)
+        if empty is None:
+            raise UsageError(unknown_provider(name, type(self).model_fields), ("providers", name))
+        return empty()
 
     def limits_for(self, name: str, service: Service) -> ProviderSettings:
         """What rules the calls of one provider: its own keys where written, else those of [service]."""
@@ -190,11 +241,29 @@ class Providers(Section):
         return own.model_copy(update=common)
 
 
+P = TypeVar("P", bound=Providers)
+
+
+def _widened(providers: type[P], sections: Mapping[Any, Any]) -> type[P]:
+    """The class with a field for every section: the same one where it has them all."""
+    names = [str(name) for name in sections if name not in providers.model_fields]
+    types = {name: _type_of(providers, name, sections[name]) for name in names}
+    return (
+        _wider(providers, tuple(sorted((name, of) for name, of in types.items() if of)))
+        if any(types.values())
+        else providers
+    )
+
+
+def _type_of(providers: type[Providers], name: str, section: object) -> type[ProviderSettings] | None:
+    like = section.get("like") if isinstance(section, Mapping) else getattr(section, "like", None)
+    return ProviderSettings if like is not None else providers.section_type(name)
+
+
 @cache
-def _widened(installed: tuple[str, ...]) -> type[Providers]:
-    """The sections of our providers, and of these of installed packages."""
-    fields: dict[str, Any] = {name: (PROVIDERS[name].settings, Field(default=...)) for name in installed}
-    wider: type[Providers] = create_model("Providers", __base__=Providers, **fields)
+def _wider(providers: type[P], types: tuple[tuple[str, type[ProviderSettings]], ...]) -> type[P]:
+    fields: dict[str, Any] = {name: (of, Field(default=...)) for name, of in types}
+    wider: type[P] = create_model("Providers", __base__=providers, **fields)
     return wider
 
 

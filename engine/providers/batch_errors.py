@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from tidepool.engine.providers.error_mapping import NAMES, SPENT, ProviderComplaint
+from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import BatchRefused, ErrorClass, ProviderBatchGone, ProviderError
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
@@ -43,7 +43,7 @@ def not_taken(line: SdkConnection, complaint: ProviderComplaint) -> ProviderErro
     hopeless = complaint.code in SPENT or complaint.status in (401, 402)
     if error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED) or hopeless:
         return error
-    words = f"{NAMES[line.provider]} answered {complaint.status}: {scrubbed(complaint.words)}"
+    words = f"{line.endpoint.title} answered {complaint.status}: {scrubbed(complaint.words)}"
     too_large = complaint.status == 413 or any(word in complaint.words.lower() for word in ("too large", "too many"))
     return BatchRefused(words, too_large=too_large)
 

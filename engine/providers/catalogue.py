@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from tidepool.engine.config.presets import unknown_provider
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.keys import carries_secret
 from tidepool.engine.providers.protocol import Provider, ProviderSpec
 from tidepool.engine.registries import PROVIDERS
@@ -11,12 +13,14 @@ from tidepool.engine.registries import PROVIDERS
 
 def open_provider(name: str, settings: ProviderSettings) -> Provider:
     """A provider by its own settings, for whoever asks. A batch says that the calls are its own with `serve`."""
-    _refuse_secrets(name, {"base_url": [settings.base_url or ""], "hosts": getattr(settings, "hosts", [])})
+    _refuse_secrets(name, {"base_url": [settings.base_url or ""], "hosts": settings.hosts})
+    if is_endpoint(name, settings):
+        family: ProviderSpec = PROVIDERS[endpoint_of(name, settings).like]
+        return family.open(settings, name)
     if name not in PROVIDERS:
-        raise UsageError(f"The provider {name!r} is not known.")
+        raise UsageError(unknown_provider(name), ("providers", name))
     spec: ProviderSpec = PROVIDERS[name]
-    provider: Provider = spec.open(settings)
-    return provider
+    return spec.open(settings)
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from tidepool.engine.providers.endpoint import Endpoint
 from tidepool.engine.providers.error_bodies import ErrorBody, error_in, read_error
-from tidepool.engine.providers.keys import KEY_VARIABLES, scrubbed, shown_host
+from tidepool.engine.providers.keys import scrubbed, shown_host
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.rate_headers import retry_after
 
@@ -32,7 +33,6 @@ _UNKNOWN_MODEL = re.compile(
     re.IGNORECASE,
 )
 _WRONG_KEY = re.compile(r"api key not valid|(invalid|incorrect) (api|subscription) key", re.IGNORECASE)
-NAMES = {"openai": "OpenAI", "anthropic": "Anthropic", "ollama": "Ollama"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,35 +94,35 @@ def fault_of(complaint: ProviderComplaint) -> ErrorClass:
     return ErrorClass.OURS
 
 
-def diagnosed(complaint: ProviderComplaint, provider: str, where: str) -> ProviderError:
+def diagnosed(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> ProviderError:
     """The error with the provider's words, and with advice where it stops the batch."""
     fault = fault_of(complaint)
-    name, words = NAMES.get(provider, provider), scrubbed(_short(complaint.words))
+    name, words = endpoint.title, scrubbed(_short(complaint.words))
     if complaint.status is None:
         text = f"{name} at {shown_host(where)} gave no answer: {words}"
     elif complaint.status < 400:
         text = f"{name} answered with an error: {words}"
     elif fault is ErrorClass.SYSTEMIC:
-        text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, provider)}"
+        text = f"{name} refuses all calls: {_sentence(words)} {_advice(complaint, endpoint)}"
     else:
         text = f"{name} answered {complaint.status}: {words}"
     return ProviderError(fault, text, retry_after(complaint.headers), complaint.silence)
 
 
-def missing_key(provider: str) -> ProviderError:
-    variable = KEY_VARIABLES[provider][0]
+def missing_key(endpoint: Endpoint) -> ProviderError:
+    variable = endpoint.key_variable
     return ProviderError(
         ErrorClass.SYSTEMIC,
-        f"There is no key for {NAMES[provider]}: the environment variable {variable} is not set. Set it and run again "
+        f"There is no key for {endpoint.title}: the environment variable {variable} is not set. Set it and run again "
         f"(a local server that wants no key takes any word: {variable}=none), or choose models of another provider.",
     )
 
 
-def unknown_model(provider: str, model_name: str, known: list[str]) -> ProviderError:
+def unknown_model(endpoint: Endpoint, model_name: str, known: list[str]) -> ProviderError:
     """Names what is near: a typing mistake is the usual cause."""
     near = get_close_matches(model_name, known, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`tidepool models` lists those there are."
-    return ProviderError(ErrorClass.SYSTEMIC, f"{NAMES[provider]} does not know the model {model_name!r}. {hint}")
+    return ProviderError(ErrorClass.SYSTEMIC, f"{endpoint.title} does not know the model {model_name!r}. {hint}")
 
 
 def is_unknown_model(complaint: ProviderComplaint) -> bool:
@@ -140,9 +140,11 @@ def _is_wrong_key(complaint: ProviderComplaint) -> bool:
     )
 
 
-def _advice(complaint: ProviderComplaint, provider: str) -> str:
-    variable = KEY_VARIABLES[provider][0]
+def _advice(complaint: ProviderComplaint, endpoint: Endpoint) -> str:
+    variable = endpoint.key_variable
     match complaint.status:
+        case 401 if not variable:
+            return f'It wants a key: name its variable in [providers.{endpoint.name}], api_key_env = "…", then resume.'
         case 400 | 401 if complaint.status == 401 or _is_wrong_key(complaint):
             return f"Check the key in {variable}, then resume."
         case 403:

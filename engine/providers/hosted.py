@@ -13,8 +13,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from tidepool.engine.call import Call
+from tidepool.engine.config.endpoints import Family
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.providers.error_mapping import NAMES
+from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.keys import shown_host
 from tidepool.engine.providers.parallelism import Parallelism
 from tidepool.engine.providers.pool import LONGEST_REST, Host, Pool
@@ -47,17 +48,19 @@ class HostFault:
 
 
 class HostedProvider(ABC):
-    name: str
+    like: Family
     simulated = False
     backoff = 0.5
     batches: BatchApi | None = None
     start_hint: str
     """what to do where no server answers"""
 
-    def __init__(self, settings: ProviderSettings, urls: Sequence[str]) -> None:
+    def __init__(self, settings: ProviderSettings, name: str) -> None:
+        self.name = name
         self.settings = settings
+        self.endpoint = endpoint_of(name, settings)
         self.notices = Notices()
-        self.urls = list(dict.fromkeys(urls))
+        self.urls = list(self.endpoint.where())
         self._pool: Pool | None = None
 
     # -- what a family says of itself --------------------------------------------------------------------
@@ -197,7 +200,7 @@ class HostedProvider(ABC):
 
     @property
     def kind(self) -> str:
-        return NAMES.get(self.name, self.name)
+        return self.endpoint.title
 
     def lacking_words(self, where: str, model_name: str) -> str:
         return f"{where} has no {model_name} and gets no calls to it."

@@ -1,48 +1,51 @@
 """Keys come from the environment, go to the provider's own SDK, and appear nowhere else.
 
 What a provider says may repeat a key or a part of one, so every foreign word passes `scrubbed` before it is shown,
-stored or logged.
+stored or logged, and every reply `masked`.
 """
 
 import os
 import re
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.registries import PROVIDERS
 
-KEY_VARIABLES = {
-    "openai": ("OPENAI_API_KEY",),
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"),
-    "ollama": ("OLLAMA_API_KEY",),
-}
-ADDRESS_VARIABLES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "ollama": "OLLAMA_HOST"}
-OWN_ADDRESSES = {
-    "openai": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "ollama": "http://127.0.0.1:11434",
-}
 _LOOKS_LIKE_KEY = re.compile(r"\b(?:sk|pk|rk|key)-[\w*.-]{6,}|(?<=Bearer )\S+")
 _SHORTEST = 6
+_SHORTEST_IN_REPLIES = 16
+"""letters of a key that is looked for in replies: a placeholder such as "not-needed" is a word that a model may say"""
 HIDDEN = "[key]"
 
+_watched = dict.fromkeys(name for known in KNOWN_ENDPOINTS.values() for name in known.keys)
+"""environment variables whose values are keys"""
+_in_replies: tuple[str, ...] = ()
 
-def has_key(provider: str) -> bool:
-    return any(os.environ.get(name) for name in KEY_VARIABLES.get(provider, ()))
+
+def watch(variables: Iterable[str]) -> None:
+    """From now on the values of these variables are keys too. Told whenever an endpoint is opened."""
+    global _in_replies
+    _watched.update(dict.fromkeys(variables))
+    values = {os.environ.get(name, "") for name in _watched if not name.endswith("_PROFILE")}
+    _in_replies = tuple(value for value in values if len(value) >= _SHORTEST_IN_REPLIES)
 
 
-def keys_looked_for(provider: str) -> list[tuple[str, bool]]:
-    """The environment variables a key may stand in, and whether there is something in each."""
-    return [(name, bool(os.environ.get(name))) for name in KEY_VARIABLES.get(provider, ())]
+def masked(text: str) -> str:
+    """A reply without any key that was there when the endpoints were opened. Cheap: every reply comes by here."""
+    for value in _in_replies:
+        if value in text:
+            text = text.replace(value, HIDDEN)
+    return text
 
 
 def scrubbed(text: str) -> str:
     """The text without any key: those of the environment, and whatever looks like one."""
-    of_packages = [spec.keys for spec in PROVIDERS.loaded().values()]
-    for names in (*KEY_VARIABLES.values(), *of_packages):
-        for name in names:
-            value = os.environ.get(name, "")
-            if len(value) >= _SHORTEST:
-                text = text.replace(value, HIDDEN)
+    of_packages = (name for spec in PROVIDERS.loaded().values() for name in spec.keys)
+    for name in (*_watched, *of_packages):
+        value = os.environ.get(name, "")
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, HIDDEN)
     return _LOOKS_LIKE_KEY.sub(HIDDEN, text)
 
 

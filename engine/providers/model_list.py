@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
 from tidepool.engine.config.presets import KNOWN_MODELS, PRESET_TABLE, RETIREMENTS
-from tidepool.engine.config.sections import OllamaSettings, Providers, ProviderSettings, SimulatedSettings
+from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
+from tidepool.engine.errors import UsageError
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.provider import AnthropicProvider
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.keys import KEY_VARIABLES, has_key, scrubbed, shown_host
+from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, endpoint_of, is_endpoint
+from tidepool.engine.providers.keys import scrubbed, shown_host
 from tidepool.engine.providers.model_listing import ModelCard
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.openai.provider import OpenAIProvider
@@ -60,30 +63,43 @@ class ListedProvider:
     """whether it answered; None: it was not asked"""
 
 
-async def list_models(providers: Providers, names: Iterable[str] = PROVIDERS) -> list[ListedProvider]:
-    return list(await asyncio.gather(*(_listed(name, providers.section(name)) for name in names)))
+def listed_names(providers: Providers) -> list[str]:
+    """Whom a list shows: ours, those of packages, endpoints that are declared, and presets whose key is there."""
+    ready = [name for name in PRESET_ENDPOINTS if endpoint_of(name, providers.section(name)).key]
+    return list(dict.fromkeys((*PROVIDERS, *type(providers).model_fields, *ready)))
+
+
+async def list_models(providers: Providers, names: Iterable[str] | None = None) -> list[ListedProvider]:
+    """The models of these providers, all asked at once; of those that a list shows, unless they are named."""
+    asked = listed_names(providers) if names is None else names
+    return list(await asyncio.gather(*(_listed(name, providers.section(name)) for name in asked)))
 
 
 def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
     """What can be said of a provider without asking it."""
     if isinstance(settings, SimulatedSettings):
         return _simulated(settings)
-    if name not in PROVIDERS.own:
+    if not is_endpoint(name, settings):
         return _installed(name, settings)
-    provider = _opened(name, settings)
-    cards = [ModelCard(known) for known in KNOWN_MODELS.get(name, ())]
-    return ListedProvider(name, _key(name), _where(provider), _models(provider, cards))
+    endpoint = endpoint_of(name, settings)
+    where = ", ".join(map(shown_host, endpoint.addresses)) or "no address"
+    listed = ListedProvider(name, _key(endpoint), where, ())
+    try:
+        provider = _opened(endpoint, settings)
+    except UsageError as error:
+        return replace(listed, note=str(error))
+    names = dict.fromkeys((*KNOWN_MODELS.get(name, ()), *(one for one in endpoint.prices if one != ALL_OTHERS)))
+    return replace(listed, models=_models(provider, map(ModelCard, names)))
 
 
 async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
-    if isinstance(settings, SimulatedSettings):
-        return _simulated(settings)
-    if name not in PROVIDERS.own:
-        return _installed(name, settings)
-    provider = _opened(name, settings)
-    known, key = known_models(name, settings), _key(name)
-    if key == "missing":
-        return replace(known, note=f"set {KEY_VARIABLES[name][0]} to see all models of the account")
+    known = known_models(name, settings)
+    if not is_endpoint(name, settings) or known.where == "no address":
+        return known
+    endpoint = endpoint_of(name, settings)
+    if endpoint.lacks_key:
+        return replace(known, note=f"set {endpoint.key_variable} to see all models of the account")
+    provider = _opened(endpoint, settings)
     try:
         if isinstance(provider, OllamaProvider):
             return await _with_hosts(provider, known)
@@ -105,21 +121,15 @@ async def _with_hosts(provider: OllamaProvider, known: ListedProvider) -> Listed
     return replace(known, models=models, note=note, hosts=hosts, reached=not all(host.silence for host in hosts))
 
 
-def _opened(name: str, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
+def _opened(endpoint: Endpoint, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
     settings = settings.model_copy(update={"timeout": SECONDS})
-    if isinstance(settings, OllamaSettings):
-        return OllamaProvider(settings)
-    return OpenAIProvider(settings) if name == "openai" else AnthropicProvider(settings)
+    if endpoint.like == "ollama":
+        return OllamaProvider(settings, endpoint.name)
+    return (OpenAIProvider if endpoint.like == "openai" else AnthropicProvider)(settings, endpoint.name)
 
 
-def _key(name: str) -> str:
-    return "not needed" if name == "ollama" else "set" if has_key(name) else "missing"
-
-
-def _where(provider: OpenAIProvider | AnthropicProvider | OllamaProvider) -> str:
-    if isinstance(provider, OllamaProvider):
-        return ", ".join(map(shown_host, provider.urls))
-    return shown_host(provider.line.where)
+def _key(endpoint: Endpoint) -> str:
+    return "not needed" if not endpoint.key_needed else "missing" if endpoint.lacks_key else "set"
 
 
 def _models(

@@ -60,7 +60,7 @@ async def judged(provider: Listing, model_name: str, complaint: ProviderComplain
         known = [card.name for card in await provider.models()]
     except (Complained, ProviderError):
         known = []
-    return unknown_model(provider.line.provider, model_name, known)
+    return unknown_model(provider.line.endpoint, model_name, known)
 
 
 async def _look_up(provider: Listing, name: str, listed: list[str]) -> None:
@@ -69,7 +69,7 @@ async def _look_up(provider: Listing, name: str, listed: list[str]) -> None:
         await look_again(provider.backoff, lambda: provider.look_up(name))
     except Complained as complained:
         if is_unknown_model(complained.complaint):
-            raise unknown_model(provider.line.provider, name, listed) from None
+            raise unknown_model(provider.line.endpoint, name, listed) from None
 
 
 async def look_again(backoff: float, look: Callable[[], Awaitable[T]]) -> T:

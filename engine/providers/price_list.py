@@ -1,24 +1,36 @@
 """Prices from genai-prices, whose table comes with the package: each model is looked up once, then multiplied."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tidepool.engine.config.endpoints import OWN_ENDPOINTS
 from tidepool.engine.prices import PriceTag
+from tidepool.engine.providers.endpoint import Endpoint
 
 _PROBE = 1_000
 """tokens of the question whose price gives the rates: below any long-context tier"""
 
 
-def price_tag(provider: str, model_name: str, base_url: str | None = None) -> PriceTag | None:
-    """None where the price is not known. A server of somebody else is looked up by its address first."""
-    from genai_prices import Usage
+def price_tag(endpoint: Endpoint, model_name: str) -> PriceTag | None:
+    """As declared, else as the table has it; None where the price is not known."""
+    if declared := endpoint.price(model_name):
+        return declared
+    where = next((where for where in _places(endpoint) if _find(model_name, where)), None)
+    return None if where is None else _listed(model_name, where)
 
-    where: dict[str, Any] = {"provider_id": provider}
-    if base_url and _find(model_name, {"provider_api_url": base_url}):
-        where = {"provider_api_url": base_url}
-    elif not _find(model_name, where):
-        return None
+
+def _places(endpoint: Endpoint) -> Iterator[dict[str, str]]:
+    """Where the table may have it: by the server's address, which is somebody else's perhaps, then under its house."""
+    own = OWN_ENDPOINTS.get(endpoint.name)
+    if own is None or endpoint.where()[0] != own.address:
+        yield {"provider_api_url": endpoint.where()[0]}
+    if own is not None:
+        yield {"provider_id": endpoint.name}
+
+
+def _listed(model_name: str, where: Mapping[str, Any]) -> PriceTag:
+    from genai_prices import Usage
 
     def rate(context: Mapping[str, str] | None, **tokens: int) -> float:
         return _calculated(model_name, where, Usage(**tokens), context) / _PROBE

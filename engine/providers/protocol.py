@@ -209,8 +209,9 @@ class ProviderSpec:
     """How a provider is declared: what its section [providers.NAME] may hold, and how it is opened."""
 
     settings: type[ProviderSettings]
-    open: "Callable[[Any], Provider]"
-    """Takes the settings, with the limits of [service] where it has none of its own."""
+    open: "Callable[..., Provider]"
+    """Takes the settings, with the limits of [service] where it has none of its own; a family that endpoints of other
+    names are like takes the name as well."""
     models: tuple[str, ...] = ()
     """what is listed where nobody can be asked"""
     keys: tuple[str, ...] = ()

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
-from tidepool.engine.providers.error_mapping import NAMES, ProviderComplaint, complaint_in, complaint_of, diagnosed
+from tidepool.engine.providers.endpoint import NO_KEY, Endpoint
+from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_in, complaint_of, diagnosed
 from tidepool.engine.providers.keys import shown_host
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 
@@ -73,9 +74,17 @@ def pattern_of(request: Any, key: object) -> Pattern | None:
     return Pattern(request.url, headers, dict(request.extensions))
 
 
+def forget_environment(client: Any) -> None:
+    """Organisation, project and headers that the SDK found in the environment are for the house that made it alone."""
+    client._custom_headers = {}
+    for name in ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key"):
+        if isinstance(getattr(client, name, None), str):
+            setattr(client, name, None)
+
+
 class SdkConnection:
-    def __init__(self, provider: str, where: str) -> None:
-        self.provider = provider
+    def __init__(self, endpoint: Endpoint, where: str) -> None:
+        self.endpoint = endpoint
         self.where = where
         self._client: Any = None
         self._http: Any = None
@@ -88,8 +97,8 @@ class SdkConnection:
         if self._client is None:
             import httpx2
 
-            sdk = import_module(self.provider)
-            client, error = CLIENTS[self.provider]
+            sdk = import_module(self.endpoint.like)
+            client, error = CLIENTS[self.endpoint.like]
             limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=KEPT_SECONDS)
             self._http = sdk.DefaultAioHttpClient(limits=limits)
             self._client = getattr(sdk, client)(
@@ -97,7 +106,10 @@ class SdkConnection:
                 max_retries=0,
                 timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
                 http_client=self._http,
+                **({} if self.endpoint.by_environment else {"api_key": self.endpoint.key or NO_KEY}),
             )
+            if not self.endpoint.by_environment:
+                forget_environment(self._client)
             self._errors = (getattr(sdk, error), httpx2.HTTPError)
             self._response = httpx2.Response
         return self._client
@@ -173,10 +185,10 @@ class SdkConnection:
             raise Complained(complaint_of(error)) from None
 
     def diagnosed(self, complaint: ProviderComplaint) -> ProviderError:
-        return diagnosed(complaint, self.provider, self.where)
+        return diagnosed(complaint, self.endpoint, self.where)
 
     def garbage(self, what: str = "a reply") -> ProviderError:
-        words = f"{NAMES[self.provider]} at {shown_host(self.where)} answered with something that is not {what}"
+        words = f"{self.endpoint.title} at {shown_host(self.where)} answered with something that is not {what}"
         return ProviderError(ErrorClass.HEALS, words)
 
     def parsed(self, content: bytes) -> Any:

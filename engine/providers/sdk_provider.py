@@ -9,9 +9,9 @@ from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.error_mapping import ProviderComplaint, is_unknown_model, missing_key
 from tidepool.engine.providers.hosted import HostedProvider, HostFault
-from tidepool.engine.providers.keys import has_key
 from tidepool.engine.providers.model_listing import ModelCard, check_models, judged, lists_nothing, look_again
 from tidepool.engine.providers.pool import Host
+from tidepool.engine.providers.price_list import price_tag
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
 from tidepool.engine.providers.texts import packed
@@ -24,9 +24,9 @@ BUSY = (502, 503, 504, 529)
 class SdkProvider(HostedProvider):
     start_hint = "Check the network, the proxy and the addresses of its section, then run again."
 
-    def __init__(self, settings: ProviderSettings, urls: Sequence[str]) -> None:
-        super().__init__(settings, urls)
-        self.line = SdkConnection(self.name, self.urls[0])
+    def __init__(self, settings: ProviderSettings, name: str) -> None:
+        super().__init__(settings, name)
+        self.line = SdkConnection(self.endpoint, self.urls[0])
         """to the only server, or the first of several"""
         self._tags: dict[str, PriceTag | None] = {}
 
@@ -52,13 +52,10 @@ class SdkProvider(HostedProvider):
     async def look_up_at(self, line: SdkConnection, model_name: str) -> None:
         """Raises Complained where the server does not know the model."""
 
-    @abstractmethod
-    def price_tag(self, model_name: str) -> PriceTag | None: ...
-
     # -- calls -------------------------------------------------------------------------------------------
 
     def connect(self, url: str) -> SdkConnection:
-        line = SdkConnection(self.name, url)
+        line = SdkConnection(self.endpoint, url)
         _ = line.client  # loading its SDK takes longer than a look at the server may
         return line
 
@@ -87,14 +84,14 @@ class SdkProvider(HostedProvider):
 
     def price(self, model_name: str) -> PriceTag | None:
         if model_name not in self._tags:
-            self._tags[model_name] = self.price_tag(model_name)
+            self._tags[model_name] = price_tag(self.endpoint, model_name)
         return self._tags[model_name]
 
     # -- its servers -------------------------------------------------------------------------------------
 
     async def check(self, model_names: Sequence[str]) -> None:
-        if not has_key(self.name):
-            raise missing_key(self.name)
+        if self.endpoint.lacks_key:
+            raise missing_key(self.endpoint)
         await (self.check_hosts(model_names) if self.pooled else check_models(self, model_names))
 
     async def models(self) -> list[ModelCard]:

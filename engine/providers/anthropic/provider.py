@@ -1,18 +1,14 @@
 """Anthropic."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.batches import AnthropicBatches
 from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat, answer_of
 from tidepool.engine.providers.error_mapping import ProviderComplaint
-from tidepool.engine.providers.keys import OWN_ADDRESSES
 from tidepool.engine.providers.model_listing import ModelCard
-from tidepool.engine.providers.price_list import price_tag
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
 from tidepool.engine.providers.rate_headers import anthropic_limits
 from tidepool.engine.providers.sdk_connection import SdkConnection
@@ -20,13 +16,13 @@ from tidepool.engine.providers.sdk_provider import SdkProvider
 
 
 class AnthropicProvider(SdkProvider):
-    name = "anthropic"
+    like = "anthropic"
 
-    def __init__(self, settings: ProviderSettings) -> None:
-        own = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_ADDRESSES["anthropic"]
-        super().__init__(settings, getattr(settings, "hosts", []) or [own])
+    def __init__(self, settings: ProviderSettings, name: str = "anthropic") -> None:
+        super().__init__(settings, name)
         self.wire = AnthropicRequestFormat(self.notices)
-        self.batches = None if self.pooled else AnthropicBatches(self.line, self.wire, self.price)
+        if self.endpoint.has_batches and not self.pooled:
+            self.batches = AnthropicBatches(self.line, self.wire, self.price)
 
     def request(self, call: Call, seed: int) -> tuple[str, dict[str, Any], dict[str, str] | None]:
         if call.operation == "embed":
@@ -38,9 +34,6 @@ class AnthropicProvider(SdkProvider):
 
     def answer(self, data: Mapping[str, Any], call: Call, headers: Mapping[str, str]) -> Answer:
         return answer_of(data, self.price(call.model_name), limits=anthropic_limits(headers))
-
-    def price_tag(self, model_name: str) -> PriceTag | None:
-        return price_tag(self.name, model_name)
 
     async def cards_at(self, line: SdkConnection) -> list[ModelCard]:
         listed = await line.get("/v1/models", limit=1000)

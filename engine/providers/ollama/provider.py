@@ -1,17 +1,18 @@
 """Ollama: models on one's own machines, free, live only. Several servers form one pool."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.answer_forms import SCHEMAS
 from tidepool.engine.call import Call
-from tidepool.engine.config.sections import OllamaSettings
-from tidepool.engine.prices import FREE, PriceTag, expected_input
+from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
+from tidepool.engine.prices import PriceTag, expected_input
+from tidepool.engine.providers.endpoint import NO_KEY
+from tidepool.engine.providers.error_mapping import missing_key
 from tidepool.engine.providers.hosted import HostedProvider, HostFault
-from tidepool.engine.providers.keys import OWN_ADDRESSES, scrubbed, shown_host
+from tidepool.engine.providers.keys import scrubbed, shown_host
 from tidepool.engine.providers.model_listing import ModelCard
 from tidepool.engine.providers.pool import Host
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
@@ -41,22 +42,23 @@ class Pulling:
 
 
 class OllamaProvider(HostedProvider):
-    name = "ollama"
+    like = "ollama"
     start_hint = (
         "Start one with `ollama serve`, or name those there are: "
         '[providers.ollama] hosts = ["http://…:11434"] or OLLAMA_HOST.'
     )
 
-    def __init__(self, settings: OllamaSettings) -> None:
-        own = settings.base_url or os.environ.get("OLLAMA_HOST") or OWN_ADDRESSES["ollama"]
-        super().__init__(settings, settings.hosts or [own])
+    def __init__(self, settings: ProviderSettings, name: str = "ollama") -> None:
+        super().__init__(settings, name)
 
     def connect(self, url: str) -> Any:
         import httpx
         import ollama
 
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-        return ollama.AsyncClient(host=url, timeout=None, limits=limits)
+        # Without a word of its own the SDK takes the key of the environment.
+        own = None if self.endpoint.by_environment else {"Authorization": f"Bearer {self.endpoint.key or NO_KEY}"}
+        return ollama.AsyncClient(host=url, timeout=None, limits=limits, headers=own)
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         return await self.ask_pool(call, seed)
@@ -66,9 +68,11 @@ class OllamaProvider(HostedProvider):
             return await _asked(client, call, seed)
 
     def price(self, model_name: str) -> PriceTag | None:
-        return FREE
+        return self.endpoint.price(model_name)
 
     async def check(self, model_names: Sequence[str]) -> None:
+        if self.endpoint.lacks_key:
+            raise missing_key(self.endpoint)
         await self.check_hosts(model_names)
 
     async def models(self) -> list[ModelCard]:

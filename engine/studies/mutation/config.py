@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config.choices import OneOf
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, NamesModel, ReasoningEffort, Section
@@ -16,7 +17,6 @@ LearnerName = Literal["bandit", "ppo", "random"]
 HASHING = "hashing"
 EncoderName = Annotated[str, NamesModel()]
 """hashing, or a model like any other"""
-_EMBEDDING_PROVIDERS = ("ollama", "openai", "simulated")
 
 
 class WrittenQuery(Section):
@@ -113,7 +113,7 @@ class MutationSettings(Section):
             provider = resolve_model(self.encoder).partition(":")[0]
         except UsageError as error:
             raise WrongValue(str(error), "encoder") from None
-        if provider not in _EMBEDDING_PROVIDERS:
+        if provider in KNOWN_ENDPOINTS and KNOWN_ENDPOINTS[provider].like == "anthropic":
             raise WrongValue(f"{provider} has no embeddings: encoder is {HASHING}, ollama:… or openai:…", "encoder")
 
     @property

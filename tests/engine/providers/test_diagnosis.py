@@ -3,8 +3,12 @@
 import httpx2
 import pytest
 
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_of, diagnosed, fault_of, unknown_model
 from tidepool.engine.providers.protocol import ErrorClass
+
+OPENAI, ANTHROPIC = (endpoint_of(name, ProviderSettings()) for name in ("openai", "anthropic"))
 
 
 @pytest.mark.parametrize(
@@ -38,28 +42,28 @@ def test_an_error_heals_or_is_ours_or_stops_everything(
 
 def test_what_stops_the_batch_carries_the_providers_words_and_advice() -> None:
     told = str(
-        diagnosed(ProviderComplaint(401, words="Incorrect API key provided"), "openai", "https://api.openai.com/v1")
+        diagnosed(ProviderComplaint(401, words="Incorrect API key provided"), OPENAI, "https://api.openai.com/v1")
     )
     assert told == (
         "OpenAI refuses all calls: Incorrect API key provided. Check the key in OPENAI_API_KEY, then resume."
     )
     spent = str(
-        diagnosed(ProviderComplaint(429, code="insufficient_quota", words="You exceeded your quota."), "openai", "")
+        diagnosed(ProviderComplaint(429, code="insufficient_quota", words="You exceeded your quota."), OPENAI, "")
     )
     assert "Raise the account's spend limit" in spent
 
 
 def test_a_healing_error_says_where_and_how_long_to_wait() -> None:
-    error = diagnosed(ProviderComplaint(429, words="slow down", headers={"retry-after": "7"}), "anthropic", "")
+    error = diagnosed(ProviderComplaint(429, words="slow down", headers={"retry-after": "7"}), ANTHROPIC, "")
     assert (error.fault, error.retry_after) == (ErrorClass.REFUSED, 7.0)
-    silent = diagnosed(ProviderComplaint(None, words="reset"), "openai", "http://user:secret@127.0.0.1:9/v1")
+    silent = diagnosed(ProviderComplaint(None, words="reset"), OPENAI, "http://user:secret@127.0.0.1:9/v1")
     assert str(silent) == "OpenAI at 127.0.0.1:9 gave no answer: reset"
 
 
 def test_an_unknown_model_names_those_that_are_near() -> None:
-    told = str(unknown_model("openai", "gpt-4o-minni", ["gpt-4o-mini", "gpt-6-luna"]))
+    told = str(unknown_model(OPENAI, "gpt-4o-minni", ["gpt-4o-mini", "gpt-6-luna"]))
     assert "does not know the model 'gpt-4o-minni'" in told and "Did you mean gpt-4o-mini" in told
-    assert "`tidepool models`" in str(unknown_model("openai", "zzz", ["gpt-4o-mini"]))
+    assert "`tidepool models`" in str(unknown_model(OPENAI, "zzz", ["gpt-4o-mini"]))
 
 
 class _Raised(Exception):

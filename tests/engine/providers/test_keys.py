@@ -4,9 +4,11 @@ import pytest
 
 from tests.support.studies import game
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
-from tidepool.engine.providers.keys import carries_secret, has_key, scrubbed, shown_host
+from tidepool.engine.providers.endpoint import endpoint_of
+from tidepool.engine.providers.keys import carries_secret, scrubbed, shown_host
 
 KEY = "sk-proj-Abc123_very-secret-0987"
 
@@ -35,9 +37,9 @@ def test_other_words_stay() -> None:
 
 def test_a_key_is_present_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert not has_key("openai")
+    assert endpoint_of("openai", ProviderSettings()).lacks_key
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert has_key("openai")
+    assert not endpoint_of("openai", ProviderSettings()).lacks_key
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import httpx2
 import pytest
 
 from tests.emulator import Emulator
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection, pattern_of
 
 KEY = "sk-some-key"
@@ -51,7 +53,7 @@ def test_a_request_is_a_pattern_only_where_a_lasting_key_is_all_that_admits_it(
 @pytest.mark.parametrize("provider", BODIES)
 async def test_later_posts_are_answered_and_refused_as_the_first_one_is(emulator: Emulator, provider: str) -> None:
     path, body = BODIES[provider]
-    line = SdkConnection(provider, os.environ[f"{provider.upper()}_BASE_URL"])
+    line = SdkConnection(endpoint_of(provider, ProviderSettings()), os.environ[f"{provider.upper()}_BASE_URL"])
     broken = json.dumps({**body, "model": "no-such-model"}).encode()
     try:
         with pytest.raises(Complained) as first_refusal:

@@ -7,8 +7,15 @@ from hypothesis import strategies as st
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import KNOWN_MODELS
-from tidepool.engine.prices import worst_cost
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.prices import PriceTag, worst_cost
+from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.price_list import price_tag
+
+
+def tag_of(provider: str, model_name: str, base_url: str | None = None) -> PriceTag | None:
+    return price_tag(endpoint_of(provider, ProviderSettings(base_url=base_url)), model_name)
+
 
 MODELS = [(provider, name) for provider, names in KNOWN_MODELS.items() for name in names]
 
@@ -19,7 +26,7 @@ MODELS = [(provider, name) for provider, names in KNOWN_MODELS.items() for name 
 def test_the_tag_of_every_known_model_prices_as_the_table_does(
     provider: str, name: str, asked: int, said: int, read_share: float, written_share: float, batch: bool
 ) -> None:
-    tag = price_tag(provider, name)
+    tag = tag_of(provider, name)
     assert tag is not None
     read = int(asked * read_share)
     written = int((asked - read) * written_share)
@@ -33,23 +40,23 @@ def test_the_tag_of_every_known_model_prices_as_the_table_does(
 
 @pytest.mark.parametrize("name", ["gpt-4o-mini", "gpt-5.4-mini", "gpt-6.1-sol"])
 def test_a_batch_costs_half(name: str) -> None:
-    tag = price_tag("openai", name)
+    tag = tag_of("openai", name)
     assert tag is not None
     assert tag.cost(1_000, 500, batch=True) == pytest.approx(tag.cost(1_000, 500) / 2)
 
 
 def test_an_unknown_model_has_no_price_rather_than_none_to_pay() -> None:
-    assert price_tag("openai", "no-such-model") is None
-    assert price_tag("openai", "no-such-model", "http://127.0.0.1:8000/v1") is None
+    assert tag_of("openai", "no-such-model") is None
+    assert tag_of("openai", "no-such-model", "http://127.0.0.1:8000/v1") is None
 
 
 def test_a_server_of_somebody_else_is_priced_by_its_address() -> None:
-    routed = price_tag("openai", "openai/gpt-4o-mini", "https://openrouter.ai/api/v1")
+    routed = tag_of("openai", "openai/gpt-4o-mini", "https://openrouter.ai/api/v1")
     assert routed is not None and routed.input > 0
 
 
 def test_a_reservation_covers_a_prompt_that_is_written_to_the_cache() -> None:
-    tag = price_tag("anthropic", "claude-haiku-5-5")
+    tag = tag_of("anthropic", "claude-haiku-5-5")
     assert tag is not None
     call = Call("t1", 1, "anthropic:claude-haiku-5-5", (Message("user", "hello"),), system="x" * 8_000)
     tokens = 2_000

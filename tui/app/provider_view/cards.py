@@ -2,19 +2,18 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, title_of
 from tidepool.engine.config.presets import PRESET_TABLE
-from tidepool.engine.providers.keys import ADDRESS_VARIABLES, KEY_VARIABLES, keys_looked_for
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.endpoint import Endpoint, endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider
 from tidepool.engine.single_call import SingleAnswer
 from tidepool.tui.app.provider_view.settings import ProviderRules, limits_for
 from tidepool.tui.app.widgets.reading import Passage
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import dollars, span
-
-TITLES = {"simulated": "Simulated", "openai": "OpenAI", "anthropic": "Anthropic", "ollama": "Ollama"}
-BATCH_APIS = {"simulated", "openai", "anthropic"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,27 @@ class Card:
     trial: Trial | None = None
     fault: str = ""
     """why nothing could be learned at all"""
+    settings: ProviderSettings = field(default_factory=ProviderSettings)
 
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """None for what is no server: the simulated provider, and those of packages."""
+        return endpoint_of(self.name, self.settings) if is_endpoint(self.name, self.settings) else None
 
-def key_state(name: str) -> str:
-    if name not in KEY_VARIABLES or name == "ollama":
-        return "not needed"
-    return "present" if any(there for _, there in keys_looked_for(name)) else "missing"
+    @property
+    def title(self) -> str:
+        return "Simulated" if self.name == "simulated" else title_of(self.name)
+
+    @property
+    def key_state(self) -> str:
+        endpoint = self.endpoint
+        if endpoint is None or not endpoint.key_needed:
+            return "not needed"
+        return "missing" if endpoint.lacks_key else "present"
+
+    @property
+    def has_batches(self) -> bool:
+        return self.name == "simulated" or (self.endpoint is not None and self.endpoint.has_batches)
 
 
 def state_of(card: Card) -> tuple[str, str]:
@@ -56,7 +70,7 @@ def state_of(card: Card) -> tuple[str, str]:
         return "test call failed", "failed"
     if card.fault:
         return "cannot be asked", "failed"
-    if key_state(card.name) == "missing":
+    if card.key_state == "missing":
         return "no key", "waiting"
     if card.asking or card.listed is None:
         return "asking …", "running"
@@ -74,7 +88,7 @@ def about(card: Card, rules: ProviderRules) -> list[Passage]:
 
 def _heading(card: Card) -> Iterator[Passage]:
     words, colour = state_of(card)
-    yield Passage(f"{TITLES[card.name]} · {words}", "strong" if colour != "failed" else "failed")
+    yield Passage(f"{card.title} · {words}", "strong" if colour != "failed" else "failed")
     if card.name == "simulated":
         yield Passage("Offline, free, the same by seed; its answers are labelled as simulated.", "dim")
     if card.fault:
@@ -110,17 +124,18 @@ def _answered(model: str, said: SingleAnswer) -> Iterator[Passage]:
 
 def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:
     yield Passage("")
-    for variable, there in keys_looked_for(card.name):
+    endpoint = card.endpoint
+    for variable, there in endpoint.keys_looked_for if endpoint else ():
         yield Passage("present" if there else "not set", "done" if there else "dim", label=variable)
-    address = ADDRESS_VARIABLES.get(card.name)
+    address = KNOWN_ENDPOINTS[card.name].address_variable if card.name in KNOWN_ENDPOINTS else ""
     where = card.listed.where if card.listed else "…"
-    if address is not None:
+    if address:
         said = "set" if os.environ.get(address) else "not set: the usual address"
         if {"base_url", "hosts"} & rules.providers.section(card.name).model_fields_set:
             said = f"[providers.{card.name}] in Compose names another address"
         yield Passage(said, "dim", label=address)
     yield Passage(where, label="address")
-    batch = "yes, at about half the price" if card.name in BATCH_APIS else "no: every call goes live"
+    batch = "yes, at about half the price" if card.has_batches else "no: every call goes live"
     yield Passage(batch if card.name != "simulated" else "yes, pretended", label="batch API")
 
 
@@ -142,9 +157,10 @@ def _limits(card: Card, rules: ProviderRules) -> Iterator[Passage]:
     yield Passage("limits of a study here", "dim")
     if rules.fault:
         yield Passage(f"{rules.fault}: the defaults are shown", "retried")
+    pool = card.endpoint is not None and (card.endpoint.like == "ollama" or len(card.endpoint.addresses) > 1)
     for limit in limits_for(rules, card.name):
         origin = f"  ({limit.origin})"
-        per_host = " a server" if card.name == "ollama" and limit.key == "max_concurrent" else ""
+        per_host = " a server" if pool and limit.key == "max_concurrent" else ""
         yield Passage(f"{limit.value}{per_host}{origin}", label=limit.words)
 
 

@@ -12,12 +12,12 @@ from textual.widgets import Input
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models
+from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.provider_tasks import errand
-from tidepool.tui.app.provider_view.cards import TITLES, Card, Trial, about, fits, key_state, usual_model
+from tidepool.tui.app.provider_view.cards import Card, Trial, about, fits, usual_model
 from tidepool.tui.app.provider_view.settings import ProviderRules, rules_in_draft
 from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.app.shutdown import while_open
@@ -57,6 +57,7 @@ class ProvidersScreen(ModeScreen):
     def __init__(self) -> None:
         super().__init__()
         self._cards = {name: Card(name) for name in PROVIDERS}
+        self._names: list[str] = list(PROVIDERS)
         self._rules: ProviderRules | None = None
 
     def compose_body(self) -> Iterable[Widget]:
@@ -82,11 +83,14 @@ class ProvidersScreen(ModeScreen):
 
     async def look(self) -> None:
         """The study in Compose says where to ask: where it says something else than before, all are asked anew."""
+        before = self._rules
         rules = await self.tidepool.file.do(rules_in_draft, self.tidepool.path)
-        if rules != self._rules:
-            before, self._rules = self._rules, rules
-            for name in PROVIDERS:
-                if before is None or before.providers.section(name) != rules.providers.section(name):
+        if rules != before:
+            self._rules, self._names = rules, listed_names(rules.providers)
+            for name in self._names:
+                settings = rules.providers.section(name)
+                if name not in self._cards or self._cards[name].settings != settings or before is None:
+                    self._cards[name] = replace(self._cards.get(name, Card(name)), settings=settings)
                     self._ask(name)
             self._show()
 
@@ -120,7 +124,7 @@ class ProvidersScreen(ModeScreen):
     # -- showing -----------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        self.roll.show([self._cards[name] for name in PROVIDERS])
+        self.roll.show([self._cards[name] for name in self._names])
         card = self.card
         words = self.query_one("#words", Input).value
         models = card.listed.models if card.listed else ()
@@ -141,7 +145,7 @@ class ProvidersScreen(ModeScreen):
 
     def action_ask_again(self) -> None:
         if self._rules is not None:
-            for name in PROVIDERS:
+            for name in self._names:
                 self._cards[name] = replace(self._cards[name], trial=None)
                 self._ask(name)
 
@@ -191,12 +195,12 @@ class ProvidersScreen(ModeScreen):
             return
         if model is None:
             why = card.listed.note if card.listed and card.listed.note else "it has not answered yet"
-            self.tidepool.tell(f"{TITLES[card.name]} has no model to ask: {why}. Then press r to ask it again.")
+            self.tidepool.tell(f"{card.title} has no model to ask: {why}. Then press r to ask it again.")
             return
         call = probe_call(model)
         try:
             price = await errand(lambda: price_of(call, rules.providers))
-            if not price.free and key_state(card.name) != "missing":
+            if not price.free and card.key_state != "missing":
                 most = at_most(price.most_usd)
                 question = f"Send one short question to {model}, {most}? The owner of the key pays for it."
                 if not await self.app.push_screen_wait(Confirm(question, "Send", no="Don't", title="A paid call")):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tidepool.engine.providers.model_list import ListedModel
-from tidepool.tui.app.provider_view.cards import BATCH_APIS, GLYPHS, TITLES, Card, key_state, price_words, state_of
+from tidepool.tui.app.provider_view.cards import GLYPHS, Card, price_words, state_of
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line
 
@@ -29,11 +29,11 @@ class ProviderList(Rows):
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         card = self.cards[index]
         words, colour = state_of(card)
-        key = key_state(card.name)
+        key = card.key_state
         where = one_line(card.listed.where) if card.listed else "…"
         return [
             (f" {GLYPHS[colour]} ", colour),
-            (fitted(TITLES[card.name], 11), "strong"),
+            (fitted(card.title, 11), "strong"),
             (fitted(key, 12), "done" if key == "present" else "dim"),
             (fitted(where, _room(width)) + " ", "dim"),
             (fitted(words, 24), "dim" if colour == "waiting" else colour),
@@ -58,7 +58,7 @@ class ModelTable(Rows):
         return self.models[self.cursor] if self.cursor < len(self.models) else None
 
     def show(self, models: Sequence[ListedModel], card: Card) -> None:
-        self._asking, self._batches = card.asking, card.name in BATCH_APIS
+        self._asking, self._batches = card.asking, card.has_batches
         here = self.current.name if self.current else None
         if list(models) != self.models:
             self.models = list(models)

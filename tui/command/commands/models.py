@@ -16,7 +16,6 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.drawing.terminal import console, printable
 
 MOST_SHOWN = 40
@@ -24,7 +23,7 @@ MOST_SHOWN = 40
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("provider", nargs="?", choices=PROVIDERS, help="only this provider")
+    parser.add_argument("provider", nargs="?", help="only this provider or endpoint")
     parser.add_argument("--config", metavar="CONFIG.toml", help="take base_url and hosts from [providers] of a study")
     parser.add_argument("--pull", metavar="NAME", help="fetch a model onto every Ollama server")
 
@@ -34,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if options.pull:
         asyncio.run(_pull(providers, options.pull))
         return 0
-    names = (options.provider,) if options.provider else PROVIDERS
+    names = (options.provider,) if options.provider else None
     listed = asyncio.run(list_models(providers, names))
     if options.json:
         presets = {name: asdict(preset) for name, preset in PRESET_TABLE.items()}

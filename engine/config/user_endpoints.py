@@ -1,0 +1,66 @@
+"""Endpoints that belong to the user and to no study: `providers.toml` in the user's config folder.
+
+Its sections [providers.NAME] are those of a config. What a study names of them is written into it when it is frozen, so
+that a batch needs no such file; a study file of somebody else never gets any of it.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.config.model_fields import models_at
+from tidepool.engine.config.problems import validated
+from tidepool.engine.config.sections import Config, Providers
+from tidepool.engine.config.toml_files import parse_toml, read_text
+from tidepool.engine.errors import UsageError
+
+FOLDER_VARIABLE = "TIDEPOOL_CONFIG"
+FILE_NAME = "providers.toml"
+ADDRESSES = ("base_url", "hosts")
+
+
+def user_file() -> Path:
+    """In the folder TIDEPOOL_CONFIG, else in the user's own config folder. It need not exist."""
+    if named := os.environ.get(FOLDER_VARIABLE):
+        return Path(named) / FILE_NAME
+    from platformdirs import user_config_path
+
+    return user_config_path("tidepool") / FILE_NAME
+
+
+def user_providers() -> Providers:
+    """What the user has declared for all studies."""
+    path = user_file()
+    if not path.exists():
+        return Providers()
+    data = parse_toml(read_text(path), str(path))
+    if strange := [name for name in data if name != "providers"]:
+        raise UsageError(f"{path}: [{strange[0]}] does not belong there: it holds sections [providers.NAME] alone.")
+    return validated(Providers, data.get("providers", {}), str(path), ("providers",))
+
+
+def above_the_users(providers: Providers, names: set[str] | None = None) -> Providers:
+    """These sections, and beneath them those that the user has declared: of these names, or all.
+
+    A section that names an address of its own is complete: no key of the user's goes there because of a name.
+    """
+    own, users = _written(providers), _written(user_providers())
+    kept = {name: keys for name, keys in users.items() if names is None or name in names}
+    both = {name: {**kept.get(name, {}), **keys} if _is_open(keys) else keys for name, keys in own.items()}
+    return Providers.model_validate({**kept, **both}) if kept else providers
+
+
+def with_users_endpoints(config: Config) -> Config:
+    """The config with what the user has declared of the providers that its models name."""
+    names = {model.partition(":")[0] for _, model in models_at(config)}
+    providers = above_the_users(config.providers, names)
+    return config if providers is config.providers else config.model_copy(update={"providers": providers})
+
+
+def _is_open(keys: dict[str, Any]) -> bool:
+    return not any(keys.get(key) for key in ADDRESSES)
+
+
+def _written(providers: Providers) -> dict[str, dict[str, Any]]:
+    named = (name for name in type(providers).model_fields if name in providers.model_fields_set)
+    return {name: providers.section(name).model_dump(exclude_unset=True) for name in named}

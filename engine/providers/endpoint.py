@@ -1,0 +1,109 @@
+"""An endpoint as a run uses it: what its section says, completed by what is known of its name."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, OWN_ENDPOINTS, Family, KnownEndpoint, title_of
+from tidepool.engine.config.sections import ModelPrice, ProviderSettings
+from tidepool.engine.errors import UsageError
+from tidepool.engine.prices import FREE, PriceTag
+from tidepool.engine.providers.keys import watch
+
+NO_KEY = "none"
+"""what is sent where an SDK insists on a key and the endpoint has none"""
+ALL_OTHERS = "*"
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where calls of one name go, how they are spoken, and which key goes along."""
+
+    name: str
+    like: Family
+    addresses: tuple[str, ...]
+    """of one server, or of a pool; empty: nobody has said where it is"""
+    key_variables: tuple[str, ...]
+    """environment variables that may hold its key"""
+    key_needed: bool
+    has_batches: bool
+    free: bool
+    prices: dict[str, ModelPrice]
+    by_environment: bool
+    """its SDK may read keys and headers in the environment, as it always does for the house that made it"""
+
+    @property
+    def title(self) -> str:
+        return title_of(self.name)
+
+    @property
+    def key_variable(self) -> str:
+        """The one to name to a person; empty where it has none."""
+        return self.key_variables[0] if self.key_variables else ""
+
+    @property
+    def key(self) -> str:
+        return next((value for name in self.key_variables if (value := os.environ.get(name))), "")
+
+    @property
+    def keys_looked_for(self) -> list[tuple[str, bool]]:
+        """The environment variables a key may stand in, and whether there is something in each."""
+        return [(name, bool(os.environ.get(name))) for name in self.key_variables]
+
+    @property
+    def lacks_key(self) -> bool:
+        return self.key_needed and not self.key
+
+    def where(self) -> tuple[str, ...]:
+        """The addresses, of which there must be one."""
+        if not self.addresses:
+            raise UsageError(
+                f'[providers.{self.name}] does not say where {self.title} is: write base_url = "https://…", '
+                'or hosts = ["https://…", "https://…"] for several servers.',
+                ("providers", self.name, "base_url"),
+            )
+        return self.addresses
+
+    def price(self, model_name: str) -> PriceTag | None:
+        """As declared, or nothing for what is one's own; None: a table of prices may know."""
+        if declared := self.prices.get(model_name) or self.prices.get(ALL_OTHERS):
+            return _tag(declared)
+        return FREE if self.free else None
+
+
+def is_endpoint(name: str, settings: ProviderSettings) -> bool:
+    """Whether calls go to a server that speaks like one of the families: not simulated, nor of an installed package."""
+    return name in KNOWN_ENDPOINTS or settings.like is not None
+
+
+def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
+    """The endpoint of a section [providers.NAME]."""
+    known = KNOWN_ENDPOINTS.get(name) or KnownEndpoint(name, settings.like or "openai", free=settings.like == "ollama")
+    stated = settings.base_url or os.environ.get(known.address_variable or "-") or known.address
+    keys = (settings.api_key_env,) if settings.api_key_env else known.keys
+    watch(keys)
+    return Endpoint(
+        name=name,
+        like=settings.like or known.like,
+        addresses=tuple(dict.fromkeys(settings.hosts or ([stated] if stated else []))),
+        key_variables=keys,
+        key_needed=bool(keys) and (known.key_needed or settings.api_key_env is not None),
+        has_batches=known.batch_api if settings.batch_api is None else settings.batch_api,
+        free=known.free,
+        prices=settings.prices,
+        by_environment=name in OWN_ENDPOINTS and settings.api_key_env is None,
+    )
+
+
+def _tag(price: ModelPrice) -> PriceTag:
+    def per_token(dollars: float | None) -> Any:
+        return None if dollars is None else dollars / _MILLION
+
+    return PriceTag(
+        input=per_token(price.input),
+        output=per_token(price.output),
+        batch_factor=price.batch_factor,
+        cache_read=per_token(price.cache_read),
+        cache_write=per_token(price.cache_write),
+    )
