@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import refuse_retired, resolve_model
 from tidepool.engine.config.sections import Agent, Providers, Service, reasoning_of
+from tidepool.engine.config.user_endpoints import user_providers
 from tidepool.engine.errors import RunError
 from tidepool.engine.prices import worst_cost
 from tidepool.engine.providers.catalogue import open_provider
@@ -66,7 +67,7 @@ class Price:
 async def provider_for(model: str, providers: Providers | None = None) -> AsyncIterator[Provider]:
     """The provider of PROVIDER:MODEL, for calls that belong to no batch."""
     name = resolve_model(model).partition(":")[0]
-    provider = open_provider(name, (providers or Providers()).limits_for(name, Service()))
+    provider = open_provider(name, (providers or user_providers()).limits_for(name, Service()))
     provider.serve(OUTSIDE)
     try:
         yield provider

@@ -106,20 +106,27 @@ def _nearest(model: type[BaseModel], location: Location) -> str:
     key = str(location[-1])
     if "key" in key.lower() and "api" in key.lower():
         return " Keys are read from the environment only and never written into a config."
-    known = _fields_at(model, location[:-1])
+    section = _section_at(model, location[:-1])
+    known = list(section.model_fields) if section else []
+    beside = getattr(section, "other_names", "")
     if near := get_close_matches(key, known, n=1, cutoff=0.5):
-        return f" Did you mean {near[0]!r}?"
-    return f" Known here: {', '.join(sorted(known))}." if known else ""
+        return f" Did you mean {near[0]!r}?{beside}"
+    return f" Known here: {', '.join(sorted(known))}.{beside}" if known else ""
 
 
-def _fields_at(model: Any, location: Location) -> list[str]:
+def _of_any_name(model: Any, name: str) -> Any:
+    """A section that takes names of its user's making says itself what stands under one."""
+    return model.type_under(name) if hasattr(model, "type_under") else None
+
+
+def _section_at(model: Any, location: Location) -> Any:
     for part in location:
         if isinstance(part, int):
             continue
-        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        annotation = model.model_fields[part].annotation if part in model.model_fields else _of_any_name(model, part)
         inner = [a for a in (annotation, *getattr(annotation, "__args__", ())) if isinstance(a, type)]
         models = [a for a in inner if issubclass(a, BaseModel)]
         if not models:
-            return []
+            return None
         model = models[0]
-    return list(model.model_fields)
+    return model

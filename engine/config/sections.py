@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -187,6 +187,9 @@ class SimulatedSettings(ProviderSettings):
 class Providers(Section):
     """The sections [providers.NAME]."""
 
+    other_names: ClassVar = ' An endpoint of your own says what it is like: like = "openai", "anthropic" or "ollama".'
+    """what is said to whoever writes an unknown name"""
+
     openai: ProviderSettings = Field(default_factory=ProviderSettings)
     anthropic: ProviderSettings = Field(default_factory=ProviderSettings)
     ollama: OllamaSettings = Field(default_factory=OllamaSettings)
@@ -223,6 +226,11 @@ class Providers(Section):
         if name in KNOWN_ENDPOINTS:
             return ProviderSettings
         return PROVIDERS[name].settings if name in PROVIDERS else None
+
+    @classmethod
+    def type_under(cls, name: str) -> type[ProviderSettings]:
+        """What a section of whatever name is made of."""
+        return cls.section_type(name) or ProviderSettings
 
     def section(self, name: str) -> ProviderSettings:
         """The keys of one provider; those of a preset or an installed package need not be written."""

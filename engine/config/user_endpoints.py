@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.model_fields import models_at
+from tidepool.engine.config.presets import resolve_model, unknown_provider
 from tidepool.engine.config.problems import validated
 from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import parse_toml, read_text
@@ -37,6 +38,23 @@ def user_providers() -> Providers:
     if strange := [name for name in data if name != "providers"]:
         raise UsageError(f"{path}: [{strange[0]}] does not belong there: it holds sections [providers.NAME] alone.")
     return validated(Providers, data.get("providers", {}), str(path), ("providers",))
+
+
+def declared_names() -> tuple[str, ...]:
+    """The user's endpoints, for lists of names; a file that cannot be read is told where a model is asked."""
+    try:
+        return tuple(_written(user_providers()))
+    except UsageError:
+        return ()
+
+
+def declared_model(name: str) -> str:
+    """PROVIDER:MODEL of a name that stands outside every study; its provider is known, or declared by the user."""
+    model = resolve_model(name)
+    users = user_providers()
+    if users.section_type(model.partition(":")[0]) is None:
+        raise UsageError(f"{unknown_provider(model, type(users).model_fields)} It goes into {user_file()}.")
+    return model
 
 
 def above_the_users(providers: Providers, names: set[str] | None = None) -> Providers:

@@ -6,6 +6,8 @@ from functools import cache
 @cache
 def offered_names() -> tuple[str, ...]:
     from tidepool.engine.config import presets
+    from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
+    from tidepool.engine.config.user_endpoints import declared_names
     from tidepool.engine.registries import PROVIDERS
     from tidepool.engine.simulated.responders import RESPONDERS
     from tidepool.engine.simulated.secret_game.personas import PERSONAS
@@ -15,5 +17,5 @@ def offered_names() -> tuple[str, ...]:
         *(f"simulated:{name}" for name in (*PERSONAS, *RESPONDERS)),
         *presets.PRESETS,
         *(f"{provider}:{name}" for provider, names in known.items() for name in names),
-        *(f"{provider}:" for provider in PROVIDERS),
+        *(f"{provider}:" for provider in dict.fromkeys((*PROVIDERS, *declared_names(), *PRESET_ENDPOINTS))),
     )

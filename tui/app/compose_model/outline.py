@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tidepool.engine.config.sections import Agent, Batch, Limits, Providers, Service
+from tidepool.engine.config.user_endpoints import declared_names
 from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.tui.app.compose_model.explained import CHOICES_IN_WORDS
@@ -73,12 +74,15 @@ def _placed(
 
 def _providers() -> Iterator[FieldGroup]:
     """What is not written for one provider is as the service has it."""
-    for name in PROVIDERS:
-        section = PROVIDERS[name].settings if name not in Providers.model_fields else type(Providers().section(name))
-        own = [field for field in fields_of(section, ("providers", name)) if field.key not in Limits.model_fields]
-        common = [field for field in fields_of(section, ("providers", name)) if field.key in Limits.model_fields]
-        fields = (*own, *(replace(field, default=UNSET) for field in common))
-        yield FieldGroup(name, fields, folded=True)
+    for name in dict.fromkeys((*PROVIDERS, *declared_names())):
+        section = Providers.type_under(name)
+        needless = {"like"} if name in PROVIDERS else set()
+        if name == "simulated":
+            needless = {"like", "base_url", "hosts", "api_key_env", "prices"}
+        fields = list(fields_of(section, ("providers", name), needless))
+        own = [field for field in fields if field.key not in Limits.model_fields]
+        common = [replace(field, default=UNSET) for field in fields if field.key in Limits.model_fields]
+        yield FieldGroup(name, (*own, *common), folded=True)
 
 
 def words_of_choice(field: Field, option: str) -> str:

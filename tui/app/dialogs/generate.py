@@ -11,6 +11,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Button, Checkbox, Input, Label, Select, Static
 
 from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.user_endpoints import declared_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entity_types import EntityType, generate, writing_tasks
 from tidepool.tui.app.compose_model.model_names import offered_names
@@ -93,7 +94,7 @@ class GenerateDialog(KeepingDialog):
         writer = self.query_one("#writer", Input).value.strip()
         backstory = self.query_one("#backstory", Checkbox).value
         if writer:
-            resolve_model(writer)
+            declared_model(writer)
         elif backstory:
             raise UsageError("A backstory needs a model that writes it: name one, such as simulated:persona.")
         return Wish(kind, count, seed, writer, backstory)

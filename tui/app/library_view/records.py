@@ -5,6 +5,7 @@ from typing import Any
 
 from tidepool.engine.config.problems import problems_in
 from tidepool.engine.config.sections import Agent
+from tidepool.engine.config.user_endpoints import declared_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import (
     LibraryAdditions,
@@ -47,6 +48,11 @@ def agent_faults(record: Mapping[str, Any]) -> dict[Path, str]:
     faults: dict[Path, str] = {}
     for fault in problems_in(Agent, record):
         faults.setdefault(fault.where[:1], fault.sentence)
+    if not faults:
+        try:
+            declared_model(record["model"])
+        except UsageError as error:
+            faults["model",] = str(error)
     return faults
 
 

@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tidepool.engine.config.sections import Providers, Service
+from tidepool.engine.config.user_endpoints import above_the_users
+from tidepool.engine.errors import UsageError
 from tidepool.tui.app.compose_model.draft import read_draft
 from tidepool.tui.app.compose_model.edits import value_at, values_of
 
@@ -39,7 +41,7 @@ class Limit:
 
 def rules_in_draft(database: Path) -> ProviderRules:
     draft = read_draft(database)
-    return ProviderRules() if draft is None else rules_in(draft.text)
+    return rules_in("" if draft is None else draft.text)
 
 
 def rules_in(text: str) -> ProviderRules:
@@ -50,11 +52,13 @@ def rules_in(text: str) -> ProviderRules:
         return ProviderRules(fault="the draft in Compose is no valid TOML")
     try:
         return ProviderRules(
-            Providers.model_validate(_section(values, "providers")),
+            above_the_users(Providers.model_validate(_section(values, "providers"))),
             Service.model_validate(_section(values, "service")),
         )
     except ValidationError:
         return ProviderRules(fault="the draft in Compose has a mistake in [service] or [providers]")
+    except UsageError as error:
+        return ProviderRules(fault=str(error))
 
 
 def _section(values: dict[str, Any], name: str) -> Any:

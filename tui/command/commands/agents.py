@@ -8,8 +8,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import Agent
+from tidepool.engine.config.user_endpoints import declared_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.code_words import code_words
 from tidepool.engine.library.contents import (
@@ -157,7 +157,7 @@ def _agent(options: argparse.Namespace, entity: Any, secret: str) -> Agent:
 def _model(options: argparse.Namespace) -> str:
     if not options.model:
         raise UsageError("An agent that is made needs --model, e.g. --model simulated:guarded or gpt4o_mini.")
-    resolve_model(options.model)
+    declared_model(options.model)
     return str(options.model)
 
 

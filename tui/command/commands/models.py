@@ -9,10 +9,13 @@ from dataclasses import asdict
 from rich.table import Table
 from rich.text import Text
 
+from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.presets import PRESET_TABLE
 from tidepool.engine.config.sections import Providers
-from tidepool.engine.errors import RunError
+from tidepool.engine.config.user_endpoints import above_the_users
+from tidepool.engine.errors import RunError, UsageError
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
@@ -29,9 +32,9 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    providers = load_config(options.config).providers if options.config else Providers()
+    providers = above_the_users(load_config(options.config).providers if options.config else Providers())
     if options.pull:
-        asyncio.run(_pull(providers, options.pull))
+        asyncio.run(_pull(options.provider or "ollama", providers, options.pull))
         return 0
     names = (options.provider,) if options.provider else None
     listed = asyncio.run(list_models(providers, names))
@@ -42,6 +45,9 @@ def run(options: argparse.Namespace) -> int:
         for one in listed:
             _print(one)
         _print_presets()
+        if not options.provider:
+            others = [name for name in PRESET_ENDPOINTS if name not in [one.name for one in listed]]
+            console().print(Text(f"also by name: {', '.join(others)} (docs/providers.md)", style="dim"))
     return 0
 
 
@@ -91,9 +97,12 @@ def _print_presets() -> None:
     console().print(table)
 
 
-async def _pull(providers: Providers, name: str) -> None:
+async def _pull(endpoint: str, providers: Providers, name: str) -> None:
     """Progress on stderr: a line that grows on a terminal, one line for each step elsewhere."""
-    provider = OllamaProvider(providers.ollama)
+    settings = providers.section(endpoint)
+    if not is_endpoint(endpoint, settings) or endpoint_of(endpoint, settings).like != "ollama":
+        raise UsageError(f"--pull fetches models onto Ollama servers; {endpoint} is none.")
+    provider = OllamaProvider(settings, endpoint)
     last = ""
     try:
         async for step in provider.pull(name):
