@@ -26,7 +26,7 @@ from tidepool import (
     run_batch,
 )
 from tidepool.engine.results import rows
-from tidepool.engine.results.batch_summary import CallCounts, FailureCount, UnitCounts, WaveFigures
+from tidepool.engine.results.batch_summary import CallCounts, FailureCount, ReplyCounts, UnitCounts, WaveFigures
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.schema.views import VIEWS
 
@@ -73,7 +73,9 @@ def test_figures_are_attributes_that_say_what_the_json_says(summary: Summary) ->
     assert summary.waves == [WaveFigures(**wave) for wave in summary["waves"]] and len(summary.waves) == 3
     assert summary.failures == [FailureCount(**one) for one in summary["failures"]] and summary.failures
     assert summary.status is BatchStatus.PARTIAL and summary.status == summary["status"]
-    assert (summary.tokens.input, summary.tokens.output) == tuple(summary["tokens"].values())
+    tokens = summary.tokens
+    assert (tokens.input, tokens.output, tokens.reasoning) == tuple(summary["tokens"].values())
+    assert summary.replies == ReplyCounts(**summary["replies"]) and summary.served_models == []
     assert summary.performance.peak_concurrency == summary["performance"]["peak_concurrency"]
     for name in (
         "batch_id",
