@@ -61,6 +61,14 @@ class OpenJobs:
             job.held, pending.reserved = job.held + pending.reserved, 0.0
         return list(waiting.values())
 
+    def leave_in_doubt(self, job: ProviderBatch) -> list[Gathered]:
+        """Those whose provider batch was never seen: they go another way, and should it exist, it brings surplus."""
+        pendings = self.abandon_waiting(job)
+        self.leave_queue(job)
+        self.budget_of(job).settle(job.held, 0.0)
+        job.held = 0.0
+        return pendings
+
     def close(self, job: ProviderBatch, phase: ProviderBatchPhase) -> None:
         self.all.discard(job)
         self.leave_queue(job)

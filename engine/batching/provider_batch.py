@@ -37,6 +37,8 @@ class ProviderBatch:
     remote_id: str | None = None
     unsure: bool = False
     """it was recognised by its looks: its results must prove that it is ours"""
+    known: bool = False
+    """this run has created it, or was shown it by the provider"""
     withdrawn: bool = False
     """its upload was taken back while its creation was unclear"""
     queued: int = 0
@@ -111,11 +113,6 @@ def order_id(batch_id: str, content: str, repetition: int) -> str:
 def is_small(remainder: int, sent: int) -> bool:
     """A small remainder goes live; a large one is worth a provider batch of its own."""
     return remainder <= max(SMALL_REMAINDER, int(sent * SMALL_SHARE))
-
-
-def belongs(ticket: ProviderBatchTicket, results: Iterable[str]) -> bool:
-    """Whether results, by key, are those of the ticket: a stranger's have no key of ours."""
-    return any(custom_id(ticket.order_id, key) in ticket.custom_ids for key in results)
 
 
 def call_bytes(call: Call) -> int:

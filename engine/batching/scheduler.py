@@ -259,6 +259,9 @@ class BatchScheduler:
             self._refused.add(provider)
             words = f"{provider} refused a provider batch ({refusal}): {count:,} calls go live."
         self._context.log("warning", words)
+        if refusal.doubtful:
+            self._go_live(self._open.leave_in_doubt(job))
+            return
         self._dissolve(job, ProviderBatchPhase.REFUSED, live=not smaller)
 
     def _dissolve(self, job: ProviderBatch, phase: ProviderBatchPhase, *, live: bool) -> None:
@@ -319,7 +322,7 @@ class BatchScheduler:
                 self._open.close(job, ProviderBatchPhase.COLLECTED)
 
     async def _take_up_one(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
-        if job.remote_id is None and not await lifecycle.recover(job):
+        if job.remote_id is None and not await lifecycle.creation.recover(job):
             words = f"A provider batch planned at {job.provider} was never created: its calls go into another one."
             self._context.log("info", words)
             self._dissolve(job, ProviderBatchPhase.LOST, live=False)
@@ -343,9 +346,9 @@ class BatchScheduler:
         for job in list(self._open.all):
             job.abandoned |= job.addresses
             if job.results is None:
-                job.results = await self._lifecycles[job.provider].last_look(job)
+                job.results = await self._lifecycles[job.provider].wind_up(job)
             self._open.record_surplus(job)
-            self._open.close(job, ProviderBatchPhase.CANCELLED)
+            self._open.close(job, ProviderBatchPhase.LOST if job.remote_id is None else ProviderBatchPhase.CANCELLED)
 
     # -- tasks -------------------------------------------------------------------------------------------
 
@@ -377,7 +380,7 @@ class BatchScheduler:
             self._context.fail(error)
 
     async def _end_tasks(self) -> None:
-        await asyncio.gather(*(at.finish_creations(STOP_SECONDS) for at in self._lifecycles.values()))
+        await asyncio.gather(*(at.creation.finish(STOP_SECONDS) for at in self._lifecycles.values()))
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

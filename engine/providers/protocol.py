@@ -44,13 +44,19 @@ class ProviderError(Exception):
         """None: the provider answered"""
 
 
+class NoAnswer(ProviderError):
+    """Nobody answered at all: the provider cannot be reached, so nothing is known of what it has."""
+
+
 class BatchRefused(Exception):
     """The batch API does not take this provider batch: its calls go live, and the log says why."""
 
-    def __init__(self, message: str, *, too_large: bool = False) -> None:
+    def __init__(self, message: str, *, too_large: bool = False, doubtful: bool = False) -> None:
         super().__init__(message)
         self.too_large = too_large
         """smaller provider batches may pass"""
+        self.doubtful = doubtful
+        """it never said that it took it, and may have all the same: it is looked for again later"""
 
 
 class CreationUnclear(Exception):
@@ -59,6 +65,10 @@ class CreationUnclear(Exception):
 
 class ProviderBatchGone(Exception):
     """The provider does not know the batch, or keeps its results no longer. A fresh one may need a moment to show."""
+
+
+class ResultsIncomplete(Exception):
+    """The results of a provider batch can be read in part only: what was readable has been given."""
 
 
 class Notices:
@@ -155,6 +165,8 @@ class ProviderBatchState:
     """the provider refused the whole batch after taking it"""
     too_large: bool = False
     """the refusal was about size: smaller provider batches may pass"""
+    unclear: bool = False
+    """what the provider says of it means nothing to us: it may be anything"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +208,11 @@ class BatchApi(Protocol):
         """Searches the provider's list for a provider batch whose creation is unclear; `others` are known to be none."""
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
-        """Raises OrderGone where the provider does not know it."""
+        """Raises ProviderBatchGone where the provider does not know it."""
 
     def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
-        """All results of an ended provider batch, in any order."""
+        """All results of an ended provider batch, in any order. Raises ResultsIncomplete after the last of them where
+        some could not be read."""
 
     async def cancel(self, remote_id: str) -> None: ...
 

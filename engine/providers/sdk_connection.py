@@ -11,8 +11,9 @@ with another body: half of what is left of the cost. Only where a key that never
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
@@ -30,8 +31,14 @@ MOST_CONNECTIONS = 100_000
 CONNECT_SECONDS = 10.0
 KEPT_SECONDS = 15.0
 OF_A_BODY = ("Content-Length", "Transfer-Encoding")
+STREAMED = {"X-Stainless-Raw-Response": "stream"}
+"""what tells the SDKs to hand over an answer before all of it has come"""
 LOOK_SECONDS = 30.0
 """what a look at a list, a state or a model may take"""
+STREAM_SECONDS = 3600.0
+"""what a file of results may take, however slowly it comes"""
+LONGEST_LINE = 64 << 20
+"""bytes of a line of results"""
 
 
 class Complained(Exception):
@@ -114,10 +121,6 @@ class SdkConnection:
             self._response = httpx2.Response
         return self._client
 
-    def within(self, seconds: float) -> Any:
-        """The same client for requests that are streamed: so long may pass without a sign of the provider."""
-        return self.client.with_options(timeout=seconds)
-
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
@@ -158,20 +161,41 @@ class SdkConnection:
         request = client.get(path, cast_to=self._response, options={"params": query})
         return self.parsed((await self.send(request, LOOK_SECONDS)).content)
 
-    async def lines(self, opening: AbstractAsyncContextManager[Any]) -> AsyncIterator[bytes]:
-        """The lines of a streamed answer. Only a newline ends one: JSON may hold every other separator of Unicode."""
-        rest = b""
+    async def lines(self, path: str) -> AsyncIterator[bytes]:
+        """The lines of what stands at a path, as they come. Only a newline ends one: JSON may hold every other separator of Unicode. Of a
+        line beyond all measure the beginning is given. What came before the answer was cut is given too."""
+        line, until = bytearray(), time.monotonic() + STREAM_SECONDS
+        cut: Complained | None = None
         try:
-            async with opening as response:
-                async for chunk in response.iter_bytes():
-                    *whole, rest = (rest + chunk).split(b"\n")
-                    for line in whole:
+            async with self._streamed(path) as response:
+                async for chunk in response.aiter_bytes():
+                    *ends, rest = chunk.split(b"\n")
+                    for end in ends:
+                        line += end[: LONGEST_LINE - len(line)]
                         if line.strip():
-                            yield line
+                            yield bytes(line)
+                        line.clear()
+                    line += rest[: LONGEST_LINE - len(line)]
+                    if time.monotonic() > until:
+                        raise Complained(ProviderComplaint(None, words=f"not whole within {STREAM_SECONDS:g} s"))
         except self._errors as error:
-            raise Complained(complaint_of(error)) from None
-        if rest.strip():
-            yield rest
+            cut = Complained(complaint_of(error))
+        except Complained as late:
+            cut = late
+        if line.strip():
+            yield bytes(line)
+        if cut is not None:
+            raise cut
+
+    @asynccontextmanager
+    async def _streamed(self, path: str) -> AsyncIterator[Any]:
+        client = self.client.with_options(timeout=LOOK_SECONDS)  # so long may pass without a sign of the provider
+        options = {"headers": {"Accept": "application/binary", **STREAMED}}
+        response = await client.get(path, cast_to=self._response, options=options)
+        try:
+            yield response
+        finally:
+            await response.aclose()
 
     async def send(self, request: Awaitable[T], seconds: float) -> T:
         """Any request of the client, within its time. Raises Complained."""
@@ -195,7 +219,7 @@ class SdkConnection:
         """The JSON object of an answer; a page of a proxy in between is a fault that heals."""
         try:
             data = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self.garbage() from None
         if not isinstance(data, dict):
             raise self.garbage()

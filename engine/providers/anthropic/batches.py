@@ -4,8 +4,7 @@ So a provider batch whose creation is unclear is recognised by its time and its 
 ids of its calls, which the provider shows only once it has ended.
 """
 
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
@@ -13,24 +12,37 @@ from typing import Any
 from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat, answer_of
-from tidepool.engine.providers.batch_errors import CREATE_SECONDS, EARLIER, not_taken, rows_of, seen
-from tidepool.engine.providers.error_mapping import ProviderComplaint, fault_of
+from tidepool.engine.providers.batch_errors import ABSENT, CREATE_SECONDS, EARLIER, MOST_PAGES, not_taken, seen
+from tidepool.engine.providers.batch_results import (
+    ODD,
+    ResultReading,
+    cards_in,
+    complaint_about,
+    id_in,
+    mapping_of,
+    object_in,
+    text_of,
+    total_of,
+    word_of,
+)
+from tidepool.engine.providers.error_mapping import fault_of
 from tidepool.engine.providers.protocol import (
     BatchedCall,
     CreationUnclear,
     ErrorClass,
     ProviderBatchBounds,
-    ProviderBatchGone,
     ProviderBatchResult,
     ProviderBatchState,
     ProviderBatchTicket,
     ProviderError,
+    ResultsIncomplete,
 )
 from tidepool.engine.providers.sdk_connection import LOOK_SECONDS, Complained, SdkConnection
 from tidepool.engine.providers.texts import packed
 
-SHORT_READS = 5
 PATH = "/v1/messages/batches"
+UNDER_WAY = ("in_progress", "canceling")
+COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 HEALING = ("api_error", "overloaded_error", "rate_limit_error", "timeout_error")
 """errors of a single request that asking again may heal"""
 
@@ -47,7 +59,6 @@ class AnthropicBatches:
         self._price = price
         self._cards: dict[str, dict[str, Any]] = {}
         self._groups: dict[str, str] = {}
-        self._short: Counter[str] = Counter()
 
     def group(self, call: Call) -> str:
         """An API version belongs to a whole batch. Models may mix, but not those that still sample: what such a
@@ -63,14 +74,15 @@ class AnthropicBatches:
         headers = self._wire.headers(calls[0].call)
         try:
             response = await self._line.post(PATH, packed({"requests": requests}), CREATE_SECONDS, headers)
-            remote_id = str(self._line.parsed(response.content)["id"])
+            remote_id = id_in(self._line.parsed(response.content))
             self._groups[remote_id] = self.group(calls[0].call)
             return remote_id
         except Complained as complained:
-            if fault_of(complained.complaint) is ErrorClass.HEALS:
-                raise CreationUnclear(str(self._line.diagnosed(complained.complaint))) from None
-            raise not_taken(self._line, complained.complaint) from None
-        except (ProviderError, KeyError) as garbage:
+            complaint = complained.complaint
+            if fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT:
+                raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
+            raise not_taken(self._line, complaint) from None
+        except (ProviderError, ValueError) as garbage:
             raise CreationUnclear(str(garbage)) from None
 
     async def withdraw(self, upload_id: str) -> None:
@@ -80,10 +92,11 @@ class AnthropicBatches:
         """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
         running: list[tuple[float, str]] = []
         async for card in self._listed(ticket.created_at - EARLIER):
-            if card["id"] in others or sum(card["request_counts"].values()) != ticket.count:
+            count = total_of(card.get("request_counts"), *COUNTS)
+            if card["id"] in others or count not in (ticket.count, None):
                 continue
-            if card["processing_status"] != "ended":
-                running.append((abs(_moment(card["created_at"]) - ticket.created_at), card["id"]))
+            if not _has_ended(card):
+                running.append((abs((_moment(card) or 0.0) - ticket.created_at), card["id"]))
             elif await self._is_ours(card["id"], ticket):
                 return str(card["id"])
         return min(running)[1] if running else None
@@ -91,20 +104,17 @@ class AnthropicBatches:
     async def poll(self, remote_id: str) -> ProviderBatchState:
         card = await seen(self._line, f"{PATH}/{remote_id}")
         self._cards[remote_id] = card
-        status = str(card["processing_status"])
-        if card.get("archived_at"):
-            raise ProviderBatchGone("its results are no longer kept")
-        return ProviderBatchState(status == "ended", status)
+        status = word_of(card.get("processing_status"))
+        ended, known = _has_ended(card), status in ("ended", *UNDER_WAY)
+        return ProviderBatchState(ended, status or "state unknown", unclear=not known and not ended)
 
     async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
-        rows = 0
-        async for row in self._rows(remote_id):
-            rows += 1
+        card, reading = self._cards.get(remote_id, {}), ResultReading(self._line)
+        if text_of(card.get("archived_at")):
+            raise ResultsIncomplete("Anthropic keeps them no longer")
+        async for row in reading.rows(f"{PATH}/{remote_id}/results"):
             yield self._result(row, self._groups.get(remote_id, ""))
-        expected = sum(self._cards.get(remote_id, {}).get("request_counts", {}).values())
-        if rows < expected and self._short[remote_id] < SHORT_READS:
-            self._short[remote_id] += 1
-            raise ProviderError(ErrorClass.HEALS, f"Anthropic's results hold {rows} of {expected} rows")
+        reading.check(total_of(card.get("request_counts"), *COUNTS))
 
     async def cancel(self, remote_id: str) -> None:
         try:
@@ -116,48 +126,55 @@ class AnthropicBatches:
     async def _listed(self, since: float) -> AsyncIterator[dict[str, Any]]:
         """Newest first."""
         after: dict[str, str] = {}
-        while True:
+        for _ in range(MOST_PAGES):
             page = await seen(self._line, PATH, limit=1000, **after)
-            for card in page.get("data") or ():
-                if _moment(card["created_at"]) < since:
+            for card in cards_in(page):
+                made = _moment(card)
+                if made is not None and made < since:
                     return
                 yield card
-            if not page.get("has_more"):
+            last = text_of(page.get("last_id"))
+            if not page.get("has_more") or not last or after == {"after_id": last}:
                 return
-            after = {"after_id": page["last_id"]}
+            after = {"after_id": last}
 
     async def _is_ours(self, remote_id: str, ticket: ProviderBatchTicket) -> bool:
-        try:
-            async with aclosing(self._rows(remote_id)) as rows:
-                async for row in rows:
-                    return row["custom_id"] in ticket.custom_ids
-        except ProviderBatchGone:
-            pass
+        async with aclosing(ResultReading(self._line).rows(f"{PATH}/{remote_id}/results")) as rows:
+            async for row in rows:
+                return row["custom_id"] in ticket.custom_ids
         return False
 
-    def _rows(self, remote_id: str) -> AsyncGenerator[dict[str, Any], None]:
-        batches = self._line.within(LOOK_SECONDS).messages.batches
-        return rows_of(self._line, batches.with_streaming_response.results(remote_id))
-
     def _result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        name, result = str(row["custom_id"]), row.get("result") or {}
-        if result.get("type") == "succeeded":
-            message = result.get("message") or {}
-            try:
-                return ProviderBatchResult(name, answer_of(message, self._price(message["model"]), batch=True))
-            except (KeyError, TypeError, AttributeError):
-                return ProviderBatchResult(
-                    name, error="Anthropic answered with something that is not a reply", heals=True
-                )
-        if result.get("type") != "errored":
-            return ProviderBatchResult(name, error=f"Anthropic did not get to it ({result.get('type')})", heals=True)
-        error = result.get("error") or {}
-        inner = error.get("error") or error
-        kind, words = str(inner.get("type") or ""), str(inner.get("message") or "no reason given")
-        complaint = ProviderComplaint(400, code=kind, words=words)
-        heals = kind in HEALING or (bool(model) and self._wire.lesson(model, complaint))
+        try:
+            return self._read(row, model)
+        except ODD:
+            return ProviderBatchResult(
+                row["custom_id"], error="Anthropic answered with something that is not a reply", heals=True
+            )
+
+    def _read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
+        name, result = row["custom_id"], mapping_of(row.get("result"))
+        kind = word_of(result.get("type"))
+        if kind == "succeeded":
+            message = object_in(result.get("message"))
+            tag = self._price(text_of(message.get("model")))
+            return ProviderBatchResult(name, answer_of(message, tag, batch=True))
+        if kind != "errored":
+            return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind or 'no word why'})", heals=True)
+        complaint = complaint_about(result.get("error"), 400)
+        heals = complaint.code in HEALING or (bool(model) and self._wire.lesson(model, complaint))
         return ProviderBatchResult(name, error=f"{self._line.diagnosed(complaint)}", heals=heals)
 
 
-def _moment(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
+def _has_ended(card: dict[str, Any]) -> bool:
+    """By its word; where that is missing or unknown, by the time or the place that only an ended batch has."""
+    status = card.get("processing_status")
+    known = status == "ended" or status in UNDER_WAY
+    return status == "ended" or (not known and bool(text_of(card.get("ended_at")) or text_of(card.get("results_url"))))
+
+
+def _moment(card: dict[str, Any]) -> float | None:
+    try:
+        return datetime.fromisoformat(card["created_at"]).timestamp()
+    except ODD:
+        return None

@@ -9,10 +9,35 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
-from tidepool.engine.providers.batch_errors import CREATE_SECONDS, EARLIER, UPLOAD_SECONDS, not_taken, rows_of, seen
+from tidepool.engine.providers.batch_errors import (
+    ABSENT,
+    CREATE_SECONDS,
+    EARLIER,
+    MOST_PAGES,
+    UPLOAD_SECONDS,
+    not_taken,
+    seen,
+    unseen,
+)
+from tidepool.engine.providers.batch_results import (
+    ODD,
+    ODD_LOOKS,
+    ResultReading,
+    cards_in,
+    complaint_about,
+    count_of,
+    id_in,
+    mapping_of,
+    number_of,
+    object_in,
+    text_of,
+    total_of,
+    word_of,
+)
 from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint, fault_of
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat, answer_of
@@ -31,9 +56,11 @@ from tidepool.engine.providers.texts import packed
 
 ENDPOINT = "/v1/chat/completions"
 ENDED = ("completed", "expired", "cancelled", "failed")
+UNDER_WAY = ("validating", "in_progress", "finalizing", "cancelling")
 UNDONE = ("batch_expired", "batch_cancelled")
-SHORT_READS = 5
-"""how often files with too few lines are fetched again"""
+FILES = ("output_file_id", "error_file_id")
+IN_A_PATH = "!$&'()*+,;=:@"
+"""what may stand in a part of a path as it is"""
 _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 """line ends of Unicode, which some readers of JSON lines take for newlines"""
 
@@ -47,7 +74,7 @@ class OpenAIBatches:
         self._wire = wire
         self._price = price
         self._cards: dict[str, dict[str, Any]] = {}
-        self._short: Counter[str] = Counter()
+        self._odd_looks: Counter[str] = Counter()
 
     def group(self, call: Call) -> str:
         """One file holds calls to one model."""
@@ -58,10 +85,10 @@ class OpenAIBatches:
         content = await self._jsonl(calls)
         try:
             request = self._line.client.files.create(file=(name, content), purpose="batch")
-            return str((await self._line.send(request, UPLOAD_SECONDS)).id)
+            return id_in({"id": (await self._line.send(request, UPLOAD_SECONDS)).id})
         except Complained as complained:
             raise not_taken(self._line, complained.complaint) from None
-        except AttributeError:
+        except ODD:
             raise self._line.garbage("a file's card") from None
 
     async def create(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall], upload_id: str) -> str:
@@ -79,17 +106,17 @@ class OpenAIBatches:
         }
         try:
             response = await self._line.post("/batches", packed(body), CREATE_SECONDS)
-            return str(self._line.parsed(response.content)["id"])
+            return id_in(self._line.parsed(response.content))
         except Complained as complained:
             complaint = complained.complaint
-            if complaint.status == 404:
+            if complaint.status == 404 and "file" in complaint.words.lower():
                 raise ProviderError(
                     ErrorClass.HEALS, f"OpenAI does not see the uploaded file yet: {complaint.words}"
                 ) from None
-            if fault_of(complaint) is ErrorClass.HEALS:
+            if fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT:
                 raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
             raise not_taken(self._line, complaint) from None
-        except (ProviderError, KeyError) as garbage:
+        except (ProviderError, ValueError) as garbage:
             raise CreationUnclear(str(garbage)) from None
 
     async def withdraw(self, upload_id: str) -> None:
@@ -97,46 +124,47 @@ class OpenAIBatches:
         try:
             await self._line.send(client.files.delete(upload_id), LOOK_SECONDS)
         except Complained as complained:
-            error = self._line.diagnosed(complained.complaint)
-            if error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED):
+            error = unseen(self._line, complained.complaint)
+            if isinstance(error, ProviderError) and error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED):
                 raise error from None
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         after: dict[str, str] = {}
-        while True:
+        for _ in range(MOST_PAGES):
             page = await seen(self._line, "/batches", limit=100, **after)
-            for card in page.get("data") or ():
-                if (card.get("metadata") or {}).get("tidepool_order") == ticket.order_id:
+            cards = cards_in(page)
+            for card in cards:
+                if mapping_of(card.get("metadata")).get("tidepool_order") == ticket.order_id:
                     return str(card["id"])
-                if card["created_at"] < ticket.created_at - EARLIER:
+                made = number_of(card.get("created_at"))
+                if made is not None and made < ticket.created_at - EARLIER:
                     return None
-            if not page.get("has_more") or not page["data"]:
+            if not page.get("has_more") or not cards or after == {"after": cards[-1]["id"]}:
                 return None
-            after = {"after": page["data"][-1]["id"]}
+            after = {"after": cards[-1]["id"]}
+        return None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
         card = await seen(self._line, f"/batches/{remote_id}")
         self._cards[remote_id] = card
-        counts = card.get("request_counts") or {}
-        done, total = counts.get("completed", 0) + counts.get("failed", 0), counts.get("total") or 0
-        status = str(card["status"])
-        label = f"{status} {done:,}/{total:,}" if total and status == "in_progress" else status
-        if status == "failed":
-            return self._failed(card, label)
+        status, counts = word_of(card.get("status")), card.get("request_counts")
+        done, total = total_of(counts, "completed", "failed"), total_of(counts, "total")
+        if status == "failed" and not _has_file(card):
+            return self._failed(card, status)
+        if status not in (*ENDED, *UNDER_WAY):
+            return self._unclear(card, remote_id, status, whole=bool(total) and done == total)
+        label = f"{status} {done or 0:,}/{total:,}" if total and status == "in_progress" else status
         return ProviderBatchState(status in ENDED, label, done)
 
     async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
         if remote_id not in self._cards:
             await self.poll(remote_id)
-        card = self._cards[remote_id]
-        model, rows = (card.get("metadata") or {}).get("model") or "", 0
-        for file_id in (card.get("output_file_id"), card.get("error_file_id")):
-            if file_id:
-                async for row in self._rows(file_id):
-                    rows += 1
-                    yield self._result(row, model)
-        counts = card.get("request_counts") or {}
-        self._refuse_short(remote_id, rows, counts.get("completed", 0) + counts.get("failed", 0))
+        card, reading = self._cards[remote_id], ResultReading(self._line)
+        model = text_of(mapping_of(card.get("metadata")).get("model"))
+        for file_id in filter(None, (text_of(card.get(name)) for name in FILES)):
+            async for row in reading.rows(f"/files/{quote(file_id, safe=IN_A_PATH)}/content"):
+                yield self._result(row, model)
+        reading.check(total_of(card.get("request_counts"), "completed", "failed"))
 
     async def cancel(self, remote_id: str) -> None:
         try:
@@ -147,43 +175,41 @@ class OpenAIBatches:
 
     # -- reading -----------------------------------------------------------------------------------------
 
-    def _rows(self, file_id: str) -> AsyncIterator[dict[str, Any]]:
-        files = self._line.within(LOOK_SECONDS).files
-        return rows_of(self._line, files.with_streaming_response.content(file_id))
-
     def _result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        name, response, error = str(row["custom_id"]), row.get("response") or {}, row.get("error") or {}
-        body = response.get("body") or {}
-        if response.get("status_code") == 200:
-            try:
-                return ProviderBatchResult(
-                    name, answer_of(body, self._price(model or body.get("model") or ""), batch=True)
-                )
-            except (KeyError, IndexError, TypeError, AttributeError):
-                return ProviderBatchResult(name, error="OpenAI answered with something that is not a reply", heals=True)
-        inner = error or body.get("error") or {}
-        complaint = ProviderComplaint(
-            response.get("status_code"),
-            code=str(inner.get("code") or inner.get("type") or ""),
-            words=str(inner.get("message") or "no answer"),
-            param=str(inner.get("param") or ""),
-        )
+        try:
+            return self._read(row, model)
+        except ODD:
+            return ProviderBatchResult(
+                row["custom_id"], error="OpenAI answered with something that is not a reply", heals=True
+            )
+
+    def _read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
+        name, response = row["custom_id"], mapping_of(row.get("response"))
+        status, body = count_of(response.get("status_code")), response.get("body")
+        if status == 200 or (status is None and body):
+            body = object_in(body)
+            tag = self._price(model or text_of(body.get("model")))
+            return ProviderBatchResult(name, answer_of(body, tag, batch=True))
+        complaint = complaint_about(row.get("error") or body, status)
         heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.HEALS, ErrorClass.REFUSED)
         heals = heals or self._wire.lesson(model, complaint)
         return ProviderBatchResult(name, error=str(self._line.diagnosed(complaint)), heals=heals)
 
     def _failed(self, card: dict[str, Any], label: str) -> ProviderBatchState:
         """The whole batch was turned down after it had been taken."""
-        errors = (card.get("errors") or {}).get("data") or [{}]
-        code, words = str(errors[0].get("code") or ""), scrubbed(str(errors[0].get("message") or "no reason given"))
+        errors = mapping_of(card.get("errors")).get("data")
+        first = mapping_of(errors[0]) if isinstance(errors, list) and errors else {}
+        code, words = text_of(first.get("code")), scrubbed(text_of(first.get("message")) or "no reason given")
         if code in SPENT:
             raise self._line.diagnosed(ProviderComplaint(429, code=code, words=words))
         return ProviderBatchState(True, label, 0, f"{code}: {words}" if code else words, "token_limit" in code)
 
-    def _refuse_short(self, remote_id: str, rows: int, expected: int) -> None:
-        if rows < expected and self._short[remote_id] < SHORT_READS:
-            self._short[remote_id] += 1
-            raise ProviderError(ErrorClass.HEALS, f"OpenAI's result files hold {rows} of {expected} lines")
+    def _unclear(self, card: dict[str, Any], remote_id: str, status: str, *, whole: bool) -> ProviderBatchState:
+        """A state without a word, or with one that nobody knows: its files tell that it has ended, where it says that
+        they are whole, or where nothing changes for long."""
+        self._odd_looks[remote_id] += 1
+        ended = _has_file(card) and (whole or self._odd_looks[remote_id] > ODD_LOOKS)
+        return ProviderBatchState(ended, status or "state unknown", unclear=not ended)
 
     # -- writing -----------------------------------------------------------------------------------------
 
@@ -197,3 +223,7 @@ class OpenAIBatches:
             text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).translate(_SEPARATORS)
             lines.append(text.encode("utf-8", "replace"))
         return b"\n".join(lines) + b"\n"
+
+
+def _has_file(card: dict[str, Any]) -> bool:
+    return any(text_of(card.get(name)) for name in FILES)

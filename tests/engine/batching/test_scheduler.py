@@ -152,16 +152,27 @@ def gone(order: TakenOrder) -> ProviderBatchState:
     return ProviderBatchState(True, "ended")
 
 
-async def test_an_order_unknown_at_the_provider_is_paid_for_so_the_batch_stops_rather_than_buy_it_again(
+async def test_an_order_unknown_to_a_resumed_run_is_paid_for_so_the_batch_stops_rather_than_buy_it_again(
     stage: Stage,
 ) -> None:
-    batches = ScriptedBatches(state=gone)
+    batches = ScriptedBatches(state=never_ends)
+    await play_then_stop(stage, units(20, talk(1)), batches)
+    batches.state = gone
     with pytest.raises(RunError, match="Set the key of the account that bought them, then resume"):
-        await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
+        await stage.resume(units(20, talk(1)))
     assert len(batches.taken) == 1
     batches.state = lambda order: ProviderBatchState(True, "ended")
     summary = await stage.resume(units(20, talk(1)))
     assert summary["status"] == "completed" and len(batches.taken) == 1
+
+
+async def test_an_order_that_this_run_bought_and_the_provider_forgot_does_not_end_it(
+    stage: Stage, database: Path
+) -> None:
+    batches = ScriptedBatches(state=gone)
+    summary = await stage.run(units(20, talk(1)), ScriptedProvider(batches=batches), name="auto")
+    assert summary["status"] == "completed" and len(batches.taken) == 2
+    assert any("knows it no longer" in line for line in log_of(database, stage.batch_id))
 
 
 async def test_an_order_whose_results_are_kept_no_longer_is_ordered_anew(
@@ -234,13 +245,49 @@ async def test_a_creation_that_never_arrived_is_repeated_only_after_the_list_was
     assert searched == [0] * 8, "four looks for each of the two that were cut off"
 
 
-async def test_a_provider_that_never_says_stops_the_batch_with_advice_and_resume_finishes(stage: Stage) -> None:
+async def test_a_provider_that_never_says_is_left_for_live_calls(stage: Stage, database: Path) -> None:
     batches = ScriptedBatches(before_taking=cut_off_before)
-    with pytest.raises(RunError, match="resume the batch later"):
-        await stage.run(TALKS, ScriptedProvider(batches=batches), name="auto", retries=1)
-    batches.before_taking = lambda ticket, calls: None
-    summary = await stage.resume(TALKS)
-    assert summary["status"] == "completed" and len(batches.bought()) == len(set(batches.bought())) == 40
+    provider = ScriptedProvider(batches=batches)
+    summary = await stage.run(TALKS, provider, name="auto", retries=1)
+    assert summary["status"] == "completed" and batches.bought() == [] and len(provider.asked) == 40
+    told = [line for line in log_of(database, stage.batch_id) if "refused" in line]
+    assert len(told) == 1 and "2 times over" in told[0]
+    assert query(database, "SELECT state FROM provider_batch") == [("lost",)]
+
+
+async def test_a_batch_that_turns_up_after_its_calls_went_live_is_surplus(stage: Stage, database: Path) -> None:
+    """Its list showed nothing for long, so its calls were asked live; before the run ends it is looked for once more."""
+
+    class Late(ScriptedBatches):
+        shown = False
+
+        async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
+            return await super().find(ticket, others) if self.shown else None
+
+    batches = Late(after_taking=cut_off_after)
+
+    async def show(asked: object) -> Answer:
+        batches.shown = True
+        return Answer("live", 10, 5, 0.0)
+
+    summary = await stage.run(units(20, talk(1)), ScriptedProvider(show, batches=batches), name="auto", retries=0)
+    assert summary["status"] == "completed" and summary["calls"]["total"] == 20
+    assert summary["calls"]["bought"] == 40, "paid for twice, and said so"
+    assert query(database, "SELECT count(*) FROM surplus") == [(20,)]
+
+
+@pytest.mark.parametrize("error", [ProviderError(ErrorClass.HEALS, "503"), ProviderBatchGone("no such path")])
+async def test_a_list_that_cannot_be_searched_does_not_hold_the_calls_for_ever(
+    stage: Stage, database: Path, error: Exception
+) -> None:
+    class Down(ScriptedBatches):
+        async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
+            raise error
+
+    provider = ScriptedProvider(batches=Down(before_taking=cut_off_before))
+    summary = await stage.run(TALKS, provider, name="auto", outage_patience=0.05)
+    assert summary["status"] == "completed" and len(provider.asked) == 40
+    assert any("cannot be searched" in line for line in log_of(database, stage.batch_id))
 
 
 async def test_one_creation_is_in_flight_per_account(stage: Stage) -> None:

@@ -1,0 +1,43 @@
+"""What the readings of a provider batch's results bring together: one result for each call, by its key."""
+
+from tidepool.engine.batching.provider_batch import parts_of
+from tidepool.engine.providers.protocol import ProviderBatchResult, ProviderBatchTicket
+
+
+class ResultCollection:
+    """An answer wins over an error, whichever came first, and of two answers the first."""
+
+    def __init__(self, ticket: ProviderBatchTicket) -> None:
+        self._ticket = ticket
+        self.by_key: dict[str, ProviderBatchResult] = {}
+        self._read: set[str] = set()
+        self.strangers = 0
+        """results of the last reading that belong to no call of ours"""
+        self.repeated = 0
+        """results of the last reading whose call had one already"""
+
+    def begin_reading(self) -> None:
+        self._read = set()
+        self.strangers = self.repeated = 0
+
+    def add(self, result: ProviderBatchResult) -> None:
+        name = result.custom_id
+        if name not in self._ticket.custom_ids:
+            self.strangers += 1
+            return
+        self.repeated += name in self._read
+        self._read.add(name)
+        _, key = parts_of(name)
+        known = self.by_key.get(key)
+        if known is None or (known.answer is None and result.answer is not None):
+            self.by_key[key] = result
+
+    @property
+    def is_whole(self) -> bool:
+        """Every call has its answer: whatever else stands in the files does not matter."""
+        return len(self.by_key) == self._ticket.count and all(one.answer is not None for one in self.by_key.values())
+
+    @property
+    def is_foreign(self) -> bool:
+        """There are results, and none of them is ours."""
+        return self.strangers > 0 and not self.by_key

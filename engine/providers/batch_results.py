@@ -1,0 +1,157 @@
+"""Reads what batch APIs tell of provider batches, whatever it looks like: each line of a result file is judged by itself.
+
+A line that is corrupt, cut or foreign is left out and counted; every other one is kept. Nothing that stands in a file
+or in a card raises out of here: what cannot be understood is missing, and the engine asks for it again.
+"""
+
+import json
+import math
+import re
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from tidepool.engine.providers.batch_errors import ABSENT, unseen
+from tidepool.engine.providers.error_mapping import ProviderComplaint
+from tidepool.engine.providers.keys import scrubbed
+from tidepool.engine.providers.protocol import ResultsIncomplete
+from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
+
+ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
+"""what values of another type, shape, size or depth than they should have can raise"""
+MOST_COUNTED = 1_000_000_000
+LONGEST_WORD = 60
+ODD_LOOKS = 12
+"""how often a state must mean nothing before a provider batch that has results counts as ended"""
+_ID = re.compile(r"[\w:=+-][\w.:=+/-]{0,510}\Z", re.ASCII)
+
+
+def mapping_of(value: object) -> Mapping[str, Any]:
+    """An object of JSON; an empty one where it is something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def text_of(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def word_of(value: object) -> str:
+    """A state in the provider's own word, short enough to be shown."""
+    word = " ".join(scrubbed(text_of(value)).split())
+    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
+
+
+def number_of(value: object) -> float | None:
+    """A number, also where it is written as a text; None where it is none that anything could be counted by."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ODD:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def count_of(value: object) -> int | None:
+    """A believable count."""
+    number = number_of(value)
+    if number is None or not 0 <= number <= MOST_COUNTED or number != int(number):
+        return None
+    return int(number)
+
+
+def total_of(counts: object, *names: str) -> int | None:
+    """The sum of some counts of a card; None where one of them is missing or cannot be believed."""
+    found = [count_of(mapping_of(counts).get(name)) for name in names]
+    return None if None in found else sum(count for count in found if count is not None)
+
+
+def id_in(card: object) -> str:
+    """The id of what a card is about: it becomes a part of addresses. Raises ValueError where it has none."""
+    name = text_of(mapping_of(card).get("id"))
+    if not _is_id(name):
+        raise ValueError("it has no id")
+    return name
+
+
+def _is_id(name: str) -> bool:
+    return bool(_ID.match(name)) and ".." not in name
+
+
+def complaint_about(error: object, status: int | None) -> ProviderComplaint:
+    """What a line says went wrong with its call."""
+    outer = mapping_of(error)
+    inner = outer.get("error") or error
+    found = mapping_of(inner)
+    words = text_of(found.get("message")) or text_of(found.get("detail")) or text_of(inner) or "no answer"
+    code = text_of(found.get("code")) or text_of(found.get("type"))
+    known = status if status is not None and 100 <= status < 600 else None
+    return ProviderComplaint(known, code=code, words=words, param=text_of(found.get("param")))
+
+
+def cards_in(page: object) -> list[dict[str, Any]]:
+    """The cards of a page of a list that have an id."""
+    listed = mapping_of(page).get("data")
+    cards = listed if isinstance(listed, list) else []
+    return [card for card in cards if isinstance(card, dict) and _is_id(text_of(card.get("id")))]
+
+
+def json_in(text: str | bytes) -> Any:
+    """What a text says, or None where it is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def object_in(value: object) -> Mapping[str, Any]:
+    """An object, also where it is written as a text: some servers put JSON within JSON. Raises ValueError."""
+    found = json_in(value) if isinstance(value, str) else value
+    if not isinstance(found, dict) or not found:
+        raise ValueError("this is no object")
+    return found
+
+
+def row_in(line: bytes) -> dict[str, Any] | None:
+    """A line of results; None where it is none."""
+    row = json_in(line)
+    return row if isinstance(row, dict) and isinstance(row.get("custom_id"), str) else None
+
+
+class ResultReading:
+    """One reading of a provider batch's result files: gives the rows that can be read, and counts what cannot."""
+
+    def __init__(self, line: SdkConnection) -> None:
+        self._line = line
+        self._rows = 0
+        self._unreadable = 0
+        self._troubles: list[str] = []
+
+    async def rows(self, path: str) -> AsyncGenerator[dict[str, Any], None]:
+        """Those of the file at a path. Raises ProviderError where the provider does not even begin to send it."""
+        begun = self._rows + self._unreadable
+        try:
+            async for line in self._line.lines(path):
+                row = row_in(line)
+                if row is None:
+                    self._unreadable += 1
+                    continue
+                self._rows += 1
+                yield row
+        except Complained as complained:
+            complaint = complained.complaint
+            if complaint.status in ABSENT:
+                self._troubles.append(f"a file of them is not there ({scrubbed(complaint.words)})")
+            elif self._rows + self._unreadable > begun:
+                self._troubles.append(f"the download was cut ({scrubbed(complaint.words)})")
+            else:
+                raise unseen(self._line, complaint) from None
+
+    def check(self, expected: int | None) -> None:
+        """Raises ResultsIncomplete where the files, all read by now, are not whole."""
+        troubles = list(self._troubles)
+        if self._unreadable:
+            troubles.append(f"{self._unreadable:,} of their lines cannot be read")
+        if expected is not None and self._rows + self._unreadable < expected:
+            troubles.append(f"they hold {self._rows + self._unreadable:,} of {expected:,} lines")
+        if troubles:
+            raise ResultsIncomplete("; ".join(troubles))
