@@ -50,7 +50,8 @@ class BatchAssembly:
             remote_id=stored.remote_id,
             unsure=stored.unsure,
             held=stored.reservation_usd,
-            held_each=stored.reservation_usd / len(stored.calls),
+            held_each=stored.reservation_usd / max(1, len(stored.calls)),
+            booked=frozenset(recorded),
             abandoned={
                 address: key
                 for address, key in stored.calls

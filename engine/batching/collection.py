@@ -10,6 +10,8 @@ class ResultCollection:
     def __init__(self, ticket: ProviderBatchTicket) -> None:
         self._ticket = ticket
         self.by_key: dict[str, ProviderBatchResult] = {}
+        self.unread = False
+        """it could not be read whole, however often"""
         self._read: set[str] = set()
         self.strangers = 0
         """results of the last reading that belong to no call of ours"""
@@ -29,7 +31,7 @@ class ResultCollection:
         self._read.add(name)
         _, key = parts_of(name)
         known = self.by_key.get(key)
-        if known is None or (known.answer is None and result.answer is not None):
+        if known is None or _worth(result) > _worth(known):
             self.by_key[key] = result
 
     @property
@@ -41,3 +43,8 @@ class ResultCollection:
     def is_foreign(self) -> bool:
         """There are results, and none of them is ours."""
         return self.strangers > 0 and not self.by_key
+
+
+def _worth(result: ProviderBatchResult) -> int:
+    """An answer is worth more than a reply that is none, and that more than an error."""
+    return 0 if result.answer is None else 1 + result.answer.usable

@@ -51,6 +51,8 @@ class Ending:
     """How a provider batch ended: with results, turned down as a whole, or lost."""
 
     results: dict[str, ProviderBatchResult] | None = None
+    unread: bool = False
+    """the results could be read in part only"""
     refusal: BatchRefused | None = None
     lost: str | None = None
 
@@ -84,7 +86,7 @@ class BatchLifecycle:
                 return Ending(refusal=BatchRefused(state.failed_reason, too_large=state.too_large))
             found = await self._collected(job)
             if not job.unsure or not found.is_foreign:
-                return Ending(found.by_key)
+                return Ending(found.by_key, found.unread)
             self.creation.strangers.add(job.remote_id or "")
             self._context.log("info", f"The provider batch {job.remote_id} is somebody else's: the search goes on.")
             if not await self.creation.recover(job):
@@ -171,6 +173,7 @@ class BatchLifecycle:
                 if found.is_whole or (found.is_foreign and job.unsure):
                     break
                 if read == READS - 1 or isinstance(error, ProviderError):
+                    found.unread = True
                     self._tell_missing(job, found, str(error))
                     break
             await asyncio.sleep(wait)

@@ -50,6 +50,10 @@ class ProviderBatch:
     """the parked stories by what they wait for; after a restart they come one by one"""
     results: dict[str, ProviderBatchResult] | None = None
     """set when the provider is done: by key"""
+    unread: bool = False
+    """its results could be read in part only"""
+    booked: frozenset[Address] = frozenset()
+    """calls of which it brought, before a restart, what is counted as surplus"""
     abandoned: dict[Address, str] = field(default_factory=dict)
     """calls that were answered another way since: a late answer is surplus"""
     cancelled_at: float | None = None

@@ -15,22 +15,20 @@ from typing import Any
 from tidepool.engine.batching.assembly import BatchAssembly
 from tidepool.engine.batching.lifecycle import BatchLifecycle, Ending
 from tidepool.engine.batching.open_jobs import OpenJobs
-from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, fate_of, is_small, split
+from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, is_small, split
+from tidepool.engine.batching.settlement import Settlement
 from tidepool.engine.call import Reply
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.core.recording import CallRecorder
 from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
-from tidepool.engine.providers.protocol import Answer, BatchRefused
-from tidepool.engine.providers.replies import words_of
+from tidepool.engine.providers.protocol import BatchRefused
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
-from tidepool.storage.states import ProviderBatchPhase, Source
+from tidepool.storage.states import ProviderBatchPhase
 
 STOP_SECONDS = 30.0
 """how long a stop waits for a creation in flight"""
-MOST_UNUSABLE = 1
-"""how often a call whose reply was empty or broken off is sent again"""
 
 
 class BatchScheduler:
@@ -38,7 +36,6 @@ class BatchScheduler:
 
     def __init__(self, context: RunContext, recorder: CallRecorder) -> None:
         self._context = context
-        self._recorder = recorder
         self._book = ProviderBatchBook(context.ledger)
         self._assembly = BatchAssembly(context.batch_id, self._book)
         self._open = OpenJobs(context, self._book)
@@ -46,6 +43,7 @@ class BatchScheduler:
         self._gathered: dict[str, list[Gathered]] = defaultdict(list)
         self._tasks: set[asyncio.Task[None]] = set()
         self._attempts: Counter[Address] = Counter()
+        self._settlement = Settlement(context, recorder, self._open, self._attempts)
         self._refused: set[str] = set()
         """providers whose batch API takes nothing"""
         self._most_calls: dict[str, int] = {}
@@ -172,7 +170,13 @@ class BatchScheduler:
             self._dissolve(job, ProviderBatchPhase.LOST, live=False)
 
     def _collect(self, job: ProviderBatch, ending: Ending) -> None:
-        job.results = ending.results
+        job.results, job.unread = ending.results, ending.unread
+        if job.unread and not job.results:
+            self._refused.add(job.provider)
+            words = (
+                f"Nothing of a provider batch at {job.provider} can be read: its calls, and those that follow, go live."
+            )
+            self._context.log("warning", words)
         self._open.queue_of(job).served()
         self._open.record_surplus(job)
         if job.can_settle:
@@ -184,44 +188,15 @@ class BatchScheduler:
         done: list[Gathered] = []
         remainder: list[Gathered] = []
         for pending in self._open.take_waiting(job):
-            fate = self._fate(job, pending)
+            fate = self._settlement.fate(job, pending)
             (remainder if fate is Fate.OPEN else done).append(pending)
-        outcomes = await asyncio.gather(*(self._record(job, pending) for pending in done))
+        outcomes = await asyncio.gather(*(self._settlement.record(job, pending) for pending in done))
         if not job.addresses:
             in_time = job.cancelled_at is None
             self._open.close(job, ProviderBatchPhase.COLLECTED if in_time else ProviderBatchPhase.CANCELLED)
         self._send_again(job, remainder)
         for pending, outcome in zip(done, outcomes, strict=True):
             self._release(pending, outcome)
-
-    def _fate(self, job: ProviderBatch, pending: Gathered) -> Fate:
-        """A reply that is no answer and may become one is paid for, and its call is open again: once."""
-        assert job.results is not None
-        result = job.results.get(pending.key.hex())
-        fate = fate_of(result)
-        if fate is Fate.OPEN and result is not None and result.answer is not None:
-            if self._attempts[pending.address] > MOST_UNUSABLE:
-                return Fate.FAILED
-            account = self._context.accounts[job.provider]
-            self._recorder.unusable(pending, account, self._booked(job, pending, result.answer), job.id)
-        return fate
-
-    def _booked(self, job: ProviderBatch, pending: Gathered, answer: Answer) -> Answer:
-        account = self._context.accounts[job.provider]
-        return account.booked(pending.call, answer, batch=True) if answer.usage_missing else answer
-
-    async def _record(self, job: ProviderBatch, pending: Gathered) -> Reply | CallFailed:
-        assert job.results is not None
-        result = job.results[pending.key.hex()]
-        attempts = max(1, self._attempts[pending.address])
-        answer = None if result.answer is None else self._booked(job, pending, result.answer)
-        self._open.budget_of(job).settle(pending.reserved, (answer.cost_usd if answer is not None else None) or 0.0)
-        if answer is None or not answer.usable:
-            words = result.error or "no answer" if answer is None else words_of(answer)
-            return await self._recorder.record_failure(pending, words, attempts, job.id, answer)
-        return await self._recorder.record(
-            pending, answer, seconds=job.age, source=Source.BATCH, attempts=attempts, order_id=job.id
-        )
 
     def _send_again(self, job: ProviderBatch, remainder: list[Gathered]) -> None:
         """Missing, expired, straggling: one rule. A small rest goes live, a large one into another provider batch."""
@@ -232,6 +207,7 @@ class BatchScheduler:
             self._free(pending)
         retries = self._context.accounts[job.provider].settings.retries
         hurried = job.cancelled_at is not None or is_small(len(remainder), job.ticket.count)
+        hurried = hurried or job.provider in self._refused
         live: list[Gathered] = []
         again: list[Gathered] = []
         for pending in remainder:

@@ -128,9 +128,11 @@ class CallRecorder:
         self._watch.odd(pending.call, answer)
         self._paid(pending, account, answer, str(answer.finish), order_id)
 
-    def possibly_paid(self, pending: Pending, account: Account, reason: str) -> None:
+    def possibly_paid(self, pending: Pending, account: Account, reason: str, order_id: str | None = None) -> None:
         """An attempt that no reply came to, and that the provider may have charged for all the same."""
-        self._paid(pending, account, account.booked(pending.call, Answer("", usage_missing=True)), reason)
+        nothing = Answer("", usage_missing=True)
+        answer = account.booked(pending.call, nothing, batch=order_id is not None)
+        self._paid(pending, account, answer, reason, order_id)
 
     def _paid(
         self, pending: Pending, account: Account, answer: Answer, reason: str, order_id: str | None = None

@@ -13,8 +13,9 @@ from typing import Any
 from tidepool.engine.providers.batch_errors import ABSENT, unseen
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.keys import scrubbed
-from tidepool.engine.providers.protocol import ResultsIncomplete
+from tidepool.engine.providers.protocol import Answer, ResultsIncomplete
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
+from tidepool.storage.states import FinishReason
 
 ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 """what values of another type, shape, size or depth than they should have can raise"""
@@ -22,6 +23,8 @@ MOST_COUNTED = 1_000_000_000
 LONGEST_WORD = 60
 ODD_LOOKS = 12
 """how often a state must mean nothing before a provider batch that has results counts as ended"""
+NO_REPLY = Answer("", finish=FinishReason.ERROR, usage_missing=True)
+"""what came, and was paid for, where something else than a reply came"""
 _ID = re.compile(r"[\w:=+-][\w.:=+/-]{0,510}\Z", re.ASCII)
 
 
@@ -65,16 +68,20 @@ def total_of(counts: object, *names: str) -> int | None:
     return None if None in found else sum(count for count in found if count is not None)
 
 
-def id_in(card: object) -> str:
-    """The id of what a card is about: it becomes a part of addresses. Raises ValueError where it has none."""
+def id_in(line: SdkConnection, card: object) -> str:
+    """The id of what a card is about: it becomes a part of addresses. Raises ProviderError where it has none."""
     name = text_of(mapping_of(card).get("id"))
-    if not _is_id(name):
-        raise ValueError("it has no id")
+    if not _ID.match(name) or ".." in name:
+        raise line.garbage("a card with an id")
     return name
 
 
-def _is_id(name: str) -> bool:
-    return bool(_ID.match(name)) and ".." not in name
+def cards_in(line: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
+    """The cards of a page of a list. Raises ProviderError where it is none: nothing is known of what it should show."""
+    listed = page.get("data")
+    if not isinstance(listed, list):
+        raise line.garbage("a list of batches")
+    return [card for card in listed if isinstance(card, dict)]
 
 
 def complaint_about(error: object, status: int | None) -> ProviderComplaint:
@@ -86,13 +93,6 @@ def complaint_about(error: object, status: int | None) -> ProviderComplaint:
     code = text_of(found.get("code")) or text_of(found.get("type"))
     known = status if status is not None and 100 <= status < 600 else None
     return ProviderComplaint(known, code=code, words=words, param=text_of(found.get("param")))
-
-
-def cards_in(page: object) -> list[dict[str, Any]]:
-    """The cards of a page of a list that have an id."""
-    listed = mapping_of(page).get("data")
-    cards = listed if isinstance(listed, list) else []
-    return [card for card in cards if isinstance(card, dict) and _is_id(text_of(card.get("id")))]
 
 
 def json_in(text: str | bytes) -> Any:

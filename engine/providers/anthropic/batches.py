@@ -14,6 +14,7 @@ from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat, answer_of
 from tidepool.engine.providers.batch_errors import ABSENT, CREATE_SECONDS, EARLIER, MOST_PAGES, not_taken, seen
 from tidepool.engine.providers.batch_results import (
+    NO_REPLY,
     ODD,
     ResultReading,
     cards_in,
@@ -42,6 +43,7 @@ from tidepool.engine.providers.texts import packed
 
 PATH = "/v1/messages/batches"
 UNDER_WAY = ("in_progress", "canceling")
+KINDS = ("succeeded", "errored", "canceled", "expired")
 COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 HEALING = ("api_error", "overloaded_error", "rate_limit_error", "timeout_error")
 """errors of a single request that asking again may heal"""
@@ -74,7 +76,7 @@ class AnthropicBatches:
         headers = self._wire.headers(calls[0].call)
         try:
             response = await self._line.post(PATH, packed({"requests": requests}), CREATE_SECONDS, headers)
-            remote_id = id_in(self._line.parsed(response.content))
+            remote_id = id_in(self._line, self._line.parsed(response.content))
             self._groups[remote_id] = self.group(calls[0].call)
             return remote_id
         except Complained as complained:
@@ -82,7 +84,7 @@ class AnthropicBatches:
             if fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT:
                 raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
             raise not_taken(self._line, complaint) from None
-        except (ProviderError, ValueError) as garbage:
+        except ProviderError as garbage:
             raise CreationUnclear(str(garbage)) from None
 
     async def withdraw(self, upload_id: str) -> None:
@@ -93,18 +95,19 @@ class AnthropicBatches:
         running: list[tuple[float, str]] = []
         async for card in self._listed(ticket.created_at - EARLIER):
             count = total_of(card.get("request_counts"), *COUNTS)
-            if card["id"] in others or count not in (ticket.count, None):
+            if card.get("id") in others or count not in (ticket.count, None):
                 continue
+            remote_id = id_in(self._line, card)
             if not _has_ended(card):
-                running.append((abs((_moment(card) or 0.0) - ticket.created_at), card["id"]))
-            elif await self._is_ours(card["id"], ticket):
-                return str(card["id"])
+                running.append((abs((_moment(card) or 0.0) - ticket.created_at), remote_id))
+            elif await self._is_ours(remote_id, ticket):
+                return remote_id
         return min(running)[1] if running else None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
         card = await seen(self._line, f"{PATH}/{remote_id}")
         self._cards[remote_id] = card
-        status = word_of(card.get("processing_status"))
+        status = word_of(card.get("processing_status")).lower()
         ended, known = _has_ended(card), status in ("ended", *UNDER_WAY)
         return ProviderBatchState(ended, status or "state unknown", unclear=not known and not ended)
 
@@ -128,7 +131,7 @@ class AnthropicBatches:
         after: dict[str, str] = {}
         for _ in range(MOST_PAGES):
             page = await seen(self._line, PATH, limit=1000, **after)
-            for card in cards_in(page):
+            for card in cards_in(self._line, page):
                 made = _moment(card)
                 if made is not None and made < since:
                     return
@@ -148,19 +151,17 @@ class AnthropicBatches:
         try:
             return self._read(row, model)
         except ODD:
-            return ProviderBatchResult(
-                row["custom_id"], error="Anthropic answered with something that is not a reply", heals=True
-            )
+            return ProviderBatchResult(row["custom_id"], NO_REPLY)
 
     def _read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
         name, result = row["custom_id"], mapping_of(row.get("result"))
         kind = word_of(result.get("type"))
-        if kind == "succeeded":
+        if kind == "succeeded" or kind not in KINDS:
             message = object_in(result.get("message"))
             tag = self._price(text_of(message.get("model")))
             return ProviderBatchResult(name, answer_of(message, tag, batch=True))
         if kind != "errored":
-            return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind or 'no word why'})", heals=True)
+            return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind})", heals=True)
         complaint = complaint_about(result.get("error"), 400)
         heals = complaint.code in HEALING or (bool(model) and self._wire.lesson(model, complaint))
         return ProviderBatchResult(name, error=f"{self._line.diagnosed(complaint)}", heals=heals)
@@ -168,7 +169,7 @@ class AnthropicBatches:
 
 def _has_ended(card: dict[str, Any]) -> bool:
     """By its word; where that is missing or unknown, by the time or the place that only an ended batch has."""
-    status = card.get("processing_status")
+    status = text_of(card.get("processing_status")).lower()
     known = status == "ended" or status in UNDER_WAY
     return status == "ended" or (not known and bool(text_of(card.get("ended_at")) or text_of(card.get("results_url"))))
 

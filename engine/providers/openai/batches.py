@@ -24,6 +24,7 @@ from tidepool.engine.providers.batch_errors import (
     unseen,
 )
 from tidepool.engine.providers.batch_results import (
+    NO_REPLY,
     ODD,
     ODD_LOOKS,
     ResultReading,
@@ -85,7 +86,7 @@ class OpenAIBatches:
         content = await self._jsonl(calls)
         try:
             request = self._line.client.files.create(file=(name, content), purpose="batch")
-            return id_in({"id": (await self._line.send(request, UPLOAD_SECONDS)).id})
+            return id_in(self._line, {"id": (await self._line.send(request, UPLOAD_SECONDS)).id})
         except Complained as complained:
             raise not_taken(self._line, complained.complaint) from None
         except ODD:
@@ -106,7 +107,7 @@ class OpenAIBatches:
         }
         try:
             response = await self._line.post("/batches", packed(body), CREATE_SECONDS)
-            return id_in(self._line.parsed(response.content))
+            return id_in(self._line, self._line.parsed(response.content))
         except Complained as complained:
             complaint = complained.complaint
             if complaint.status == 404 and "file" in complaint.words.lower():
@@ -116,7 +117,7 @@ class OpenAIBatches:
             if fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT:
                 raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
             raise not_taken(self._line, complaint) from None
-        except (ProviderError, ValueError) as garbage:
+        except ProviderError as garbage:
             raise CreationUnclear(str(garbage)) from None
 
     async def withdraw(self, upload_id: str) -> None:
@@ -131,23 +132,22 @@ class OpenAIBatches:
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         after: dict[str, str] = {}
         for _ in range(MOST_PAGES):
-            page = await seen(self._line, "/batches", limit=100, **after)
-            cards = cards_in(page)
+            cards = cards_in(self._line, page := await seen(self._line, "/batches", limit=100, **after))
             for card in cards:
                 if mapping_of(card.get("metadata")).get("tidepool_order") == ticket.order_id:
-                    return str(card["id"])
+                    return id_in(self._line, card)
                 made = number_of(card.get("created_at"))
                 if made is not None and made < ticket.created_at - EARLIER:
                     return None
-            if not page.get("has_more") or not cards or after == {"after": cards[-1]["id"]}:
+            last = text_of(cards[-1].get("id")) if cards else ""
+            if not page.get("has_more") or not last or after == {"after": last}:
                 return None
-            after = {"after": cards[-1]["id"]}
+            after = {"after": last}
         return None
 
     async def poll(self, remote_id: str) -> ProviderBatchState:
-        card = await seen(self._line, f"/batches/{remote_id}")
-        self._cards[remote_id] = card
-        status, counts = word_of(card.get("status")), card.get("request_counts")
+        card = self._cards[remote_id] = await self._card(remote_id)
+        status, counts = word_of(card.get("status")).lower(), card.get("request_counts")
         done, total = total_of(counts, "completed", "failed"), total_of(counts, "total")
         if status == "failed" and not _has_file(card):
             return self._failed(card, status)
@@ -157,9 +157,8 @@ class OpenAIBatches:
         return ProviderBatchState(status in ENDED, label, done)
 
     async def results(self, remote_id: str) -> AsyncIterator[ProviderBatchResult]:
-        if remote_id not in self._cards:
-            await self.poll(remote_id)
-        card, reading = self._cards[remote_id], ResultReading(self._line)
+        card = self._cards.pop(remote_id, None) or await self._card(remote_id)
+        reading = ResultReading(self._line)
         model = text_of(mapping_of(card.get("metadata")).get("model"))
         for file_id in filter(None, (text_of(card.get(name)) for name in FILES)):
             async for row in reading.rows(f"/files/{quote(file_id, safe=IN_A_PATH)}/content"):
@@ -175,18 +174,19 @@ class OpenAIBatches:
 
     # -- reading -----------------------------------------------------------------------------------------
 
+    async def _card(self, remote_id: str) -> dict[str, Any]:
+        return await seen(self._line, f"/batches/{remote_id}")
+
     def _result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
         try:
             return self._read(row, model)
         except ODD:
-            return ProviderBatchResult(
-                row["custom_id"], error="OpenAI answered with something that is not a reply", heals=True
-            )
+            return ProviderBatchResult(row["custom_id"], NO_REPLY)
 
     def _read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
         name, response = row["custom_id"], mapping_of(row.get("response"))
         status, body = count_of(response.get("status_code")), response.get("body")
-        if status == 200 or (status is None and body):
+        if status == 200 or (status is None and not row.get("error")):
             body = object_in(body)
             tag = self._price(model or text_of(body.get("model")))
             return ProviderBatchResult(name, answer_of(body, tag, batch=True))
