@@ -41,6 +41,8 @@ UNCLEAR_SECONDS = 26 * 3600.0
 """a provider batch ends within a day: after this one whose state means nothing has taken too long"""
 LAST_LOOK_SECONDS = 10.0
 """how long a finished study waits for a provider batch that nobody needs any more"""
+GIVE_UP_SECONDS = 30.0
+"""how long one that was given up may take to end, so that what it finished can be fetched"""
 CANCEL_SECONDS = 600.0
 """the longest that a provider batch cancelled for taking too long may take to end"""
 Overdue = Callable[[ProviderBatch], None]

@@ -1,5 +1,6 @@
 """A provider batch, and the decisions about it that need no provider: how to cut a wave, what to do with rests."""
 
+import asyncio
 import json
 import time
 from collections.abc import Iterable, Sequence
@@ -58,6 +59,10 @@ class ProviderBatch:
     """calls that were answered another way since: a late answer is surplus"""
     cancelled_at: float | None = None
     """when it was cancelled because it took too long"""
+    life: "asyncio.Task[None] | None" = None
+    """what creates and follows it"""
+    given_up: bool = False
+    """somebody did not want to wait for it any more"""
 
     @property
     def can_settle(self) -> bool:

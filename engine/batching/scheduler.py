@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from tidepool.engine.batching.assembly import BatchAssembly
-from tidepool.engine.batching.lifecycle import BatchLifecycle, Ending
+from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
 from tidepool.engine.batching.open_jobs import OpenJobs
 from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, is_small, split
 from tidepool.engine.batching.settlement import Settlement
@@ -48,6 +48,7 @@ class BatchScheduler:
         """providers whose batch API takes nothing"""
         self._most_calls: dict[str, int] = {}
         self._leaving: asyncio.Handle | None = None
+        context.give_up = self.give_up
 
     # -- gathering ---------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ class BatchScheduler:
             job = self._assembly.new(account.name, group, part)
             self._attempts.update(job.addresses.keys())
             self._open.keep(job)
-            self._start(self._life_of(job, lifecycle))
+            job.life = self._start(self._life_of(job, lifecycle))
 
     def _affordable(self, account: Account, pendings: list[Gathered]) -> list[Gathered]:
         """The part of a wave that the budget pays for now; it is reserved."""
@@ -164,10 +165,15 @@ class BatchScheduler:
         elif ending.refusal is not None and not job.withdrawn:
             self._refuse(job, ending.refusal)
         else:
-            reason = ending.lost or str(ending.refusal)
-            words = f"A provider batch at {job.provider} is lost ({reason}): its calls go into another one."
-            self._context.log("warning", words)
-            self._dissolve(job, ProviderBatchPhase.LOST, live=False)
+            self._lose(job, ending.lost or str(ending.refusal))
+
+    def _lose(self, job: ProviderBatch, reason: str) -> None:
+        """What was seen to exist may be charged, though nothing of it comes back."""
+        words = f"A provider batch at {job.provider} is lost ({reason}): its calls are asked again."
+        self._context.log("warning", words)
+        if job.known:
+            self._settlement.book_lost(job)
+        self._dissolve(job, ProviderBatchPhase.LOST, live=is_small(len(job.waiting), job.ticket.count))
 
     def _collect(self, job: ProviderBatch, ending: Ending) -> None:
         job.results, job.unread = ending.results, ending.unread
@@ -192,7 +198,7 @@ class BatchScheduler:
             (remainder if fate is Fate.OPEN else done).append(pending)
         outcomes = await asyncio.gather(*(self._settlement.record(job, pending) for pending in done))
         if not job.addresses:
-            in_time = job.cancelled_at is None
+            in_time = job.cancelled_at is None and not job.given_up
             self._open.close(job, ProviderBatchPhase.COLLECTED if in_time else ProviderBatchPhase.CANCELLED)
         self._send_again(job, remainder)
         for pending, outcome in zip(done, outcomes, strict=True):
@@ -259,6 +265,31 @@ class BatchScheduler:
         self._context.log("warning", f"It still runs: its {len(job.waiting):,} calls go live now.")
         self._go_live(self._open.abandon_waiting(job))
 
+    def give_up(self, order_id: str) -> None:
+        """Somebody does not want to wait for this provider batch any more, by its id here or at its provider."""
+        job = next((job for job in self._open.all if order_id in (job.id, job.remote_id)), None)
+        if job is None or job.results is not None or (job.remote_id is None and job.waiting):
+            what = "is just being created" if job is not None and job.results is None else "is not open"
+            self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
+            return
+        self._start(self._let_go(job))
+
+    async def _let_go(self, job: ProviderBatch) -> None:
+        """Cancelled where that goes; what it finished is kept, and the rest is asked again."""
+        self._context.log("info", f"Giving up the provider batch {job.remote_id or job.id} at {job.provider}.")
+        if job.life is not None:
+            job.life.cancel()
+            await asyncio.gather(job.life, return_exceptions=True)
+        if job.results is not None or job not in self._open.all:
+            return  # it ended in the same moment
+        results = await self._lifecycles[job.provider].wind_up(job, GIVE_UP_SECONDS)
+        self._open.leave_queue(job)
+        job.given_up = True
+        if results is None:
+            self._lose(job, "it was given up, and what it still does may be charged")
+        else:
+            self._collect(job, Ending(results))
+
     # -- stories -----------------------------------------------------------------------------------------
 
     def _go_live(self, pendings: list[Gathered]) -> None:
@@ -293,7 +324,7 @@ class BatchScheduler:
             if stored.phase == ProviderBatchPhase.INTENDED:
                 self._open.close(job, ProviderBatchPhase.LOST)
             elif job.addresses or job.abandoned:
-                self._start(self._take_up_one(job, lifecycle))
+                job.life = self._start(self._take_up_one(job, lifecycle))
             else:
                 self._open.close(job, ProviderBatchPhase.COLLECTED)
 
@@ -336,10 +367,11 @@ class BatchScheduler:
             self._lifecycles[provider] = BatchLifecycle(self._context, account, api, self._book)
         return self._lifecycles[provider]
 
-    def _start(self, life: Coroutine[Any, Any, None]) -> None:
+    def _start(self, life: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.ensure_future(life)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _start_busy(self, life: Coroutine[Any, Any, None]) -> None:
         """Answers on their way to the ledger: no wave leaves before they have come through."""

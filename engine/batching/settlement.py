@@ -21,6 +21,8 @@ from tidepool.storage.states import FinishReason, Source
 
 UNREADABLE = "unreadable"
 """the reason of a surplus: the provider was done with it, and its result cannot be read"""
+LOST = "lost"
+"""the reason of a surplus: its provider batch was given up, or its provider knows it no longer"""
 
 
 class Settlement:
@@ -54,6 +56,11 @@ class Settlement:
                 return Fate.FAILED
             self._recorder.unusable(pending, account, self._booked(job, pending, result.answer), job.id)
         return fate
+
+    def book_lost(self, job: ProviderBatch) -> None:
+        """It existed, and nothing of it comes back: its calls may be charged all the same."""
+        for pending in job.waiting.values():
+            self._recorder.possibly_paid(pending, self._context.accounts[job.provider], LOST, job.id)
 
     async def record(self, job: ProviderBatch, pending: Gathered) -> Reply | CallFailed:
         assert job.results is not None

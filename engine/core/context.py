@@ -5,7 +5,7 @@ recorder of answers, the control from outside, and `BatchRun`, which puts them t
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
@@ -42,6 +42,8 @@ class RunContext:
         self.paused = False
         self.finished = False
         """the study has come to its end"""
+        self.give_up: Callable[[str], None] = lambda order_id: None
+        """lets go of a provider batch that somebody does not want to wait for any more: the scheduler's"""
         self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
         """what stops the whole run"""
 

@@ -106,6 +106,8 @@ class RunControl:
                 context.log("info", "Paused." if paused else "Continued.")
             case "limits":
                 change_limits(context, arguments)
+            case "give up":
+                context.give_up(str(arguments.get("order")))
             case _:
                 context.log("warning", f"The word {command!r} was not understood.")
 

@@ -186,6 +186,8 @@ class ProviderBatchLine:
     wave: int
     created_at: float
     finished_at: float | None
+    remote_id: str | None = None
+    reservation_usd: float = 0.0
 
     @property
     def open(self) -> bool:
@@ -221,7 +223,8 @@ def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0,
 
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
     rows = connection.execute(
-        "SELECT id, provider, state, remote_state, count, wave, created_at, finished_at FROM provider_batch "
+        "SELECT id, provider, state, remote_state, count, wave, created_at, finished_at, remote_id, reservation_usd "
+        "FROM provider_batch "
         "WHERE batch_number = ? ORDER BY created_at DESC LIMIT ?",
         (batch_number, most),
     ).fetchall()

@@ -16,6 +16,7 @@ COMMANDS = {
     "stop": ("steer", "stops a running batch; it can be resumed"),
     "pause": ("steer", "pauses a running batch"),
     "continue": ("steer", "lets a paused batch go on"),
+    "orders": ("orders", "the provider batches of a batch: their states and ages; --give-up ID lets go of one"),
     "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
     "compare": ("compare", "side-by-side statistics of several batches"),
     "export": ("export", "one batch out: json, csv, sqlite, html, parquet, policy"),
