@@ -64,7 +64,7 @@ def plain(content: Any) -> str:
 
 def content_hash(request: Mapping[str, Any]) -> str:
     """What was asked, the same for a live call and for a line in a batch, with or without cache marks."""
-    said = [(message["role"], plain(message["content"])) for message in request.get("messages", ())]
+    said = [(message["role"], plain(message.get("content"))) for message in request.get("messages", ())]
     options = request.get("options") or {}
     settings = [request.get(name, options.get(name)) for name in _SPOKEN]
     asked = json.dumps((plain(request.get("system", "")), said, settings))
@@ -77,7 +77,7 @@ def tokens_of(text: str) -> int:
 
 def input_tokens(request: Mapping[str, Any]) -> int:
     system = plain(request.get("system", ""))
-    spoken = sum(tokens_of(plain(message["content"])) + 3 for message in request.get("messages", ()))
+    spoken = sum(tokens_of(plain(message.get("content"))) + 3 for message in request.get("messages", ()))
     return spoken + (tokens_of(system) if system else 0)
 
 

@@ -14,11 +14,15 @@ LOADED = (
     "tidepool.tui.command.main",
     "tidepool.tui.command.commands.run",
     "tidepool.tui.command.commands.read",
-    "numpy",
-    "genai_prices",
-    "openai",
-    "anthropic",
+    *("numpy", "numpy.random", "genai_prices", "genai_prices.data", "openai", "anthropic", "httpcore2"),
+    *(f"tidepool.engine.providers.{name}.provider" for name in ("openai", "anthropic", "ollama")),
+    *(
+        f"tidepool.engine.studies.{kind}.{part}"
+        for kind in ("secret_game", "simulation", "evolution", "mutation")
+        for part in ("config", "study", "story", "statistics")
+    ),
 )
+"""each import that a command finds done here is one that hundreds of them need not do"""
 
 
 def run(
