@@ -9,7 +9,7 @@ from functools import cache
 from aiohttp import web
 
 MEGABYTE = 1 << 20
-BOMB_MEGABYTES, HUGE_MEGABYTES = 512, 72
+BOMB_MEGABYTES, HUGE_MEGABYTES = 160, 72
 BRACKETS = 200_000
 DRIP_SECONDS = 1.0
 
