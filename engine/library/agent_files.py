@@ -9,7 +9,7 @@ from tidepool.engine.config.sections import Agent
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entity_files import read_table, read_tree
 
-_NUMBERS = {"temperature": float, "max_tokens": int}
+_NUMBERS = {"temperature": float, "max_tokens": int, "max_reasoning_tokens": int}
 
 
 def read_agents(path: Path) -> list[Agent]:

@@ -60,7 +60,7 @@ SCREENS: Mapping[str, KindScreens] = {
                 "scoring.only_obtained scoring.both scoring.none scoring.only_revealed scoring.per_secret "
                 "scoring.per_unique scoring.target",
             ),
-            ("Detection", "detection fuzzy_threshold judge"),
+            ("Detection", "detection fuzzy_threshold judge reasoning_effort max_reasoning_tokens"),
         ),
         rest="Scenarios",
         notes={"Game": "scoring"},
@@ -85,7 +85,7 @@ SCREENS: Mapping[str, KindScreens] = {
     "simulation": KindScreens(
         groups=(
             ("Talk", "context context_file interaction_size num_simulations n_turns simulation_rounds style thoughts"),
-            ("Model", "model temperature max_tokens language speaking_order"),
+            ("Model", "model temperature max_tokens reasoning_effort max_reasoning_tokens language speaking_order"),
             ("Judge", "judge.model judge.question judge.scale"),
         ),
         elsewhere=frozenset({"entity_ids", "entity_file"}),
@@ -101,7 +101,7 @@ SCREENS: Mapping[str, KindScreens] = {
             ("Stop", "target_fitness stagnation max_calls"),
             ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts"),
             ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity"),
-            ("Model", "temperature max_tokens"),
+            ("Model", "temperature max_tokens reasoning_effort max_reasoning_tokens"),
         ),
         rest="Sizes",
         starter=Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),
@@ -111,7 +111,7 @@ SCREENS: Mapping[str, KindScreens] = {
         groups=(
             ("Task", "target mutator reward judge encoder success queries heldout operators"),
             ("Learning", "learner num_env_steps num_processes num_steps episode_length baselines repeats policy"),
-            ("Model", "temperature max_tokens on_error use_batching"),
+            ("Model", "temperature max_tokens reasoning_effort max_reasoning_tokens on_error use_batching"),
         ),
         rest="Training in detail",
     ),

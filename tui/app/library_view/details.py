@@ -47,6 +47,9 @@ def _entity(stored: StoredEntity) -> Iterator[Passage]:
         yield Passage(in_words(value), label=name)
 
 
+REASONING = ("reasoning_effort", "max_reasoning_tokens")
+
+
 def _agent(stored: StoredAgent) -> Iterator[Passage]:
     said = stored.definition
     yield Passage(stored.name, "strong")
@@ -58,7 +61,7 @@ def _agent(stored: StoredAgent) -> Iterator[Passage]:
     model = str(said.get("model", ""))
     yield Passage(f"{model} = {PRESETS[model]}" if model in PRESETS else model, label="model")
     yield Passage(str(said.get("secret") or "none: it cannot play the secret game"), label="secret")
-    for name in ("memory", "temperature", "max_tokens"):
+    for name in ("memory", "temperature", "max_tokens", *(key for key in REASONING if said.get(key))):
         yield Passage("not sent" if said.get(name) is None else str(said[name]), label=name)
     if said.get("instructions"):
         yield Passage("")
