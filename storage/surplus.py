@@ -1,7 +1,8 @@
 """What was paid for, or may have been, and is no call's answer: late, repeated, unusable or cut off.
 
 A live call is written here before it leaves and taken out when its row is written, so that a process that dies leaves
-a list of what it may have bought. Such rows have numbers of their own, below zero.
+a list of what it may have bought. Such rows have numbers of their own, below zero and falling: SQLite numbers all other
+rows upwards from the highest there is, so the two never meet.
 """
 
 import sqlite3
@@ -46,7 +47,7 @@ class SurplusBook:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._numbers = count(-SystemRandom().randrange(2**61, 2**62))
+        self._numbers = count(-SystemRandom().randrange(2**61, 2**62), -1)
 
     def add(self, surplus: Surplus, *, usage_missing: bool = False) -> None:
         self._ledger.writer.put(_ADD, self._row(surplus))

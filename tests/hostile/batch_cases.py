@@ -211,7 +211,9 @@ def _collecting() -> Iterator[Case]:
 
     yield case("polls fail thrice", at("poll", "500", "garbage", "drop"), statuses=WHOLE)
     yield case("the batch is unknown for a moment", at("poll", "404"), statuses=WHOLE)
-    yield case("the batch is unknown for good", always("poll", "404"), "know|gone|lost", most_bought=2.0, unclear=True)
+    yield case(
+        "the batch is unknown for good: another account's key?", always("poll", "404"), "does not know", statuses=("",)
+    )
     yield case("the file is not there for a moment", at("results", "404"), statuses=WHOLE)
     yield case(
         "the file is never there", always("results", "404"), "file|results|gone", most_bought=ALL_AGAIN, unclear=True

@@ -96,7 +96,7 @@ ENDINGS: dict[str, tuple[tuple[str, Fate, str], ...]] = {
         ("tool", MISSING, "tool"),
         ("pause", ANY, ""),
         ("reasoning-only", MISSING, "reasoning|max_tokens"),
-        ("redacted-only", MISSING, "reasoning|thought|empty|nothing"),
+        ("redacted-only", ONCE_MORE, "reasoning|thought|empty|nothing"),
         ("empty", ONCE_MORE, "empty|nothing|no text"),
         ("blank", ONCE_MORE, "empty|nothing|no text"),
         ("cut", KEPT, r"cut.*max_tokens|max_tokens.*cut|length limit"),
@@ -107,7 +107,7 @@ ENDINGS: dict[str, tuple[tuple[str, Fate, str], ...]] = {
     ),
     "ollama": (
         ("empty", ONCE_MORE, "empty|nothing|no text"),
-        ("load", ONCE_MORE, "empty|nothing|no text|load"),
+        ("load", HEALED, ""),
         ("tool", MISSING, "tool"),
         ("reasoning-only", MISSING, "reasoning|max_tokens"),
         ("unfinished", ANY, ""),
