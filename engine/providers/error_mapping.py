@@ -18,6 +18,8 @@ from tidepool.engine.providers.rate_headers import retry_after
 SPENT = {"insufficient_quota", "enforced_spend_limit_reached", "billing_hard_limit_reached", "billing_not_active"}
 """codes of a refusal that no retry heals: the account's money or limit is used up"""
 HEALING = {408, 409, 425}
+NOT_LET_IN = "not let in"
+"""our own code for an answer that was turned away at the border, unread"""
 _STATUS_NAMED = {
     **dict.fromkeys(("invalid_request_error", "context_length_exceeded", "INVALID_ARGUMENT"), 400),
     **dict.fromkeys(("authentication_error", "invalid_api_key", "UNAUTHENTICATED"), 401),
@@ -83,6 +85,8 @@ def complaint_about(status: int | None, said: ErrorBody, headers: Mapping[str, s
 
 def fault_of(complaint: ProviderComplaint) -> ErrorClass:
     status, code = complaint.status, complaint.code
+    if code == NOT_LET_IN:
+        return ErrorClass.OURS
     if status is None or status < 400 or status >= 500 or status in HEALING:
         return ErrorClass.HEALS
     if code in SPENT or status == 402 or "credit balance is too low" in complaint.words:
@@ -100,6 +104,8 @@ def diagnosed(complaint: ProviderComplaint, endpoint: Endpoint, where: str) -> P
     name, words = endpoint.title, scrubbed(_short(complaint.words))
     if complaint.status is None:
         text = f"{name} at {shown_host(where)} gave no answer: {words}"
+    elif complaint.code == NOT_LET_IN:
+        text = f"{name} at {shown_host(where)} answered with {words}."
     elif complaint.status < 400:
         text = f"{name} answered with an error: {words}"
     elif fault is ErrorClass.SYSTEMIC:

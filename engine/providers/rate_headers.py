@@ -8,6 +8,9 @@ from email.utils import parsedate_to_datetime
 from tidepool.engine.providers.protocol import RateLimits
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s|d)")
+UNREADABLE = (ValueError, TypeError, IndexError, OverflowError)
+"""what reading a date may raise"""
+ABSURD = 1e15
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -22,9 +25,9 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
         return seconds
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+        return max(0.0, (_aware(at) - (now or datetime.now(UTC))).total_seconds())
+    except UNREADABLE:
         return None
-    return max(0.0, (_aware(at) - (now or datetime.now(UTC))).total_seconds())
 
 
 def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
@@ -64,7 +67,7 @@ def duration(text: str | None) -> float | None:
     if (number := _number(text)) is not None:
         return number
     parts = _PARTS.findall(text)
-    return sum(float(value) * _SECONDS[unit] for value, unit in parts) if parts else None
+    return _bounded(sum(float(value) * _SECONDS[unit] for value, unit in parts)) if parts else None
 
 
 def _share(headers: Mapping[str, str], name: str) -> float:
@@ -75,7 +78,7 @@ def _share(headers: Mapping[str, str], name: str) -> float:
 def _until(text: str | None, now: datetime) -> float | None:
     try:
         return max(0.0, (_aware(datetime.fromisoformat(text)) - now).total_seconds()) if text else None
-    except ValueError:
+    except UNREADABLE:
         return None
 
 
@@ -98,4 +101,8 @@ def _number(text: str | None) -> float | None:
         number = float(text) if text is not None else None
     except ValueError:
         return None
-    return number if number is not None and 0 <= number < 1e15 else None
+    return None if number is None else _bounded(number)
+
+
+def _bounded(number: float) -> float | None:
+    return number if 0 <= number < ABSURD else None

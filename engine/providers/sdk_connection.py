@@ -18,8 +18,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
+from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint
-from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_in, complaint_of, diagnosed
+from tidepool.engine.providers.error_mapping import (
+    NOT_LET_IN,
+    ProviderComplaint,
+    complaint_in,
+    complaint_of,
+    diagnosed,
+)
 from tidepool.engine.providers.keys import shown_host
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 
@@ -89,25 +96,43 @@ def forget_environment(client: Any) -> None:
             setattr(client, name, None)
 
 
+def _bounded(client: type[Any]) -> type[Any]:
+    """The SDK's client, which reads no more than is let in; what is streamed is counted by who reads it."""
+
+    class BoundedClient(client):  # type: ignore[misc]
+        async def send(self, request: Any, *, stream: bool = False, **more: Any) -> Any:
+            response = await super().send(request, stream=True, **more)
+            if not stream or response.is_error:
+                try:
+                    await read_within(response)
+                finally:
+                    await response.aclose()
+            return response
+
+    return BoundedClient
+
+
 class SdkConnection:
     def __init__(self, endpoint: Endpoint, where: str) -> None:
         self.endpoint = endpoint
         self.where = where
         self._client: Any = None
         self._http: Any = None
-        self._errors: tuple[type[Exception], ...] = ()
+        self._errors: tuple[type[Exception], ...] = (TimeoutError, Refused)
         self._response: Any = None
         self._patterns: dict[tuple[str, Headers], Pattern] = {}
 
     @property
     def client(self) -> Any:
         if self._client is None:
+            import aiohttp
             import httpx2
 
             sdk = import_module(self.endpoint.like)
             client, error = CLIENTS[self.endpoint.like]
             limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=KEPT_SECONDS)
-            self._http = sdk.DefaultAioHttpClient(limits=limits)
+            hooks = {"response": [refuse_strange_redirect]}
+            self._http = _bounded(sdk.DefaultAioHttpClient)(limits=limits, event_hooks=hooks)
             self._client = getattr(sdk, client)(
                 base_url=self.where,
                 max_retries=0,
@@ -117,7 +142,7 @@ class SdkConnection:
             )
             if not self.endpoint.by_environment:
                 forget_environment(self._client)
-            self._errors = (getattr(sdk, error), httpx2.HTTPError)
+            self._errors += (getattr(sdk, error), httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError)
             self._response = httpx2.Response
         return self._client
 
@@ -146,10 +171,11 @@ class SdkConnection:
         else:
             response = await carrier(pattern.url).handle_async_request(request)
             try:
-                await response.aread()
+                await read_within(response)
             finally:
                 await response.aclose()
         if response.has_redirect_location:
+            await refuse_strange_redirect(response)
             response = await self._http.send(pattern.request(content))
         if response.is_error:
             raise Complained(complaint_in(response))
@@ -179,7 +205,7 @@ class SdkConnection:
                     if time.monotonic() > until:
                         raise Complained(ProviderComplaint(None, words=f"not whole within {STREAM_SECONDS:g} s"))
         except self._errors as error:
-            cut = Complained(complaint_of(error))
+            cut = self._complained(error)
         except Complained as late:
             cut = late
         if line.strip():
@@ -206,7 +232,13 @@ class SdkConnection:
             words = f"nothing came within {seconds:g} s"
             raise Complained(ProviderComplaint(None, words=words, silence=Silence.TIMEOUT)) from None
         except self._errors as error:
-            raise Complained(complaint_of(error)) from None
+            raise self._complained(error) from None
+
+    def _complained(self, error: Exception) -> Complained:
+        for refused in (error, error.__cause__):  # an SDK may wrap what its client raised
+            if isinstance(refused, Refused):
+                return Complained(ProviderComplaint(200, code=NOT_LET_IN, words=str(refused)))
+        return Complained(complaint_of(error))
 
     def diagnosed(self, complaint: ProviderComplaint) -> ProviderError:
         return diagnosed(complaint, self.endpoint, self.where)
@@ -215,12 +247,18 @@ class SdkConnection:
         words = f"{self.endpoint.title} at {shown_host(self.where)} answered with something that is not {what}"
         return ProviderError(ErrorClass.HEALS, words)
 
-    def parsed(self, content: bytes) -> Any:
-        """The JSON object of an answer; a page of a proxy in between is a fault that heals."""
+    def loaded(self, content: bytes) -> Any:
+        """The JSON of an answer; a page of a proxy in between is a fault that heals."""
         try:
-            data = json.loads(content)
+            return json.loads(content)
+        except UnicodeDecodeError:
+            return self.loaded(content.decode("utf-8", "replace").encode())
         except (ValueError, RecursionError):
             raise self.garbage() from None
+
+    def parsed(self, content: bytes) -> Any:
+        """The JSON object of an answer."""
+        data = self.loaded(content)
         if not isinstance(data, dict):
             raise self.garbage()
         return data

@@ -7,17 +7,20 @@ from typing import Any
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
-from tidepool.engine.providers.error_mapping import ProviderComplaint, is_unknown_model, missing_key
+from tidepool.engine.providers.error_bodies import read_error
+from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_about, is_unknown_model, missing_key
 from tidepool.engine.providers.hosted import HostedProvider, HostFault
 from tidepool.engine.providers.model_listing import ModelCard, check_models, judged, lists_nothing, look_again
 from tidepool.engine.providers.pool import Host
 from tidepool.engine.providers.price_list import price_tag
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
 from tidepool.engine.providers.texts import packed
 
 UNREADABLE = (KeyError, IndexError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 """what reading a reply may raise where it is none"""
+ANSWERING = ("choices", "content", "data")
+"""one of these holds the answer of a reply"""
 BUSY = (502, 503, 504, 529)
 
 
@@ -76,11 +79,18 @@ class SdkProvider(HostedProvider):
             except Complained as complained:
                 if not self.learn(call, complained.complaint, body):
                     raise
-        data = client.parsed(response.content)
+        data = client.loaded(response.content)
+        if not isinstance(data, dict) or (data.get("error") and not any(map(data.get, ANSWERING))):
+            raise self._no_reply(client, data, response.headers)
         try:
             return self.answer(data, call, response.headers)
         except UNREADABLE:
-            raise client.garbage() from None
+            raise self._no_reply(client, data, response.headers) from None
+
+    def _no_reply(self, client: SdkConnection, data: object, headers: Mapping[str, str]) -> Exception:
+        """An error that came as if all were well, or something else that is no reply."""
+        said = read_error(data)
+        return Complained(complaint_about(200, said, headers)) if said.words else client.garbage()
 
     def price(self, model_name: str) -> PriceTag | None:
         if model_name not in self._tags:
@@ -139,7 +149,7 @@ class SdkProvider(HostedProvider):
             judged_error,
             lacks_model=is_unknown_model(complaint),
             rests=refused or complaint.status is None or complaint.status in BUSY,
-            unasked=refused,
+            unasked=refused or judged_error.silence is Silence.UNREACHED,
         )
 
     def words_of(self, error: Exception) -> str:

@@ -9,13 +9,14 @@ from tidepool.engine.answer_forms import SCHEMAS
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.prices import PriceTag, expected_input
+from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
 from tidepool.engine.providers.endpoint import NO_KEY
-from tidepool.engine.providers.error_mapping import missing_key
+from tidepool.engine.providers.error_mapping import missing_key, silence_of
 from tidepool.engine.providers.hosted import HostedProvider, HostFault
 from tidepool.engine.providers.keys import scrubbed, shown_host
 from tidepool.engine.providers.model_listing import ModelCard
 from tidepool.engine.providers.pool import Host
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
 from tidepool.engine.providers.replies import name_of, said, text_of, tokens
 from tidepool.engine.vectors import packed_vectors
 
@@ -56,9 +57,10 @@ class OllamaProvider(HostedProvider):
         import ollama
 
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        hooks = {"response": [refuse_strange_redirect, _read_whole]}
         # Without a word of its own the SDK takes the key of the environment.
         own = None if self.endpoint.by_environment else {"Authorization": f"Bearer {self.endpoint.key or NO_KEY}"}
-        return ollama.AsyncClient(host=url, timeout=None, limits=limits, headers=own)
+        return ollama.AsyncClient(host=url, timeout=None, limits=limits, headers=own, event_hooks=hooks)
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         return await self.ask_pool(call, seed)
@@ -112,16 +114,19 @@ class OllamaProvider(HostedProvider):
         status, where, words = getattr(error, "status_code", None), shown_host(host.url), self.words_of(error)
         if status == 404:
             return HostFault(ProviderError(ErrorClass.SYSTEMIC, f"{where}: {words}"), lacks_model=True)
+        if isinstance(error, Refused):
+            return HostFault(ProviderError(ErrorClass.OURS, f"Ollama at {where} answered with {words}."))
         if status is not None and 400 <= status < 500 and status not in (408, 429):
             return HostFault(ProviderError(ErrorClass.OURS, f"Ollama at {where} answered {status}: {words}"))
         busy = status in (429, 503)
         if busy:
             self.notices(f"The Ollama server {where} is busy and rests for a while. {BUSY_HINT}")
             words += f" ({BUSY_HINT})"
+        silence = Silence.UNREACHED if words == REFUSED else silence_of(error) if status is None else None
         return HostFault(
-            ProviderError(ErrorClass.HEALS, f"Ollama at {where}: {words}"),
+            ProviderError(ErrorClass.HEALS, f"Ollama at {where}: {words}", silence=silence),
             rests=busy or isinstance(error, (TimeoutError, ConnectionError)),
-            unasked=busy or words == REFUSED,
+            unasked=busy or silence is Silence.UNREACHED,
         )
 
     def words_of(self, error: Exception) -> str:
@@ -134,6 +139,12 @@ class OllamaProvider(HostedProvider):
 
 def full_name(model_name: str) -> str:
     return model_name if ":" in model_name else f"{model_name}:latest"
+
+
+async def _read_whole(response: Any) -> None:
+    """A hook of the client: only what tells its progress is streamed."""
+    if not response.request.url.path.endswith("/api/pull"):
+        await read_within(response)
 
 
 async def _asked(client: Any, call: Call, seed: int) -> Answer:

@@ -71,3 +71,24 @@ def test_anthropic_headers_give_the_scarcer_kind_of_tokens() -> None:
 def test_no_header_can_break_the_reading(headers: dict[str, str]) -> None:
     seconds = retry_after(headers, NOW)
     assert seconds is None or 0 <= seconds < timedelta(days=365_000_000).total_seconds()
+
+
+_ODD = st.text(max_size=30) | st.sampled_from(
+    ["9" * 5000 + "d", "1e400", "inf", "nan", "-0", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "1_0"]
+)
+
+
+@given(_ODD, _ODD, _ODD)
+def test_no_limit_can_break_the_reading(limit: str, left: str, reset: str) -> None:
+    said = (("limit", limit), ("remaining", left), ("reset", reset))
+    assert openai_limits(
+        {f"x-ratelimit-{part}-{what}": value for what in ("requests", "tokens") for part, value in said}
+    )
+    headers = {
+        f"anthropic-ratelimit-{what}-{part}": value
+        for what in ("requests", "input-tokens", "output-tokens")
+        for part, value in said
+    }
+    read_limits = anthropic_limits(headers, NOW)
+    assert read_limits is not None
+    assert read_limits.requests_reset is None or 0 <= read_limits.requests_reset < 1e15

@@ -1,0 +1,60 @@
+"""What is let in from a server: bodies of a bounded size, and no redirect that would carry a key to another server.
+
+The clients of all SDKs are httpx's, of one generation or another; this knows only what both have.
+"""
+
+from contextlib import aclosing
+from typing import Any
+
+from tidepool.engine.providers.keys import shown_host
+
+MOST_BYTES = 64_000_000
+"""of a body, decompressed"""
+_UNPACKED = ("", "identity")
+
+
+class Refused(Exception):
+    """An answer that is not let in; its words say why."""
+
+
+async def read_within(response: Any, most: int = MOST_BYTES) -> None:
+    """Reads a body as the client would, up to a limit that holds for what a packed one unfolds to."""
+    packing = response.headers.get("Content-Encoding", "").strip().lower()
+    length = response.headers.get("Content-Length", "")
+    if packing in _UNPACKED and length.isdecimal() and len(length) < 20:
+        if int(length) > most:
+            raise Refused(_too_large(most))
+        await response.aread()  # the transport reads no more than was announced
+        return
+    if "," in packing:
+        raise Refused(f"an answer that is packed more than once ({packing[:60]})")
+    parts, size = [], 0
+    async with aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > most:
+                raise Refused(_too_large(most))
+            parts.append(chunk)
+    response._content = b"".join(parts)  # what `aread` would keep
+
+
+async def refuse_strange_redirect(response: Any) -> None:
+    """A hook of the client: a redirect is followed on the same server only, or to the same name by TLS."""
+    if not response.has_redirect_location:
+        return
+    await read_within(response)
+    here = response.request.url
+    try:
+        there = here.join(response.headers["Location"])
+    except Exception:
+        raise Refused("a redirect to no address") from None
+    upgraded = (here.scheme, there.scheme) == ("http", "https")
+    if there.host != here.host or ((there.scheme, there.port) != (here.scheme, here.port) and not upgraded):
+        raise Refused(
+            f"a redirect to another server ({shown_host(str(there))}), which is not followed: the key would go there too. "
+            "Write the address that is meant into the config"
+        )
+
+
+def _too_large(most: int) -> str:
+    return f"more than {most // 1_000_000} MB"
