@@ -6,7 +6,9 @@ import httpx2
 import pytest
 
 from tests.emulator import Emulator
+from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
+from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError, Silence
 from tidepool.engine.providers.sdk_connection import SdkConnection
 
@@ -38,8 +40,9 @@ async def _error_of(emulator: Emulator, provider: Provider, *words: str) -> Prov
     ],
 )
 async def test_a_body_without_end_and_a_redirect_elsewhere_fail_their_call_alone(
-    emulator: Emulator, provider: Provider, word: str, words: str
+    emulator: Emulator, provider: Provider, monkeypatch: pytest.MonkeyPatch, word: str, words: str
 ) -> None:
+    monkeypatch.setattr("tests.emulator.odd.bodies.BOMB_MEGABYTES", 80)
     first = await _error_of(emulator, provider, word)
     await provider.complete(question(MODELS[provider.name]), 1, 1)
     later = await _error_of(emulator, provider, word)
@@ -64,7 +67,7 @@ async def test_an_answer_in_another_dress_is_an_answer(emulator: Emulator, provi
 
 
 def test_broken_letters_in_a_reply_are_replaced() -> None:
-    line = SdkConnection("openai", "http://127.0.0.1:9")
+    line = SdkConnection(endpoint_of("openai", ProviderSettings()), "http://127.0.0.1:9")
     assert line.loaded(b'{"text": "na\xffve"}') == {"text": "na\ufffdve"}
     with pytest.raises(ProviderError, match="not a reply"):
         line.loaded(b'{"text"\xff: "a"}')

@@ -9,7 +9,7 @@ import pytest
 from tests.emulator import Emulator
 from tests.support.books import NoBooks
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.sections import OllamaSettings
+from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.pending import Pending
@@ -33,7 +33,7 @@ class TwoServers:
     def open(self, *more_hosts: str, **settings: Any) -> None:
         opened, self.model = FAMILIES[self.family]
         hosts = [server.urls[self.family] for server in self.servers]
-        chosen = OllamaSettings(
+        chosen = ProviderSettings(
             hosts=[*hosts, *more_hosts], **{"max_concurrent": 4, "timeout": 5.0, "retries": 2, **settings}
         )
         self.provider: SdkProvider = opened(chosen)
