@@ -52,7 +52,8 @@ class OpenAccounts:
             if price is None and (self._config.service.budget_usd or self._config.budget_of(provider)):
                 raise UsageError(
                     f"budget_usd is set, but the price of {model} is not known, so the budget could not be "
-                    "kept. Remove the budget, or choose a model whose price `tidepool models` shows."
+                    "kept. Remove the budget, choose a model whose price `tidepool models` shows, or declare it: "
+                    f"[providers.{provider}] prices."
                 )
 
     @staticmethod

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -56,6 +56,8 @@ class Provider(ABC):
         self.answer = answer
         self.traffic: Counter[str] = Counter()
         """requests by step, faults by `step:fault`, and `peak`: the most live calls there were at once"""
+        self.headers: dict[str, set[str]] = defaultdict(set)
+        """what its clients have said of themselves, by header"""
         self.go_down: Callable[[float], None] = lambda seconds: None
         """makes the whole server unreachable for so long"""
         self._live = 0
@@ -126,6 +128,9 @@ class Provider(ABC):
 
         async def handle(request: web.Request) -> web.StreamResponse:
             self.traffic[step] += 1
+            for name, value in request.headers.items():
+                if name not in ("Content-Length", "Content-Type"):
+                    self.headers[name.lower()].add(value)
             if not self.admits(request):
                 return self.refusal(401)
             try:
