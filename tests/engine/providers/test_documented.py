@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tidepool.engine.batching.lifecycle import LOOKS
 from tidepool.engine.batching.provider_batch import SMALL_REMAINDER, SMALL_SHARE
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_ENDPOINTS
 from tidepool.engine.config.presets import PRESET_TABLE
-from tidepool.engine.providers.keys import KEY_VARIABLES
 
 PAGE = (Path(__file__).parent.parent.parent.parent / "docs" / "providers.md").read_text()
 
@@ -17,7 +17,15 @@ def test_the_table_of_presets_is_that_of_the_code() -> None:
 
 
 def test_every_variable_that_holds_a_key_is_named() -> None:
-    assert all(variable in PAGE for name in ("openai", "anthropic") for variable in KEY_VARIABLES[name])
+    assert all(variable in PAGE for known in KNOWN_ENDPOINTS.values() for variable in known.keys)
+
+
+def test_the_table_of_known_endpoints_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (openai|anthropic|ollama) \| (\S+) \| (\S+) \| ?(.*?) ?\|$", PAGE, flags=re.M)
+    assert rows == [
+        (name, known.like, known.address or "yours", "".join(f"`{key}`" for key in known.keys) or "none", known.note)
+        for name, known in PRESET_ENDPOINTS.items()
+    ]
 
 
 def test_the_figures_are_those_of_the_code() -> None:
