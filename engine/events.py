@@ -15,6 +15,12 @@ class BatchStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class TransportPlanned:
+    words: tuple[str, ...]
+    """one line for each provider: live or by batch API, how many provider batches, which follow one another, the wait"""
+
+
+@dataclass(frozen=True, slots=True)
 class UnitsExpected:
     total: int
 
@@ -73,6 +79,7 @@ class BatchEnded:
 
 Event = (
     BatchStarted
+    | TransportPlanned
     | UnitsExpected
     | CallAnswered
     | CallLost

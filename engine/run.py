@@ -37,10 +37,11 @@ async def run_batch(
     path = Path(database)
     config = freeze(study, path)
     kind = load_kind(config.batch.kind)
+    plan = kind.plan(config)
     async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config)
         accounts.name_batch(batch_id)
-        turn = Session(path, batch_id, config, accounts, control or RunControl(), on_event, resumed=False)
+        turn = Session(path, batch_id, config, plan, accounts, control or RunControl(), on_event, resumed=False)
         return await _run(turn, kind.play)
 
 
@@ -91,7 +92,8 @@ async def resume_batch(
     vouched = refuse_strange_servers(batch["id"], batch["config"], config, kind.models(config), changes, trusted=trust)
     async with OpenAccounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
-        turn = Session(path, batch["id"], config, accounts, control or RunControl(), on_event, resumed=True)
+        plan = kind.plan(config)
+        turn = Session(path, batch["id"], config, plan, accounts, control or RunControl(), on_event, resumed=True)
         rewrite = _Rewrite(changes, batch["config"], vouched) if changes else None
         return await _run(turn, kind.play, rewrite)
 

@@ -12,17 +12,19 @@ import asyncio
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
 from tidepool.engine.batching.scheduler import BatchScheduler
 from tidepool.engine.call import Call, Reply
+from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.expected_waves import ExpectedWaves
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.pending import Gathered, Pending
 from tidepool.engine.core.recording import CallRecorder
-from tidepool.engine.core.services import SERVICES, Admission, units_at_once
+from tidepool.engine.core.services import SERVICES, Admission, batch_from, units_at_once
 from tidepool.engine.core.tasks import Latch, for_ever
 from tidepool.engine.core.unit import Ask, Unit, UnitPlan, UnitResult
 from tidepool.engine.errors import CallFailed, RunError
@@ -45,8 +47,9 @@ _FINISH = {reason.value: reason for reason in FinishReason}
 class BatchRun:
     """A running batch."""
 
-    def __init__(self, context: RunContext) -> None:
+    def __init__(self, context: RunContext, expected: ExpectedWaves) -> None:
         self.context = context
+        self._expected = expected
         self.config = context.config
         self.seed = context.seed
         self.ledger = context.ledger
@@ -131,9 +134,15 @@ class BatchRun:
                 self.ledger.seal(unit.number)
         self.context.emit(UnitEnded(unit.number, error))
 
-    def gathers(self, provider: str) -> bool:
-        """Whether calls of this provider wait for their wave and leave through its batch API."""
-        return self._batched and self._accounts[provider].provider.batches is not None
+    def expect_wave(self, wave: int, calls: Mapping[str, int]) -> None:
+        """How many calls of each model the wave will hold, where a study knows better than its plan."""
+        self._expected.tell(wave, calls)
+
+    def gathers(self, provider: str, calls: int) -> bool:
+        """Whether a wave of so many calls of this provider waits to leave together through its batch API."""
+        account = self._accounts[provider]
+        enough = calls >= batch_from(self.config.service, provider, account.settings)
+        return self._batched and account.provider.batches is not None and enough
 
     # -- units -------------------------------------------------------------------------------------------
 
@@ -179,7 +188,7 @@ class BatchRun:
 
     async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None) -> None:
         number = plan.sequence_number
-        unit = Unit(self.context, self._ask, number, remembered)
+        unit = Unit(self.context, self._ask, number, remembered, plan.together)
         if remembered is None:
             self.ledger.start_unit(
                 number,
@@ -218,7 +227,7 @@ class BatchRun:
         if not bought and account.settings.cache and (row := self.ledger.cached(key)) is not None:
             return await self._from_cache(Pending(unit.number, call, key, 0, asked_at), row)
         pending: Pending
-        if bought or (self._batched and self.scheduler.takes(account) and call.operation == "chat"):
+        if bought or (self._batched and self._is_gathered(unit, call, account)):
             self.scheduler.check(unit.number, call.step, key)
             pending = Gathered(unit.number, call, key, seed, asked_at, future=self.tasks.park())
             self.scheduler.gather(pending)
@@ -233,6 +242,13 @@ class BatchRun:
         del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
         await self.ledger.writer.committed()
         return reply
+
+    def _is_gathered(self, unit: Unit, call: Call, account: Account) -> bool:
+        """It waits for its wave, which is expected to be worth a provider batch."""
+        if call.operation != "chat" or not self.scheduler.takes(account):
+            return False
+        least = batch_from(self.config.service, account.name, account.settings)
+        return not least or round(self._expected.size(account.name, call.wave, unit.together)) >= least
 
     async def _purchase(self, pending: Pending) -> tuple[Answer, float, int]:
         """The answer of the provider, its seconds, and how many attempts it took."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from tidepool.engine.config.sections import Service
+from tidepool.engine.config.sections import Limits, Service
 from tidepool.storage.states import Transport
 
 
@@ -18,6 +18,8 @@ class ServicePlan:
     admission: Admission
     transport: Transport
     """batch: by each provider's batch API where it has one"""
+    named: str = ""
+    """the provider it is named after, whose waves go by batch API whatever their size"""
 
     @property
     def batched(self) -> bool:
@@ -27,10 +29,10 @@ class ServicePlan:
 SERVICES = {
     "default": ServicePlan(Admission.LANES, Transport.LIVE),
     "live": ServicePlan(Admission.ALL, Transport.LIVE),
-    "openai": ServicePlan(Admission.GROUPS, Transport.BATCH),
-    "anthropic": ServicePlan(Admission.GROUPS, Transport.BATCH),
-    "openai-conversation": ServicePlan(Admission.ALL, Transport.BATCH),
-    "anthropic-conversation": ServicePlan(Admission.ALL, Transport.BATCH),
+    "openai": ServicePlan(Admission.GROUPS, Transport.BATCH, "openai"),
+    "anthropic": ServicePlan(Admission.GROUPS, Transport.BATCH, "anthropic"),
+    "openai-conversation": ServicePlan(Admission.ALL, Transport.BATCH, "openai"),
+    "anthropic-conversation": ServicePlan(Admission.ALL, Transport.BATCH, "anthropic"),
     "auto": ServicePlan(Admission.ALL, Transport.BATCH),
 }
 
@@ -44,3 +46,20 @@ def units_at_once(service: Service) -> int | None:
             return service.max_concurrent
         case Admission.GROUPS:
             return service.batch_size
+
+
+def groups_of(units: int, service: Service) -> int:
+    """How many groups of units follow one another, each waiting for the end of the one before."""
+    if SERVICES[service.name].admission is not Admission.GROUPS:
+        return 1
+    return max(1, -(-units // service.batch_size))
+
+
+def batch_from(service: Service, provider: str, limits: Limits) -> int:
+    """How many calls a wave of the provider must be expected to have to go by its batch API.
+
+    Whoever names a provider's batch API has decided. Simulated models stand in for those of the provider that is named.
+    """
+    named = SERVICES[service.name].named
+    family = getattr(limits, "like", None) or provider
+    return 0 if named and family in (named, "simulated") else limits.batch_from

@@ -14,10 +14,13 @@ from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.expected_waves import ExpectedWaves
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.errors import FileError, RunError, TidepoolError
-from tidepool.engine.events import BatchStarted, Listener
+from tidepool.engine.events import BatchStarted, Listener, TransportPlanned
+from tidepool.engine.studies.planned_calls import Plan
+from tidepool.engine.studies.transport_plan import transport_plan
 from tidepool.storage import batches
 from tidepool.storage.file import connect
 from tidepool.storage.ledger import Ledger
@@ -54,6 +57,7 @@ class Session:
     path: Path
     batch_id: str
     config: FrozenConfig
+    plan: Plan
     accounts: OpenAccounts
     control: RunControl
     listener: Listener | None
@@ -114,7 +118,7 @@ class _Session:
         ledger.open_cache(config.batch.seed, config.batch.kind)
         budget = self._budgets(batches.money_by_provider(reader, batch["number"]), progress["cost_usd"], accounts)
         self._context = RunContext(config, turn.batch_id, ledger, accounts, budget, turn.listener)
-        self.run = BatchRun(self._context)
+        self.run = BatchRun(self._context, ExpectedWaves(turn.plan))
         self._earlier_seconds = progress["seconds"]
         writer.on_failure = self._context.fail
 
@@ -156,8 +160,18 @@ class _Session:
         context.log("info", "Resumed." if resumed else "Started.")
         for account in context.accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
+        self._tell_transport()
         if resumed:
             self.run.take_up()
+
+    def _tell_transport(self) -> None:
+        """Provider batches may take hours, and some wait for others: whoever starts a batch is told."""
+        context = self._context
+        apis = {name: account.provider.batches for name, account in context.accounts.items()}
+        words = transport_plan(self._turn.plan, self._turn.config, apis).words
+        context.emit(TransportPlanned(words))
+        for line in words:
+            context.log("info", f"Planned: {line}.")
 
     def _ended(self, main: "asyncio.Task[None]") -> None:
         self._context.finished = True

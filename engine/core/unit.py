@@ -31,6 +31,8 @@ class UnitPlan:
     details: str | None = None
     awaited: bool = False
     """another unit, or the study, reads its result"""
+    together: int = 0
+    """how many units go at its pace, where some wait for others; 0: all of the study"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,13 @@ _NOTHING: dict[str, sqlite3.Row] = {}
 class Unit:
     """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
 
-    __slots__ = ("_ask", "_asked", "_context", "_remembered", "number", "settled")
+    __slots__ = ("_ask", "_asked", "_context", "_remembered", "number", "settled", "together")
 
-    def __init__(self, context: RunContext, ask: "Ask", number: int, remembered: Remembered | None) -> None:
+    def __init__(
+        self, context: RunContext, ask: "Ask", number: int, remembered: Remembered | None, together: int = 0
+    ) -> None:
         self.number = number
+        self.together = together
         self.settled = remembered is not None and remembered.status != _IN_PROGRESS
         """its end is in the file already: this run only replays it"""
         self._context = context

@@ -23,7 +23,7 @@ AT_ONCE = 10
 
 STUDIES = {
     "live": f'[service]\nname = "live"\nmax_concurrent = {AT_ONCE}\n[providers.simulated]\nlatency = 0.01\njitter = 0.7',
-    "auto": '[service]\nname = "auto"\npoll_interval = 0.02\n[providers.simulated]\nbatch_seconds = 0.08',
+    "auto": '[service]\nname = "auto"\nbatch_from = 0\npoll_interval = 0.02\n[providers.simulated]\nbatch_seconds = 0.08',
 }
 
 

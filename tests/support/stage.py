@@ -83,7 +83,7 @@ class Stage:
         **service: Any,
     ) -> dict[str, Any]:
         self._set(play, provider or ScriptedProvider())
-        study = game(service={"name": "live", "poll_interval": 0.005, **service}, simulated=simulated)
+        study = game(service={"name": "live", "poll_interval": 0.005, "batch_from": 0, **service}, simulated=simulated)
         return await run_batch(study, self.database, on_event=self._listening(on_event), control=control)
 
     async def resume(

@@ -23,13 +23,14 @@ def game(
     seed: int = 42,
     **settings: Any,
 ) -> SecretGame:
+    """Its waves are small, and go by batch API all the same where the service says so."""
     return SecretGame(
         agents=[Agent(name=name, model=model, secret=secret) for name, (model, secret) in CAST.items()],
         num_interactions=conversations,
         messages_per_interaction=messages,
         detection=["exact"],
         seed=seed,
-        service=Service(**(service or {})),
+        service=Service(**{"batch_from": 0, **(service or {})}),
         providers=Providers(simulated=SimulatedSettings(**(simulated or {}))),
         **settings,
     )

@@ -16,6 +16,7 @@ from tidepool.engine.events import (
     Listener,
     Logged,
     ProviderBatchChanged,
+    TransportPlanned,
     UnitEnded,
     UnitsExpected,
 )
@@ -116,6 +117,9 @@ def _lines(stream: TextIO) -> Iterator[Listener]:
         match event:
             case BatchStarted(batch_id=batch_id, name=name, resumed=resumed):
                 say(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
+            case TransportPlanned(words=words):
+                for line in words:
+                    say(f"planned: {line}")
             case Logged(level=level, message=message) if level != "info":
                 say(f"{level}: {message}")
             case BatchEnded(status=status, reason=reason):
@@ -154,6 +158,8 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
         def listen(event: Event) -> None:
             nonlocal last
             tally.take(event)
+            if isinstance(event, TransportPlanned):
+                console.print(Text("\n".join(f"planned: {line}" for line in event.words)))
             if isinstance(event, Logged) and event.level != "info":
                 console.print(Text(f"{event.level}: {event.message}"))
             if time.monotonic() - last >= BAR_SECONDS or isinstance(event, BatchEnded):

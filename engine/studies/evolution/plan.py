@@ -13,7 +13,8 @@ from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.operators.breeding import Breeding
 from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.strategies.founders import seeds_of
-from tidepool.engine.studies.plan import Plan, PlannedCalls, merged
+from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH
+from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged
 
 PROMPT_TOKENS = 60
 REPLY_TOKENS = 120
@@ -26,7 +27,7 @@ NOTE = (
     f"This is the most it takes: stop rules may end it sooner. A prompt is taken to have {PROMPT_TOKENS} tokens, a "
     f"reply {REPLY_TOKENS}."
 )
-GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown as two a generation."
+GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown as three a generation."
 
 
 def plan(config: FrozenConfig) -> Plan:
@@ -81,10 +82,18 @@ class _SearchPlan:
         if rewrites:
             self._rewrite(rewrites)
         if self._gepa and generation:
-            asked = [sum(asked) - (rewrites - self._rewritten_by_breeding()) // self._weight]
+            self._propose(rewrites, sum(asked) - (rewrites - self._rewritten_by_breeding()) // self._weight)
+            return
         for one in asked:
             self._solve(one)
-        self._units += rewrites if self._gepa and generation else genomes
+        self._units += genomes
+
+    def _propose(self, proposals: int, asked: int) -> None:
+        """GEPA's generation: one proposal after the other meets a few problems, and if it is taken all of them."""
+        at_first = min(asked, MINIBATCH * proposals)
+        self._solve(at_first, proposals)
+        self._solve(asked - at_first, max(1, round(_ACCEPTED * proposals)))
+        self._units += proposals
 
     def _seed_final(self) -> None:
         """What the seeds were answered in the first generation is not asked again; of that the least is known."""
@@ -114,14 +123,14 @@ class _SearchPlan:
         return round(self._children * Breeding().rewrite_share)
 
     def _rewrite(self, count: int) -> None:
-        model = resolve_model(self._settings.mutator)
-        self._calls.append(PlannedCalls(self._numbering.next_wave(), model, count, *REWRITE_TOKENS))
+        model, rounds = resolve_model(self._settings.mutator), count if self._gepa else 1
+        self._calls.append(PlannedCalls(self._numbering.next_wave(), model, count, *REWRITE_TOKENS, rounds))
 
-    def _solve(self, asked: int) -> None:
-        self._calls += self._solved(asked) if asked > 0 else ()
+    def _solve(self, asked: int, rounds: int = 1) -> None:
+        self._calls += self._solved(asked, rounds) if asked > 0 else ()
 
-    def _solved(self, asked: int) -> Iterator[PlannedCalls]:
+    def _solved(self, asked: int, rounds: int) -> Iterator[PlannedCalls]:
         wave = self._numbering.next_wave()
         for model in self._settings.solvers():
             calls = asked * self._settings.samples
-            yield PlannedCalls(wave, model, calls, PROMPT_TOKENS + self._question, REPLY_TOKENS)
+            yield PlannedCalls(wave, model, calls, PROMPT_TOKENS + self._question, REPLY_TOKENS, rounds)

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.core.services import SERVICES
+from tidepool.engine.core.services import SERVICES, batch_from
 from tidepool.engine.prices import TOKENS_PER_MESSAGE, expected_tokens
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
@@ -15,7 +16,7 @@ from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
 from tidepool.engine.studies.mutation.operators import REWRITER_SYSTEM, operator_named
 from tidepool.engine.studies.mutation.queries import split_queries
-from tidepool.engine.studies.plan import Plan, PlannedCalls
+from tidepool.engine.studies.planned_calls import Plan, PlannedCalls
 
 QUERY_TOKENS, ANSWER_TOKENS = 30, 60
 """a query and an answer are taken to have, for plans"""
@@ -55,14 +56,20 @@ def _calls(config: FrozenConfig, settings: MutationSettings) -> Iterator[Planned
     phases = ((training, players * settings.num_processes), (settings.episode_length, heldout))
     wave = 0
     for steps, environments in phases:
-        stages = [(_model(settings, stage), *_size(settings, stage, environments)) for stage in stages_of(settings)]
+        stages = [_stage(settings, stage, environments) for stage in stages_of(settings)]
         together = math.ceil(steps / MOST_STEPS) or 1
         for first in range(0, steps, together):
             several = min(together, steps - first)
             wave += len(stages) * (several - 1)
-            for model, calls, *tokens in stages:
+            for stage in stages:
                 wave += 1
-                yield PlannedCalls(wave, model, calls * several, *tokens)
+                yield replace(stage, wave=wave, calls=stage.calls * several, rounds=several)
+
+
+def _stage(settings: MutationSettings, stage: str, environments: int) -> PlannedCalls:
+    """Of one environment step; its wave is not known yet."""
+    operation = EMBED if stage == EMBED else "chat"
+    return PlannedCalls(0, _model(settings, stage), *_size(settings, stage, environments), operation=operation)
 
 
 def _model(settings: MutationSettings, stage: str) -> str:
@@ -96,14 +103,16 @@ def _notes(config: FrozenConfig, settings: MutationSettings, players: int) -> It
     if players > 1:
         named = " and ".join(settings.stated_baselines())
         yield f"The baseline {named} plays the same budget beside the learner: baselines = [] saves that."
-    limits = config.limits_for(resolve_model(settings.target).partition(":")[0])
+    provider = resolve_model(settings.target).partition(":")[0]
+    limits = config.limits_for(provider)
     together = max(players, 1) * settings.num_processes
     if settings.use_batching and limits.max_concurrent < together:
         yield (
             f"A wave has up to {together} calls and service.max_concurrent is {limits.max_concurrent}: "
             f"service.max_concurrent = {together} lets each wave go at once."
         )
-    if SERVICES[config.service.name].batched and not resolve_model(settings.target).startswith(("simulated", "ollama")):
+    worth_it = together >= batch_from(config.service, provider, limits)
+    if SERVICES[config.service.name].batched and worth_it and provider not in ("simulated", "ollama"):
         yield 'Each wave waits for the one before: through a batch API that takes long. service.name = "live" is quicker.'
     if settings.encoder == HASHING:
         yield "The encoder hashing is lexical: it sees which words are used, not what they mean."

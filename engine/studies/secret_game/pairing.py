@@ -89,6 +89,10 @@ class Schedule:
             return self.total_rounds * self.conversations_per_round
         return self.num_interactions
 
+    @property
+    def rounds_in_longest_game(self) -> int:
+        return self._rounds_of_game(1)[1]
+
     def conversations_in_game(self, game: int) -> int:
         """How many conversations a game has, the cut of the last round included."""
         first, rounds = self._rounds_of_game(game)

@@ -15,6 +15,7 @@ from tidepool.engine.studies.secret_game.game import FinishedConversation, Game,
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.prompts import remembered
 from tidepool.engine.studies.secret_game.scoring import sides, standard_points
+from tidepool.engine.studies.secret_game.succession import succession_of, waits
 
 VERDICT_TOKENS = 200
 
@@ -28,6 +29,7 @@ async def play(run: BatchRun) -> None:
 def _conversations(run: BatchRun) -> Iterator[UnitPlan]:
     """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
     players, schedule = Cast.of(run.config), schedule_of(run.config)
+    succession = succession_of(players, schedule, run.config.service) if players.linked else None
     game: Game | None = None
     number = 0
     for a_round in schedule.play():
@@ -47,6 +49,7 @@ def _conversations(run: BatchRun) -> Iterator[UnitPlan]:
                 game=meeting.game,
                 round=meeting.round,
                 interaction_type="dyadic",
+                together=succession.together(waits=bool(waits(players, meeting))) if succession else 0,
             )
 
 

@@ -1,12 +1,14 @@
 """What a batch of simulations will take, before anything is called."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import comb
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.core.services import groups_of
 from tidepool.engine.prices import expected_tokens
-from tidepool.engine.studies.plan import Plan, PlannedCalls
+from tidepool.engine.studies.planned_calls import Plan, PlannedCalls
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.engine.studies.simulation.prompts import Setting, enacted_system, judgement, narrated
@@ -21,8 +23,10 @@ def plan(config: FrozenConfig) -> Plan:
     message = min(settings.max_tokens, TOKENS_OF_A_MESSAGE)
     spoken = list((_enacted_calls if settings.style == "enacted" else _narrated_calls)(config, message))
     judged = _judge_calls(config, message, wave=len(spoken) + 1) if settings.judge else []
+    groups = groups_of(settings.num_simulations, config.service)
+    calls = tuple(replace(planned, rounds=groups) for planned in (*spoken, *judged))
     notes = (f"A message is taken to have {TOKENS_OF_A_MESSAGE} tokens.",)
-    return Plan(settings.num_simulations, (*spoken, *judged), notes)
+    return Plan(settings.num_simulations, calls, notes)
 
 
 def _enacted_calls(config: FrozenConfig, message: int) -> Iterator[PlannedCalls]:

@@ -50,7 +50,7 @@ class Talks:
             messages_per_interaction=messages,
             detection=["exact"],
             seed=seed,
-            service=Service(**{"name": "live", "poll_interval": 0.05, "timeout": 5.0, **service}),
+            service=Service(**{"name": "live", "poll_interval": 0.05, "timeout": 5.0, "batch_from": 0, **service}),
             providers=Providers(
                 **{
                     name: (OllamaSettings if name == "ollama" else ProviderSettings)(**settings)

@@ -3,6 +3,7 @@
 A call that failed for good is a gap in the marks, never a wrong answer, and nobody waits for it.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -51,16 +52,24 @@ class Grader:
         self._settings = settings
         self._score: Scorer = scorer_named(settings.scorer)
         self.models = settings.solvers()
-        self.gathers = any(run.gathers(model.partition(":")[0]) for model in self.models)
-        """calls leave through a batch API"""
-        self._pace = pace_of(settings, gathers=self.gathers)
 
     def calls_for(self, problems: int) -> int:
         return problems * len(self.models) * self._settings.samples
 
     async def mark(self, papers: Sequence[Paper]) -> list[Marks]:
-        """The marks of each paper, in their order."""
-        return await self.together(map(self._mark_one, papers), self._pace.genomes_at_once)
+        """The marks of each paper, in their order: all of them are one wave."""
+        problems = sum(len(paper.questions) for paper in papers)
+        self._run.expect_wave(papers[0].wave, dict.fromkeys(self.models, problems * self._settings.samples))
+        pace = pace_of(self._settings, gathers=self.gathers(problems))
+        marked = (self._mark_one(paper, pace.calls_at_once) for paper in papers)
+        return await self.together(marked, pace.genomes_at_once)
+
+    def gathers(self, problems: int) -> bool:
+        """Whether a wave of so many problems leaves through a batch API, of whichever model."""
+        calls: Counter[str] = Counter()
+        for model in self.models:
+            calls[model.partition(":")[0]] += problems * self._settings.samples
+        return any(self._run.gathers(provider, count) for provider, count in calls.items())
 
     async def together(self, stories: Iterable[Awaitable[T]], at_once: int | None = None) -> list[T]:
         """All at once, or so many at a time; one by one where the study is asked to."""
@@ -68,14 +77,14 @@ class Grader:
             at_once = None if self._settings.enable_async_evaluation else 1
         return await (self._run.all(stories) if at_once is None else self._run.lanes(stories, at_once))
 
-    async def _mark_one(self, paper: Paper) -> Marks:
+    async def _mark_one(self, paper: Paper, at_once: int | None) -> Marks:
         calls = (
             self._ask(paper, label, problem, model, sample)
             for label, problem in paper.questions
             for model in self.models
             for sample in range(self._settings.samples)
         )
-        return self._arranged(await self.together(calls, self._pace.calls_at_once), len(paper.questions))
+        return self._arranged(await self.together(calls, at_once), len(paper.questions))
 
     def _arranged(self, replies: list[Marked | None], problems: int) -> Marks:
         marks: Marks = {model: [] for model in self.models}

@@ -27,6 +27,7 @@ async def finished(
     """The children as genomes, new ones as far as that can be had."""
     asked = [child.rewrite is not None for child in children]
     wave = evaluator.numbering.next_wave() if any(asked) else 0
+    evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): sum(asked)})
     made = await evaluator.grader.together(
         rewritten_by_model(evaluator, child, failures_of(evaluator, child.genome), f"g{generation}.{place}", wave)
         for place, child in enumerate(children)

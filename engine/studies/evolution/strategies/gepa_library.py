@@ -14,11 +14,9 @@ from typing import Any
 from gepa import EvaluationBatch, optimize
 
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
-from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Reflection, Result, Turn
+from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH, Exam, Reflection, Result, Turn
 from tidepool.engine.studies.evolution.strategies.handover import Ask
 
-MINIBATCH = 3
-"""problems of a reflection, as GEPA has it by default"""
 _PROMPT = "prompt"
 
 

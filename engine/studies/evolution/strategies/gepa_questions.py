@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 
+MINIBATCH = 3
+"""problems of a reflection, as GEPA has it by default"""
+
 
 @dataclass(frozen=True, slots=True)
 class Exam:

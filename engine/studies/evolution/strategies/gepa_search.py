@@ -9,6 +9,7 @@ answers in a minibatch is known from its full evaluation.
 from dataclasses import replace
 from typing import Any
 
+from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
@@ -21,7 +22,7 @@ from tidepool.engine.studies.evolution.operators.offspring import rewritten_by_m
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
-from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Question, Reflection, Result
+from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH, Exam, Question, Reflection, Result
 from tidepool.engine.studies.evolution.strategies.handover import Ask, Handover
 
 NEEDS_EXTRA = 'evolution.strategy = "gepa" needs the extra `gepa`: pip install "tidepool-lab[gepa]"'
@@ -66,7 +67,7 @@ class GepaSearch:
 
     async def run(self) -> str:
         evaluator, start = self._evaluator, self._evaluator.leader()
-        if evaluator.grader.gathers and not evaluator.run.resumed:
+        if evaluator.grader.gathers(MINIBATCH) and not evaluator.run.resumed:
             evaluator.run.log("warning", SMALL_WAVES)
         evaluator.call_back(start, "genome")
         self._open[start.genome.prompt] = start
@@ -104,6 +105,7 @@ class GepaSearch:
         child = Child(mother.child(mother.segments, COPY, generation), "reflect")
         name, wave = f"g{generation}.{self._proposals}", evaluator.numbering.next_wave()
         self._proposals += 1
+        evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): 1})
         genome = await rewritten_by_model(evaluator, child, asked.failures, name, wave)
         for candidate in evaluator.admit([genome], self._proposals - 1, rest=list(self._results)):
             self._open[genome.prompt] = candidate

@@ -33,7 +33,7 @@ def study(
     }
     return Evolution(
         seed=seed,
-        service=Service(name=service, **(limits or {})),  # type: ignore[arg-type]
+        service=Service(name=service, **{"batch_from": 0, **(limits or {})}),  # type: ignore[arg-type]
         providers=Providers(simulated=SimulatedSettings(**(simulated or {}))),
         **{**sizes, **settings},
     )

@@ -15,7 +15,7 @@ def mutation(
     *, service: str = "live", max_concurrent: int = 32, simulated: dict[str, Any] | None = None, **settings: Any
 ) -> Mutation:
     return Mutation(
-        service=Service(name=service, max_concurrent=max_concurrent),
+        service=Service(name=service, max_concurrent=max_concurrent, batch_from=0),
         providers=Providers(simulated=SimulatedSettings(**(simulated or {}))),
         **{**SMALL, **settings},
     )

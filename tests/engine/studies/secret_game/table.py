@@ -64,7 +64,9 @@ class Table:
     async def play(
         self, players: list[Agent], *, service: str = "live", seed: int = 7, **settings: Any
     ) -> dict[str, Any]:
-        study = SecretGame(agents=players, seed=seed, service=Service(name=service, poll_interval=0.005), **settings)
+        study = SecretGame(
+            agents=players, seed=seed, service=Service(name=service, poll_interval=0.005, batch_from=0), **settings
+        )
         return await self.run(study)
 
     async def run(self, study: SecretGame, control: RunControl | None = None) -> dict[str, Any]:

@@ -26,7 +26,9 @@ def panel(
     settings.setdefault("context", "A plan for a new water mill")
     providers = Providers(simulated=SimulatedSettings(**(simulated or {})))
     seed = settings.pop("seed", 42)
-    return Simulation(entities=people, seed=seed, service=Service(name=service), providers=providers, **settings)
+    return Simulation(
+        entities=people, seed=seed, service=Service(name=service, batch_from=0), providers=providers, **settings
+    )
 
 
 @contextmanager

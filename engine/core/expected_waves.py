@@ -1,0 +1,57 @@
+"""How many calls of a provider are expected to be ready at the same moment: what decides whether a wave is worth a
+provider batch.
+
+The plan says so before anything is called, so that the decision does not depend on which answer comes first, on what
+the budget lets go, or on what the cache knew. A study that only finds out as it goes tells it wave by wave.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidepool.engine.studies.planned_calls import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedWaves:
+    """Of one provider, in their order."""
+
+    numbers: list[int]
+    sizes: list[float]
+    for_each_unit: list[float]
+
+
+class ExpectedWaves:
+    def __init__(self, plan: Plan) -> None:
+        sizes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        totals: Counter[tuple[str, int]] = Counter()
+        for planned in plan.calls:
+            provider = planned.model.partition(":")[0]
+            sizes[provider][planned.wave] += planned.together
+            totals[provider, planned.wave] += planned.calls
+        self._planned: dict[str, _PlannedWaves] = {}
+        for provider, of_waves in sizes.items():
+            numbers = sorted(of_waves)
+            shares = [totals[provider, number] / max(1, plan.units) for number in numbers]
+            self._planned[provider] = _PlannedWaves(numbers, [of_waves[number] for number in numbers], shares)
+        self._told: dict[tuple[str, int], int] = {}
+
+    def tell(self, wave: int, calls: Mapping[str, int]) -> None:
+        """What a wave will hold after all, by model."""
+        by_provider: Counter[str] = Counter()
+        for model, count in calls.items():
+            by_provider[model.partition(":")[0]] += count
+        for provider, count in by_provider.items():
+            self._told[provider, wave] = count
+
+    def size(self, provider: str, wave: int, units: int = 0) -> float:
+        """Of the wave with this number, or of the next one that the plan names. `units`: so many go at the same pace;
+        0: all that the plan has in the wave."""
+        if (told := self._told.get((provider, wave))) is not None:
+            return told
+        planned = self._planned.get(provider)
+        if planned is None:
+            return 0.0
+        place = min(bisect_left(planned.numbers, wave), len(planned.numbers) - 1)
+        return planned.for_each_unit[place] * units if units else planned.sizes[place]

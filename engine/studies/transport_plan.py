@@ -1,0 +1,192 @@
+"""By which way the calls of a study will go, in how many provider batches, and which of those follow one another.
+
+A wave goes by batch API where its provider is expected to be asked enough calls at the same moment (`batch_from`).
+Rounds that wait for one another are waves of their own: a game of many rounds may take thousands of small ones.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tidepool.engine.call import Call
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.core.services import SERVICES, batch_from
+from tidepool.engine.providers.protocol import BatchApi
+from tidepool.engine.results.wording import span
+from tidepool.engine.studies.planned_calls import Plan, PlannedCalls
+
+UNKNOWN_WAIT = "minutes to 24 h each"
+"""what hosted providers promise of a provider batch"""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderTransport:
+    """How the calls of one provider go."""
+
+    provider: str
+    calls_live: int
+    calls_batch: int
+    provider_batches: int
+    one_after_another: int
+    """of the provider batches: those that leave at the same moment count once"""
+    largest_wave: int
+    """most calls that are expected at the same moment"""
+    batch_from: int | None
+    """how many it takes to go by batch API; None: all go live, however many"""
+    wait: str
+    """how long a provider batch takes"""
+
+    @property
+    def words(self) -> str:
+        if not self.calls_batch:
+            return f"{self.provider} live{self._why_live}"
+        live = f"; {_counted(self.calls_live, 'call')} of small waves live" if self.calls_live else ""
+        return (
+            f"{self.provider} by batch API: {_batches(self.provider_batches, self.one_after_another, self.wait)}{live}"
+        )
+
+    @property
+    def _why_live(self) -> str:
+        if not self.batch_from or self.largest_wave >= self.batch_from:
+            return ""
+        return f": waves of {_counted(self.largest_wave, 'call')} at most (batch API from {self.batch_from:,}, service.batch_from)"
+
+
+@dataclass(frozen=True, slots=True)
+class TransportPlan:
+    providers: tuple[ProviderTransport, ...]
+    provider_batches: int
+    one_after_another: int
+    batched: tuple[int, ...]
+    """for each entry of the plan, how many of its calls go by batch API"""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """One line for each provider: the same wherever the plan is shown."""
+        return tuple(one.words for one in self.providers)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "provider_batches": self.provider_batches,
+            "one_after_another": self.one_after_another,
+            "providers": [asdict(one) for one in self.providers],
+            "words": list(self.words),
+        }
+
+
+def transport_plan(plan: Plan, config: FrozenConfig, apis: Mapping[str, BatchApi | None]) -> TransportPlan:
+    """`apis`: the batch API of each provider, None where it has none."""
+    by_provider: dict[str, list[_Entry]] = defaultdict(list)
+    for place, planned in enumerate(plan.calls):
+        by_provider[planned.model.partition(":")[0]].append((place, planned))
+    tallies = [_ProviderTally(name, config, apis.get(name)) for name in sorted(by_provider)]
+    for tally in tallies:
+        tally.count(by_provider[tally.name])
+    waves = {wave for tally in tallies for wave in tally.moments}
+    batched = Counter[int]()
+    for tally in tallies:
+        batched += tally.batched
+    return TransportPlan(
+        tuple(tally.told(by_provider[tally.name]) for tally in tallies),
+        sum(tally.provider_batches for tally in tallies),
+        sum(max(tally.moments[wave] for tally in tallies) for wave in waves),
+        tuple(batched[place] for place in range(len(plan.calls))),
+    )
+
+
+_Entry = tuple[int, PlannedCalls]
+"""with its place in the plan"""
+
+
+class _ProviderTally:
+    """Goes through what is planned for one provider, wave by wave."""
+
+    def __init__(self, name: str, config: FrozenConfig, api: BatchApi | None) -> None:
+        self.name = name
+        self._api = api if SERVICES[config.service.name].batched else None
+        self._limits = config.limits_for(name)
+        self._least = batch_from(config.service, name, self._limits)
+        self.provider_batches = 0
+        self.batched: Counter[int] = Counter()
+        """calls that go by batch API, by the place of their entry"""
+        self.moments: Counter[int] = Counter()
+        """by wave: how often, one after another, something leaves by batch API"""
+        self._leaving: set[tuple[int, str]] = set()
+        """waves, each with a group that leaves in it"""
+
+    def count(self, entries: Iterable[_Entry]) -> None:
+        api = self._api
+        waves: dict[tuple[int, int], list[_Entry]] = defaultdict(list)
+        for place, planned in entries:
+            if planned.operation == "chat":
+                waves[planned.joins, planned.wave].append((place, planned))
+        for (joins, wave), members in sorted(waves.items()):
+            for times, together in _by_company(members):
+                if api is not None and _size(together) >= self._least:
+                    self._leave(api, together, times, joins or wave, beside=bool(joins))
+
+    def _leave(self, api: BatchApi, together: Iterable[_Entry], times: int, wave: int, *, beside: bool) -> None:
+        groups: dict[str, list[_Entry]] = defaultdict(list)
+        for place, planned in together:
+            groups[api.group(Call("", wave, planned.model, ()))].append((place, planned))
+        most = max(2, min(self._limits.batch_size, api.bounds.max_calls))
+        large = {group: members for group, members in groups.items() if _size(members) > 1}
+        for group, members in large.items():
+            if not (beside and (wave, group) in self._leaving):
+                self.provider_batches += times * math.ceil(_size(members) / most)
+            self._leaving.add((wave, group))
+            for place, planned in members:
+                self.batched[place] += round(times * planned.together)
+        if large and not beside:
+            self.moments[wave] += times
+
+    def told(self, entries: Iterable[_Entry]) -> ProviderTransport:
+        planned = [one for _, one in entries]
+        batched = self.batched.total()
+        return ProviderTransport(
+            self.name,
+            sum(one.calls for one in planned) - batched,
+            batched,
+            self.provider_batches,
+            self.moments.total(),
+            self._largest(planned),
+            None if self._api is None else self._least,
+            self._wait,
+        )
+
+    def _largest(self, planned: Iterable[PlannedCalls]) -> int:
+        sizes: dict[tuple[int, int], float] = defaultdict(float)
+        for one in planned:
+            sizes[one.joins, one.wave] += one.together
+        return round(max(sizes.values()))
+
+    @property
+    def _wait(self) -> str:
+        seconds: float | None = getattr(self._limits, "batch_seconds", None)
+        return UNKNOWN_WAIT if seconds is None else f"{span(seconds)} each"
+
+
+def _size(entries: Iterable[_Entry]) -> int:
+    """How many calls are asked at the same moment."""
+    return round(sum(planned.together for _, planned in entries))
+
+
+def _by_company(members: Sequence[_Entry]) -> Iterator[tuple[int, list[_Entry]]]:
+    """Those of one wave side by side, with how often they are: who has more rounds goes on without the others."""
+    done = 0
+    for rounds in sorted({planned.rounds for _, planned in members}):
+        yield rounds - done, [(place, planned) for place, planned in members if planned.rounds >= rounds]
+        done = rounds
+
+
+def _batches(count: int, one_after_another: int, wait: str) -> str:
+    many = _counted(count, "provider batch", "es")
+    if count < 2:
+        return f"{many}, {wait.removesuffix(' each')}"
+    return f"{many}, {f'{one_after_another:,} one after another' if one_after_another > 1 else 'all at once'}, {wait}"
+
+
+def _counted(count: int, what: str, plural: str = "s") -> str:
+    return f"{count:,} {what}{plural if count != 1 else ''}"
