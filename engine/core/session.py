@@ -17,6 +17,7 @@ from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.expected_waves import ExpectedWaves
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
+from tidepool.engine.core.services import SERVICES
 from tidepool.engine.errors import FileError, RunError, TidepoolError
 from tidepool.engine.events import BatchStarted, Listener, TransportPlanned
 from tidepool.engine.studies.planned_calls import Plan
@@ -170,8 +171,9 @@ class _Session:
         apis = {name: account.provider.batches for name, account in context.accounts.items()}
         words = transport_plan(self._turn.plan, self._turn.config, apis).words
         context.emit(TransportPlanned(words))
-        for line in words:
-            context.log("info", f"Planned: {line}.")
+        if SERVICES[self._turn.config.service.name].batched:
+            for line in words:
+                context.log("info", f"Planned: {line}.")
 
     def _ended(self, main: "asyncio.Task[None]") -> None:
         self._context.finished = True

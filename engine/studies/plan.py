@@ -73,11 +73,13 @@ class _Cost:
 
 def _waves(plan: Plan) -> list[dict[str, Any]]:
     waves: dict[int, dict[str, Any]] = {}
+    rounds: dict[int, dict[int, int]] = defaultdict(dict)
     for planned in plan.calls:
         new = {"index": planned.wave, "calls": 0, "rounds": 1, "input_tokens": 0, "output_tokens": 0}
         wave = waves.setdefault(planned.wave, new)
         wave["calls"] += planned.calls
-        wave["rounds"] = max(wave["rounds"], planned.rounds)
+        rounds[planned.wave][planned.joins] = max(rounds[planned.wave].get(planned.joins, 0), planned.rounds)
+        wave["rounds"] = sum(rounds[planned.wave].values())
         wave["input_tokens"] += planned.calls * planned.input_tokens
         wave["output_tokens"] += planned.calls * planned.output_tokens
     return list(waves.values())

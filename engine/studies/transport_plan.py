@@ -6,7 +6,7 @@ Rounds that wait for one another are waves of their own: a game of many rounds m
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -38,16 +38,13 @@ class ProviderTransport:
     wait: str
     """how long a provider batch takes"""
 
-    @property
-    def words(self) -> str:
+    def in_words(self, *, at_most: bool) -> str:
         if not self.calls_batch:
-            return f"{self.provider} live{self._why_live}"
+            return f"{self.provider} live{self._why_live()}"
         live = f"; {_counted(self.calls_live, 'call')} of small waves live" if self.calls_live else ""
-        return (
-            f"{self.provider} by batch API: {_batches(self.provider_batches, self.one_after_another, self.wait)}{live}"
-        )
+        batches = _batches(self.provider_batches, self.one_after_another, self.wait)
+        return f"{self.provider} by batch API: {'at most ' if at_most else ''}{batches}{live}"
 
-    @property
     def _why_live(self) -> str:
         if not self.batch_from or self.largest_wave >= self.batch_from:
             return ""
@@ -59,18 +56,21 @@ class TransportPlan:
     providers: tuple[ProviderTransport, ...]
     provider_batches: int
     one_after_another: int
+    at_most: bool
+    """stories go on live between their provider batches, so that some of those leave together"""
     batched: tuple[int, ...]
     """for each entry of the plan, how many of its calls go by batch API"""
 
     @property
     def words(self) -> tuple[str, ...]:
         """One line for each provider: the same wherever the plan is shown."""
-        return tuple(one.words for one in self.providers)
+        return tuple(one.in_words(at_most=self.at_most) for one in self.providers)
 
     def as_json(self) -> dict[str, Any]:
         return {
             "provider_batches": self.provider_batches,
             "one_after_another": self.one_after_another,
+            "at_most": self.at_most,
             "providers": [asdict(one) for one in self.providers],
             "words": list(self.words),
         }
@@ -84,14 +84,18 @@ def transport_plan(plan: Plan, config: FrozenConfig, apis: Mapping[str, BatchApi
     tallies = [_ProviderTally(name, config, apis.get(name)) for name in sorted(by_provider)]
     for tally in tallies:
         tally.count(by_provider[tally.name])
-    waves = {wave for tally in tallies for wave in tally.moments}
+    waves = {wave for tally in tallies for wave, times in tally.moments.items() if times}
+    for tally in tallies:
+        tally.count_beside(by_provider[tally.name], waves)
     batched = Counter[int]()
     for tally in tallies:
         batched += tally.batched
+    told = tuple(tally.told(by_provider[tally.name]) for tally in tallies)
     return TransportPlan(
-        tuple(tally.told(by_provider[tally.name]) for tally in tallies),
-        sum(tally.provider_batches for tally in tallies),
+        told,
+        sum(one.provider_batches for one in told),
         sum(max(tally.moments[wave] for tally in tallies) for wave in waves),
+        any(one.calls_batch for one in told) and any(one.calls_live for one in told),
         tuple(batched[place] for place in range(len(plan.calls))),
     )
 
@@ -113,34 +117,53 @@ class _ProviderTally:
         """calls that go by batch API, by the place of their entry"""
         self.moments: Counter[int] = Counter()
         """by wave: how often, one after another, something leaves by batch API"""
-        self._leaving: set[tuple[int, str]] = set()
-        """waves, each with a group that leaves in it"""
+        self._sizes: dict[tuple[int, str], int] = {}
+        """by wave and group: how many calls leave together, each time"""
 
     def count(self, entries: Iterable[_Entry]) -> None:
-        api = self._api
-        waves: dict[tuple[int, int], list[_Entry]] = defaultdict(list)
-        for place, planned in entries:
-            if planned.operation == "chat":
-                waves[planned.joins, planned.wave].append((place, planned))
-        for (joins, wave), members in sorted(waves.items()):
+        """Waves that a story waits for."""
+        for wave, members in self._by_wave(entries, joining=False).items():
             for times, together in _by_company(members):
-                if api is not None and _size(together) >= self._least:
-                    self._leave(api, together, times, joins or wave, beside=bool(joins))
+                groups = self._groups(together)
+                for group, calls in groups.items():
+                    self._sizes[wave, group] = _size(calls)
+                    self._leave(calls, times, self._batches_of(_size(calls)))
+                self.moments[wave] += times if groups else 0
 
-    def _leave(self, api: BatchApi, together: Iterable[_Entry], times: int, wave: int, *, beside: bool) -> None:
+    def count_beside(self, entries: Iterable[_Entry], leaving: Collection[int]) -> None:
+        """What leaves with the first wave of the next round; or, where that goes live, all at the end."""
+        for members in self._by_wave(entries, joining=True).values():
+            for group, calls in self._groups(members).items():
+                (_, first), *_ = calls
+                there = self._sizes.get((first.joins, group), 0)
+                more = self._batches_of(there + _size(calls)) - self._batches_of(there)
+                self._leave(calls, first.rounds, more if first.joins in leaving else 0)
+
+    def _by_wave(self, entries: Iterable[_Entry], *, joining: bool) -> dict[int, list[_Entry]]:
+        waves: dict[int, list[_Entry]] = defaultdict(list)
+        for place, planned in entries:
+            if planned.operation == "chat" and bool(planned.joins) == joining:
+                waves[planned.wave].append((place, planned))
+        return waves
+
+    def _groups(self, together: Iterable[_Entry]) -> dict[str, list[_Entry]]:
+        """Those of one moment that may share provider batches, where they go by batch API at all."""
         groups: dict[str, list[_Entry]] = defaultdict(list)
-        for place, planned in together:
-            groups[api.group(Call("", wave, planned.model, ()))].append((place, planned))
-        most = max(2, min(self._limits.batch_size, api.bounds.max_calls))
-        large = {group: members for group, members in groups.items() if _size(members) > 1}
-        for group, members in large.items():
-            if not (beside and (wave, group) in self._leaving):
-                self.provider_batches += times * math.ceil(_size(members) / most)
-            self._leaving.add((wave, group))
-            for place, planned in members:
-                self.batched[place] += round(times * planned.together)
-        if large and not beside:
-            self.moments[wave] += times
+        if self._api is not None and _size(together) >= self._least:
+            for place, planned in together:
+                groups[self._api.group(Call("", planned.wave, planned.model, ()))].append((place, planned))
+        return {group: members for group, members in groups.items() if _size(members) > 1}
+
+    def _leave(self, calls: Iterable[_Entry], times: int, provider_batches: int) -> None:
+        self.provider_batches += times * provider_batches
+        for place, planned in calls:
+            self.batched[place] += round(times * planned.together)
+
+    def _batches_of(self, calls: int) -> int:
+        most = (
+            self._limits.batch_size if self._api is None else min(self._limits.batch_size, self._api.bounds.max_calls)
+        )
+        return math.ceil(calls / max(2, most))
 
     def told(self, entries: Iterable[_Entry]) -> ProviderTransport:
         planned = [one for _, one in entries]
@@ -165,7 +188,9 @@ class _ProviderTally:
     @property
     def _wait(self) -> str:
         seconds: float | None = getattr(self._limits, "batch_seconds", None)
-        return UNKNOWN_WAIT if seconds is None else f"{span(seconds)} each"
+        if seconds is None:
+            return UNKNOWN_WAIT
+        return f"{span(seconds)} each" if seconds else "an instant each"
 
 
 def _size(entries: Iterable[_Entry]) -> int:

@@ -30,12 +30,13 @@ def print_plan(plan: dict[str, Any]) -> None:
     out = console()
     out.print(Text(f"{printable(plan['name'])} · {plan['kind']} · plan only, nothing was called", style="bold"))
     table = Table(box=None, pad_edge=False)
-    for name in ("wave", "calls", "tokens in", "tokens out"):
+    figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
+    if any(wave["rounds"] > 1 for wave in plan["waves"]):
+        figures["rounds"] = "rounds"
+    for name in figures:
         table.add_column(name, justify="right")
     for wave in plan["waves"][:MOST_WAVES]:
-        table.add_row(
-            f"{wave['index']}", f"{wave['calls']:,}", f"{wave['input_tokens']:,}", f"{wave['output_tokens']:,}"
-        )
+        table.add_row(*(f"{wave[figure]:,}" for figure in figures.values()))
     out.print(table)
     if len(plan["waves"]) > MOST_WAVES:
         out.print(Text(f"… and {len(plan['waves']) - MOST_WAVES:,} more waves"))
@@ -48,12 +49,16 @@ def print_plan(plan: dict[str, Any]) -> None:
 def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
     some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
     yield "units", f"{plan['units']:,}{some} (service {plan['service']})"
-    yield "calls", f"{plan['calls']:,} in {len(plan['waves']):,} waves"
+    rounds = max((wave["rounds"] for wave in plan["waves"]), default=1)
+    follow = f", in up to {rounds:,} rounds one after another" if rounds > 1 else ""
+    yield "calls", f"{plan['calls']:,} in {len(plan['waves']):,} waves{follow}"
     yield "tokens", f"about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"
     if plan["cost_usd_live"] is None:
         yield "cost", "unknown: the price of a model is not known"
     else:
         yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API"
+    for line in plan["transport"]["words"]:
+        yield "sent", line
     if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
         yield "budget", f"{money(plan['budget_usd'])} is less than that: the batch would stop on its way"
     yield "time", f"about {span(plan['seconds_live'])} live"

@@ -63,7 +63,8 @@ def _calls(config: FrozenConfig, settings: MutationSettings) -> Iterator[Planned
             wave += len(stages) * (several - 1)
             for stage in stages:
                 wave += 1
-                yield replace(stage, wave=wave, calls=stage.calls * several, rounds=several)
+                each = 1 if settings.use_batching else stage.calls
+                yield replace(stage, wave=wave, calls=stage.calls * several, rounds=several * each)
 
 
 def _stage(settings: MutationSettings, stage: str, environments: int) -> PlannedCalls:

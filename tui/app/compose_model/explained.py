@@ -6,7 +6,7 @@ from typing import Any
 from tidepool.engine.studies.secret_game.config import Scoring
 
 SERVICES_IN_WORDS = {
-    "auto": "all together; by each provider's batch API where it has one (half the price, slower), else live",
+    "auto": "all together; by each provider's batch API for waves of batch_from calls (half the price, slower), else live",
     "default": "each conversation to its end, max_concurrent of them at a time, live",
     "live": "all conversations advance together, live; none waits for another's turn",
     "openai": "batch_size conversations at a time, wave by wave, by OpenAI's batch API",

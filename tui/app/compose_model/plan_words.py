@@ -5,7 +5,6 @@ from typing import Any
 
 from textual.content import Content
 
-from tidepool.engine.core.services import SERVICES
 from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.drawing.plain import shortened
 from tidepool.tui.drawing.words import count, dollars, span
@@ -31,7 +30,9 @@ def in_one_line(examined: Examined) -> Content:
         if is_free(examined)
         else f"{dollars(plan['cost_usd_live'])} live, {dollars(plan['cost_usd_batch'])} batch",
     ]
-    if plan["seconds_live"] >= 1:
+    if batches := plan["transport"]["provider_batches"]:
+        parts.append(f"{count(batches)} provider batches, {count(plan['transport']['one_after_another'])} in a row")
+    elif plan["seconds_live"] >= 1:
         parts.append(span(plan["seconds_live"]))
     return Content.assemble(("■ ", "$state-done"), " · ".join(parts))
 
@@ -42,7 +43,7 @@ def in_full(examined: Examined) -> Content:
     plan = examined.plan
     if plan is None:
         return Content("")
-    rows = [*_size(plan), *_money(examined, plan), *_time(examined, plan)]
+    rows = [*_size(plan), *_money(examined, plan), *_time(plan)]
     lines = [Content(words) for words in examined.shape]
     lines += [Content("")]
     lines += [Content.assemble((f"{name:<9}", "$quiet"), words) for name, words in rows]
@@ -83,12 +84,14 @@ def cost(examined: Examined) -> float | None:
 def _money(examined: Examined, plan: Mapping[str, Any]) -> list[Row]:
     if is_free(examined):
         return [("cost", "free: simulated answers")]
-    batched = SERVICES[plan["service"]].batched
+    ways = {way for one in plan["transport"]["providers"] for way in ("live", "batch") if one[f"calls_{way}"]}
     live, batch = dollars(plan["cost_usd_live"]), dollars(plan["cost_usd_batch"])
     rows = [
-        ("live", live + ("" if batched else "  ← chosen")),
-        ("batch API", batch + ("  ← chosen" if batched else "")),
+        ("live", live + ("  ← chosen" if ways == {"live"} else "")),
+        ("batch API", batch + ("  ← chosen" if ways == {"batch"} else "")),
     ]
+    if len(ways) > 1 and plan["cost_usd"] is not None:
+        rows.append(("both", dollars(plan["cost_usd"]) + "  ← chosen, each wave by its way"))
     if plan["cost_usd"] is None:
         rows.append(("", "the price of a model is not known"))
     return [*rows, ("budget", _budget(plan))]
@@ -105,11 +108,10 @@ def _budget(plan: Mapping[str, Any]) -> str:
     return f"{dollars(budget)}, enough"
 
 
-def _time(examined: Examined, plan: Mapping[str, Any]) -> list[Row]:
+def _time(plan: Mapping[str, Any]) -> list[Row]:
     rows = [("time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant")]
-    waiting = [name for name in examined.models if name.startswith(("openai:", "anthropic:"))]
-    if SERVICES[plan["service"]].batched and waiting:
-        rows.append(("", "by batch API minutes to hours a wave"))
+    for place, line in enumerate(plan["transport"]["words"]):
+        rows.append(("sent" if not place else "", line))
     return rows
 
 
