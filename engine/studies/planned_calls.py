@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from tidepool.engine.config.sections import Reasons, reasoning_of
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedCalls:
@@ -28,12 +30,26 @@ class PlannedCalls:
         return self.calls / self.rounds
 
 
+REASONING_NOTE = "Reasoning is taken to use all of its room, {:,} tokens a reply."
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     units: int
     calls: tuple[PlannedCalls, ...]
     notes: tuple[str, ...] = field(default=())
     """what the numbers rest on, where they are estimates"""
+
+
+def with_reasoning(plan: Plan, settings: Reasons) -> Plan:
+    """The plan where every model of a section reasons: its reasoning is taken to use all of its room."""
+    room = reasoning_of(settings).get("max_reasoning_tokens", 0)
+    if not room:
+        return plan
+    calls = (
+        replace(one, output_tokens=one.output_tokens + room) if one.operation == "chat" else one for one in plan.calls
+    )
+    return replace(plan, calls=tuple(calls), notes=(*plan.notes, REASONING_NOTE.format(room)))
 
 
 def merged(calls: Iterable[PlannedCalls]) -> tuple[PlannedCalls, ...]:

@@ -14,7 +14,7 @@ from tidepool.engine.studies.evolution.operators.breeding import Breeding
 from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.strategies.founders import seeds_of
 from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH
-from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged
+from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged, with_reasoning
 
 PROMPT_TOKENS = 60
 REPLY_TOKENS = 120
@@ -31,7 +31,8 @@ GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves 
 
 
 def plan(config: FrozenConfig) -> Plan:
-    return _SearchPlan(settings_of(config), problems_of(config)).plan()
+    settings = settings_of(config)
+    return with_reasoning(_SearchPlan(settings, problems_of(config)).plan(), settings)
 
 
 def shape(config: FrozenConfig) -> list[str]:

@@ -16,7 +16,7 @@ from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
 from tidepool.engine.studies.mutation.operators import REWRITER_SYSTEM, operator_named
 from tidepool.engine.studies.mutation.queries import split_queries
-from tidepool.engine.studies.planned_calls import Plan, PlannedCalls
+from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, with_reasoning
 
 QUERY_TOKENS, ANSWER_TOKENS = 30, 60
 """a query and an answer are taken to have, for plans"""
@@ -30,7 +30,7 @@ def plan(config: FrozenConfig) -> Plan:
     training, players = _training_steps(settings)
     each = settings.episode_length
     units = math.ceil(training * players * settings.num_processes / each) + _heldout_episodes(config, settings)
-    return Plan(units, tuple(calls), tuple(_notes(config, settings, players)))
+    return with_reasoning(Plan(units, tuple(calls), tuple(_notes(config, settings, players))), settings)
 
 
 def _training_steps(settings: MutationSettings) -> tuple[int, int]:

@@ -6,9 +6,9 @@ from math import comb
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Agent
+from tidepool.engine.config.sections import Agent, reasoning_of
 from tidepool.engine.prices import expected_tokens
-from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged
+from tidepool.engine.studies.planned_calls import REASONING_NOTE, Plan, PlannedCalls, merged
 from tidepool.engine.studies.secret_game.casting import Cast, Part, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.story import judge_call
 from tidepool.engine.studies.secret_game.succession import Succession, succession_of
@@ -49,11 +49,12 @@ def _messages(players: Cast, agent: Agent, opened: int, answered: int, remembere
     length = players.settings.messages_per_interaction
     told = expected_tokens(players.prompt(Part(agent, agent.name, agent.secret, None), length, None))
     output = min(agent.max_tokens, TOKENS_OF_A_MESSAGE)
+    reasoned = reasoning_of(agent).get("max_reasoning_tokens", 0)
     for turn in range(1, length + 1):
         count = opened if turn % 2 else answered
         if count:
             heard = (turn + remembered) * (output + MESSAGE_OVERHEAD)
-            yield PlannedCalls(turn, resolve_model(agent.model), count, told + heard, output)
+            yield PlannedCalls(turn, resolve_model(agent.model), count, told + heard, output + reasoned)
 
 
 def _verdicts(players: Cast, conversations: int, succession: Succession) -> Iterator[PlannedCalls]:
@@ -64,7 +65,9 @@ def _verdicts(players: Cast, conversations: int, succession: Succession) -> Iter
     call = judge_call(players.judge_model, "", length + 1, [], 0, part, players.settings)
     asked = expected_tokens(call.system + call.messages[0].text) + length * (TOKENS_OF_A_MESSAGE + MESSAGE_OVERHEAD)
     verdicts = conversations * min(2, length)
-    planned = PlannedCalls(length + 1, players.judge_model, verdicts, asked, TOKENS_OF_A_VERDICT)
+    planned = PlannedCalls(
+        length + 1, players.judge_model, verdicts, asked, TOKENS_OF_A_VERDICT + call.max_reasoning_tokens
+    )
     for one in _in_rounds(planned, succession):
         yield from _after_rounds(one, min(one.rounds, succession.groups))
 
@@ -79,6 +82,8 @@ def _after_rounds(verdicts: PlannedCalls, last: int) -> Iterator[PlannedCalls]:
 
 def _notes(players: Cast) -> Iterator[str]:
     yield f"A message is taken to have {TOKENS_OF_A_MESSAGE} tokens."
+    if room := max(reasoning_of(agent).get("max_reasoning_tokens", 0) for agent in players.agents.values()):
+        yield REASONING_NOTE.format(room)
     if players.judge_model:
         yield f"A verdict of the judge is taken to have {TOKENS_OF_A_VERDICT} tokens."
     if players.linked:

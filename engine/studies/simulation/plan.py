@@ -8,7 +8,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.core.services import groups_of
 from tidepool.engine.prices import expected_tokens
-from tidepool.engine.studies.planned_calls import Plan, PlannedCalls
+from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, with_reasoning
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.engine.studies.simulation.prompts import Setting, enacted_system, judgement, narrated
@@ -26,7 +26,7 @@ def plan(config: FrozenConfig) -> Plan:
     groups = groups_of(settings.num_simulations, config.service)
     calls = tuple(replace(planned, rounds=groups) for planned in (*spoken, *judged))
     notes = (f"A message is taken to have {TOKENS_OF_A_MESSAGE} tokens.",)
-    return Plan(settings.num_simulations, calls, notes)
+    return with_reasoning(Plan(settings.num_simulations, calls, notes), settings)
 
 
 def _enacted_calls(config: FrozenConfig, message: int) -> Iterator[PlannedCalls]:
