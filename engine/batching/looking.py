@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.providers.protocol import ErrorClass, NoAnswer, ProviderBatchGone, ProviderError
+from tidepool.engine.providers.protocol import ErrorClass, ProviderBatchGone, ProviderError
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Looks:
             except ProviderError as error:
                 if error.fault not in (ErrorClass.HEALS, ErrorClass.REFUSED):
                     raise
-                if isinstance(error, NoAnswer):
+                if error.silence is not None:
                     since = time.monotonic()
                 troubled += 1
                 if troubled >= GONE_LOOKS and time.monotonic() - since >= longest:

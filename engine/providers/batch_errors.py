@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint
+from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint, fault_of
 from tidepool.engine.providers.keys import scrubbed
-from tidepool.engine.providers.protocol import BatchRefused, ErrorClass, NoAnswer, ProviderBatchGone, ProviderError
+from tidepool.engine.providers.protocol import BatchRefused, ErrorClass, ProviderBatchGone, ProviderError
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
 
 UPLOAD_SECONDS = 600.0
@@ -30,8 +30,7 @@ def unseen(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError |
     """Why a look showed nothing."""
     if complaint.status in ABSENT:
         return ProviderBatchGone(scrubbed(complaint.words))
-    error = line.diagnosed(complaint)
-    return NoAnswer(error.fault, str(error), error.retry_after) if complaint.status is None else error
+    return line.diagnosed(complaint)
 
 
 def not_taken(line: SdkConnection, complaint: ProviderComplaint) -> ProviderError | BatchRefused:
@@ -48,3 +47,8 @@ def not_taken(line: SdkConnection, complaint: ProviderComplaint) -> ProviderErro
 
 def _is_hopeless(complaint: ProviderComplaint) -> bool:
     return complaint.code in SPENT or complaint.status == 402
+
+
+def is_unclear(complaint: ProviderComplaint) -> bool:
+    """Whether a creation may have succeeded all the same."""
+    return fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT

@@ -11,7 +11,8 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from tidepool.engine.providers.batch_errors import ABSENT, unseen
-from tidepool.engine.providers.error_mapping import ProviderComplaint
+from tidepool.engine.providers.error_bodies import read_error
+from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_about
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Answer, ResultsIncomplete
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
@@ -84,15 +85,11 @@ def cards_in(line: SdkConnection, page: dict[str, Any]) -> list[dict[str, Any]]:
     return [card for card in listed if isinstance(card, dict)]
 
 
-def complaint_about(error: object, status: int | None) -> ProviderComplaint:
+def complaint_in(error: object, status: int | None) -> ProviderComplaint:
     """What a line says went wrong with its call."""
-    outer = mapping_of(error)
-    inner = outer.get("error") or error
-    found = mapping_of(inner)
-    words = text_of(found.get("message")) or text_of(found.get("detail")) or text_of(inner) or "no answer"
-    code = text_of(found.get("code")) or text_of(found.get("type"))
+    said = read_error(error)
     known = status if status is not None and 100 <= status < 600 else None
-    return ProviderComplaint(known, code=code, words=words, param=text_of(found.get("param")))
+    return complaint_about(known, said if said.words else said._replace(words="no reason given"))
 
 
 def json_in(text: str | bytes) -> Any:

@@ -44,10 +44,6 @@ class ProviderError(Exception):
         """None: the provider answered"""
 
 
-class NoAnswer(ProviderError):
-    """Nobody answered at all: the provider cannot be reached, so nothing is known of what it has."""
-
-
 class BatchRefused(Exception):
     """The batch API does not take this provider batch: its calls go live, and the log says why."""
 

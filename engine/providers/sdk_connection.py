@@ -188,8 +188,8 @@ class SdkConnection:
         return self.parsed((await self.send(request, LOOK_SECONDS)).content)
 
     async def lines(self, path: str) -> AsyncIterator[bytes]:
-        """The lines of what stands at a path, as they come. Only a newline ends one: JSON may hold every other separator of Unicode. Of a
-        line beyond all measure the beginning is given. What came before the answer was cut is given too."""
+        """The lines of what stands at a path, as they come. Only a newline ends one: JSON may hold every other separator
+        of Unicode. Of a line beyond all measure the beginning is given; what came before a cut is given too."""
         line, until = bytearray(), time.monotonic() + STREAM_SECONDS
         cut: Complained | None = None
         try:
@@ -203,7 +203,8 @@ class SdkConnection:
                         line.clear()
                     line += rest[: LONGEST_LINE - len(line)]
                     if time.monotonic() > until:
-                        raise Complained(ProviderComplaint(None, words=f"not whole within {STREAM_SECONDS:g} s"))
+                        words = f"not whole within {STREAM_SECONDS:g} s"
+                        raise Complained(ProviderComplaint(None, words=words, silence=Silence.TIMEOUT))
         except self._errors as error:
             cut = self._complained(error)
         except Complained as late:

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tidepool.engine.batching.lifecycle import BatchLifecycle
-from tidepool.engine.batching.scheduler import BatchScheduler
+from tidepool.engine.batching.creation import BatchCreation
+from tidepool.engine.batching.settlement import Settlement
 from tidepool.storage.provider_batches import ProviderBatchBook
 
 
@@ -30,11 +30,11 @@ def _before(owner: Any, name: str, nth: int = 1) -> None:
 
 
 MOMENTS: dict[str, Callable[[], None]] = {
-    "before-intent": lambda: _before(BatchLifecycle, "_intend"),
-    "after-intent": lambda: _before(BatchLifecycle, "_upload"),
-    "before-create": lambda: _before(BatchLifecycle, "_created"),
+    "before-intent": lambda: _before(BatchCreation, "_intend"),
+    "after-intent": lambda: _before(BatchCreation, "_upload"),
+    "before-create": lambda: _before(BatchCreation, "_created"),
     "before-book": lambda: _before(ProviderBatchBook, "created"),
-    "while-recording": lambda: _before(BatchScheduler, "_record", nth=8),
+    "while-recording": lambda: _before(Settlement, "record", nth=8),
 }
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ from typing import Any
 from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat, answer_of
-from tidepool.engine.providers.batch_errors import ABSENT, CREATE_SECONDS, EARLIER, MOST_PAGES, not_taken, seen
+from tidepool.engine.providers.batch_errors import CREATE_SECONDS, EARLIER, MOST_PAGES, is_unclear, not_taken, seen
 from tidepool.engine.providers.batch_results import (
     NO_REPLY,
     ODD,
     ResultReading,
     cards_in,
-    complaint_about,
+    complaint_in,
     id_in,
     mapping_of,
     object_in,
@@ -26,11 +26,9 @@ from tidepool.engine.providers.batch_results import (
     total_of,
     word_of,
 )
-from tidepool.engine.providers.error_mapping import fault_of
 from tidepool.engine.providers.protocol import (
     BatchedCall,
     CreationUnclear,
-    ErrorClass,
     ProviderBatchBounds,
     ProviderBatchResult,
     ProviderBatchState,
@@ -81,7 +79,7 @@ class AnthropicBatches:
             return remote_id
         except Complained as complained:
             complaint = complained.complaint
-            if fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT:
+            if is_unclear(complaint):
                 raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
             raise not_taken(self._line, complaint) from None
         except ProviderError as garbage:
@@ -162,7 +160,7 @@ class AnthropicBatches:
             return ProviderBatchResult(name, answer_of(message, tag, batch=True))
         if kind != "errored":
             return ProviderBatchResult(name, error=f"Anthropic did not get to it ({kind})", heals=True)
-        complaint = complaint_about(result.get("error"), 400)
+        complaint = complaint_in(result.get("error"), 400)
         heals = complaint.code in HEALING or (bool(model) and self._wire.lesson(model, complaint))
         return ProviderBatchResult(name, error=f"{self._line.diagnosed(complaint)}", heals=heals)
 

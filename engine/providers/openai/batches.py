@@ -14,11 +14,11 @@ from urllib.parse import quote
 from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.batch_errors import (
-    ABSENT,
     CREATE_SECONDS,
     EARLIER,
     MOST_PAGES,
     UPLOAD_SECONDS,
+    is_unclear,
     not_taken,
     seen,
     unseen,
@@ -29,7 +29,7 @@ from tidepool.engine.providers.batch_results import (
     ODD_LOOKS,
     ResultReading,
     cards_in,
-    complaint_about,
+    complaint_in,
     count_of,
     id_in,
     mapping_of,
@@ -114,7 +114,7 @@ class OpenAIBatches:
                 raise ProviderError(
                     ErrorClass.HEALS, f"OpenAI does not see the uploaded file yet: {complaint.words}"
                 ) from None
-            if fault_of(complaint) is ErrorClass.HEALS and complaint.status not in ABSENT:
+            if is_unclear(complaint):
                 raise CreationUnclear(str(self._line.diagnosed(complaint))) from None
             raise not_taken(self._line, complaint) from None
         except ProviderError as garbage:
@@ -190,7 +190,7 @@ class OpenAIBatches:
             body = object_in(body)
             tag = self._price(model or text_of(body.get("model")))
             return ProviderBatchResult(name, answer_of(body, tag, batch=True))
-        complaint = complaint_about(row.get("error") or body, status)
+        complaint = complaint_in(row.get("error") or body, status)
         heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.HEALS, ErrorClass.REFUSED)
         heals = heals or self._wire.lesson(model, complaint)
         return ProviderBatchResult(name, error=str(self._line.diagnosed(complaint)), heals=heals)
