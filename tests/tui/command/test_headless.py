@@ -68,8 +68,9 @@ def test_a_study_is_run_read_and_deleted(tidepool: Tidepool, tmp_path: Path) -> 
 def test_the_readable_summary_goes_to_stdout_and_progress_to_stderr(tidepool: Tidepool, tmp_path: Path) -> None:
     done = tidepool("--run", str(written(tmp_path, 6, 3)))
     assert done.returncode == 0
-    for words in ("completed", "simulated answers", "wave", "Ada", "revealed", "calls/s\n"):
+    for words in ("completed", "simulated answers", "wave", "Ada", "revealed", "calls/s, mean latency"):
         assert words in done.stdout, words
+    assert "planned: simulated live: waves of 6 calls at most" in done.stderr
     assert "6/6 units" in done.stderr and "\x1b" not in done.stderr
 
 
@@ -93,8 +94,31 @@ def test_a_reader_that_goes_away_changes_nothing_about_how_a_study_ended(tidepoo
 def test_a_dry_run_prices_and_writes_nothing(tidepool: Tidepool, tmp_path: Path, seller_folder: Path) -> None:
     plan = tidepool.json("--run", str(written(tmp_path, 100, 5, more=PRICED)), "--dry-run")
     assert plan["units"] == 100 and plan["calls"] == 500 and [wave["calls"] for wave in plan["waves"]] == [100] * 5
-    assert plan["cost_usd_live"] > plan["cost_usd_batch"] > 0
+    assert plan["cost_usd_live"] > plan["cost_usd_batch"] == plan["cost_usd"] > 0
+    assert (plan["transport"]["provider_batches"], plan["transport"]["one_after_another"]) == (5, 5)
     assert not tidepool.database.exists() and not seller_folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("batch_from", "words", "cost"),
+    [
+        (0, "sent    simulated by batch API: 3 provider batches, 3 one after another", "cost_usd_batch"),
+        (7, "sent    simulated live: waves of 6 calls at most", "cost_usd_live"),
+    ],
+)
+def test_a_dry_run_tells_the_way_and_expects_its_price(
+    tidepool: Tidepool, tmp_path: Path, batch_from: int, words: str, cost: str
+) -> None:
+    asked = (
+        "--run",
+        str(written(tmp_path, 6, 3, more=PRICED)),
+        "--dry-run",
+        "--set",
+        f"service.batch_from={batch_from}",
+    )
+    plan = tidepool.json(*asked)
+    assert plan["cost_usd"] == plan[cost] and words.split("  ")[-1].strip() in plan["transport"]["words"][0]
+    assert words in tidepool(*asked).stdout
 
 
 def test_the_cache_answers_the_same_study_and_set_overrides_it(tidepool: Tidepool, tmp_path: Path) -> None:

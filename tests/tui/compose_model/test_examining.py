@@ -54,6 +54,24 @@ def test_real_models_have_a_price_live_and_by_batch_and_a_budget(study: Path) ->
     assert "is less than expected" in words
 
 
+@pytest.mark.parametrize(
+    ("batch_from", "words", "chosen"),
+    [
+        (0, "openai by batch API: 10 provider batches, 5 one after another, minutes to 24 h each", "batch API"),
+        (100, "openai live: waves of", "live"),
+    ],
+)
+def test_the_plan_tells_the_way_of_calls_and_marks_its_price(
+    study: Path, batch_from: int, words: str, chosen: str
+) -> None:
+    text = template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini")
+    text = text.replace("simulated:trusting", "openai:gpt-6-luna")
+    found = look(edited(text, [Put(("service", "batch_from"), batch_from)]), study)
+    lines = in_full(found).plain.splitlines()
+    assert any(line.startswith("sent") and words in line for line in lines), lines
+    assert [line[:9].strip() for line in lines if "← chosen" in line] == [chosen]
+
+
 def test_text_that_is_no_toml_is_told_by_line(study: Path) -> None:
     found = look("[batch]\nkind = \n", study)
     assert found.line == 2

@@ -31,7 +31,7 @@ def in_one_line(examined: Examined) -> Content:
         else f"{dollars(plan['cost_usd_live'])} live, {dollars(plan['cost_usd_batch'])} batch",
     ]
     if batches := plan["transport"]["provider_batches"]:
-        parts.append(f"{count(batches)} provider batches, {count(plan['transport']['one_after_another'])} in a row")
+        parts.append(f"{count(batches)} batches, {count(plan['transport']['one_after_another'])} in a row")
     elif plan["seconds_live"] >= 1:
         parts.append(span(plan["seconds_live"]))
     return Content.assemble(("■ ", "$state-done"), " · ".join(parts))
@@ -46,7 +46,7 @@ def in_full(examined: Examined) -> Content:
     rows = [*_size(plan), *_money(examined, plan), *_time(plan)]
     lines = [Content(words) for words in examined.shape]
     lines += [Content("")]
-    lines += [Content.assemble((f"{name:<9}", "$quiet"), words) for name, words in rows]
+    lines += [Content.assemble((f"{name:<10}", "$quiet"), words) for name, words in rows]
     lines += [Content(""), *_waves(plan), Content("")]
     lines += [Content.assemble((shortened(note), "$quiet")) for note in plan["notes"]]
     return Content("\n").join(lines)
