@@ -103,6 +103,7 @@ async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
     try:
         if isinstance(provider, OllamaProvider):
             return await _with_hosts(provider, known)
+        _ = provider.line.client  # loading its SDK takes longer than an answer may
         async with asyncio.timeout(SECONDS):
             return replace(known, models=_models(provider, await provider.models()), reached=True)
     except (Complained, ProviderError, TimeoutError) as error:

@@ -102,6 +102,28 @@ async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emu
     assert not any(KEY[:12] in text or KEY[-10:] in text for text in seen)
 
 
+async def test_endpoints_of_ones_own_are_listed_and_tried(
+    tmp_path: Path, emulator: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEPOOL_CONFIG", str(tmp_path))
+    monkeypatch.setenv("LAB_KEY", "a key of the lab alone")
+    (tmp_path / "providers.toml").write_text(
+        f'[providers.lab]\nlike = "openai"\nbase_url = "{emulator.urls["openai"]}"\napi_key_env = "LAB_KEY"\n'
+        'prices = { "*" = { input = 0.0, output = 0.0 } }\n'
+    )
+    async with opened(tmp_path / "study.db", size=(120, 40)) as (app, pilot):
+        await pilot.press("6")
+        await until(
+            pilot, lambda: isinstance(app.screen, ProvidersScreen) and states(app).get("lab") == "ready", "the lab"
+        )
+        await pilot.press(*["down"] * list(states(app)).index("lab"))
+        await until_seen(pilot, "LAB_KEY")
+        assert "no: every call goes live" in told(app)
+        await pilot.press("t")
+        await until(pilot, lambda: states(app)["lab"].startswith("answered in"), "its answer, without a question")
+    assert "Bearer a key of the lab alone" in emulator.providers["openai"].headers["authorization"]
+
+
 async def test_an_address_that_is_none_is_told_in_words_and_giving_up_ends_the_errand() -> None:
     nonsense = Providers(ollama=OllamaSettings(hosts=["http://[bad"]))
     with pytest.raises(RunError, match="could not be asked"):

@@ -11,9 +11,10 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Button, Checkbox, Input, Label, Select, Static
 
 from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.user_endpoints import declared_model
+from tidepool.engine.config.user_endpoints import declared_model, user_providers
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entity_types import EntityType, generate, writing_tasks
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.tui.app.compose_model.model_names import offered_names
 from tidepool.tui.app.dialogs.form import KeepingDialog
 from tidepool.tui.app.library_view.details import examples
@@ -126,11 +127,19 @@ def _left(kind: EntityType) -> list[str]:
 
 def _told(wish: Wish) -> str:
     if calls := calls_of(wish):
-        free = resolve_model(wish.writer).startswith(("simulated:", "ollama:"))
+        free = _is_free(wish.writer)
         return f"{calls:,} texts will be asked of {one_line(wish.writer)}" + ("." if free else ", which costs money.")
     if left := _left(wish.type):
         return f"Left out unless a model writes them: {one_line(', '.join(left))}."
     return ""
+
+
+def _is_free(writer: str) -> bool:
+    """Without a look at tables of prices, which would hold up the form."""
+    name, _, model_name = resolve_model(writer).partition(":")
+    settings = user_providers().section(name)
+    tag = endpoint_of(name, settings).price(model_name) if is_endpoint(name, settings) else None
+    return name == "simulated" or (tag is not None and tag.cost(1, 1) == 0)
 
 
 def _whole(text: str, name: str) -> int:

@@ -87,10 +87,12 @@ class ProvidersScreen(ModeScreen):
         rules = await self.tidepool.file.do(rules_in_draft, self.tidepool.path)
         if rules != before:
             self._rules, self._names = rules, listed_names(rules.providers)
-            for name in self._names:
-                settings = rules.providers.section(name)
-                if name not in self._cards or self._cards[name].settings != settings or before is None:
-                    self._cards[name] = replace(self._cards.get(name, Card(name)), settings=settings)
+            sections = {name: rules.providers.section(name) for name in self._names}
+            known = {name: card.settings for name, card in self._cards.items()}
+            for name, settings in sections.items():
+                self._cards[name] = replace(self._cards.get(name, Card(name)), settings=settings)
+            for name, settings in sections.items():
+                if before is None or known.get(name) != settings:
                     self._ask(name)
             self._show()
 
