@@ -11,6 +11,7 @@ from typing import Any
 from tidepool.engine.config.problems import ConfigProblem, told, validated
 from tidepool.engine.config.sections import Config, ConfigOrigin
 from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
+from tidepool.engine.config.user_endpoints import with_users_likes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import KINDS, load_kind
 
@@ -24,7 +25,7 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
     data = parse_toml(read_text(path), str(path))
     for override in overrides:
         apply_override(data, override)
-    return config_from(data, source=str(path), folder=path.parent.absolute())
+    return config_from(with_users_likes(data), source=str(path), folder=path.parent.absolute())
 
 
 def config_from(data: Mapping[str, Any], *, source: str = "the config", folder: Path | None = None) -> Config:

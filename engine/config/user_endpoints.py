@@ -5,6 +5,7 @@ that a batch needs no such file; a study file of somebody else never gets any of
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,19 @@ def above_the_users(providers: Providers, names: set[str] | None = None) -> Prov
     kept = {name: keys for name, keys in users.items() if names is None or name in names}
     both = {name: {**kept.get(name, {}), **keys} if _is_open(keys) else keys for name, keys in own.items()}
     return Providers.model_validate({**kept, **both}) if kept else providers
+
+
+def with_users_likes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A config as the user wrote it, whose sections need not repeat what the user's endpoints of their names are like."""
+    sections = data.get("providers")
+    if not isinstance(sections, Mapping) or all(name in Providers.model_fields for name in sections):
+        return dict(data)
+    likes = {name: keys["like"] for name, keys in _written(user_providers()).items() if "like" in keys}
+    told = {
+        name: {"like": likes[name], **keys} if name in likes and isinstance(keys, Mapping) else keys
+        for name, keys in sections.items()
+    }
+    return {**data, "providers": told}
 
 
 def with_users_endpoints(config: Config) -> Config:

@@ -9,6 +9,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from, outline_problems
 from tidepool.engine.config.problems import ConfigProblem, problems_in
 from tidepool.engine.config.sections import Config, Section
+from tidepool.engine.config.user_endpoints import with_users_likes
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.entities import entity_from
 from tidepool.engine.studies.kinds import load_kind
@@ -21,6 +22,10 @@ def validate_all(
 
     A problem of no key in particular has an empty place.
     """
+    try:
+        data = with_users_likes(data)
+    except UsageError as error:
+        return None, [ConfigProblem((), str(error))]
     if problems := outline_problems(data) or key_problems(data):
         return None, problems
     try:

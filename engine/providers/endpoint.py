@@ -63,6 +63,12 @@ class Endpoint:
                 'or hosts = ["https://…", "https://…"] for several servers.',
                 ("providers", self.name, "base_url"),
             )
+        for address in self.addresses if self.like != "ollama" else ():
+            if not address.startswith(("http://", "https://")):
+                raise UsageError(
+                    f"[providers.{self.name}]: the address {address[:200]!r} has no scheme: it begins with https:// or http://.",
+                    ("providers", self.name, "base_url"),
+                )
         return self.addresses
 
     def price(self, model_name: str) -> PriceTag | None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.engine.config.test_loading import game
+from tests.engine.config.test_loading import GAME, game
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.sections import Providers, ProviderSettings
 from tidepool.engine.config.user_endpoints import FILE_NAME, declared_model
 from tidepool.engine.errors import UsageError
@@ -141,6 +141,11 @@ def test_declared_prices_are_per_million_and_win() -> None:
     assert open_provider("vllm", ProviderSettings()).price("anything") == FREE
 
 
+def test_an_address_without_a_scheme_is_told() -> None:
+    with pytest.raises(UsageError, match="'gpu1:8000' has no scheme"):
+        open_provider("lab", ProviderSettings(like="openai", base_url="gpu1:8000"))
+
+
 @pytest.fixture
 def users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TIDEPOOL_CONFIG", str(tmp_path))
@@ -158,6 +163,13 @@ def test_the_users_endpoints_are_written_into_the_studies_that_name_them(users: 
     assert written["lab"] == lab and "other" not in written
     users.unlink()
     assert load_frozen(config.to_json()).limits_for("lab").base_url == "http://gpu1/v1"
+
+
+def test_a_study_sets_limits_of_the_users_endpoints_without_repeating_them(users: Path, tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(GAME.replace("simulated:", "lab:"))
+    config = freeze(load_config(path, ["providers.lab.max_concurrent=4"]), Path("none.db"))
+    assert config.limits_for("lab").max_concurrent == 4 and config.limits_for("lab").like == "openai"
 
 
 def test_an_endpoint_with_an_address_of_its_own_gets_nothing_of_the_users(users: Path) -> None:
