@@ -1,22 +1,59 @@
-"""Which settings each model takes, learned from its refusals: a setting it does not take is told once, then left out."""
+"""Which settings each model takes, learned from its refusals: a setting it does not take is told once, then left out.
+
+A setting is known here by the words with which servers complain of it. A new one is a line in `CALLED`, and its name
+where a family lists what may be left out.
+"""
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Notices
 
+SYSTEM_ROLE = "system role"
+CALLED = {
+    "temperature": r"temperature",
+    "seed": r"seed",
+    "max_tokens": r"max_tokens",
+    "max_completion_tokens": r"max_completion_tokens",
+    "reasoning_effort": r"reasoning[_.]effort|reasoning",
+    "response_format": r"response_format|json_schema|structured[ _]outputs?",
+    "thinking": r"thinking",
+    "output_config": r"output_config|effort|structured outputs?",
+    "think": r"think|thinking",
+    "format": r"format|structured outputs?",
+}
+"""settings, with what complaints call them"""
+AT_ANY_COMPLAINT = ("seed", "reasoning_effort", "response_format", "thinking", "output_config")
+"""settings that are left out whatever was wrong with them: a study does without, and a value of ours is never odd"""
 _NOT_TAKEN = re.compile(
-    r"unsupported|not support|unrecogni[sz]ed|unknown|extra inputs|not permitted|unexpected|deprecated", re.IGNORECASE
+    r"unsupported|not (be )?support|unrecogni[sz]ed|unknown|extra (inputs|fields)|not permitted|unexpected|deprecated"
+    r"|only the default|not (allowed|accepted|available|implemented|enabled)|does(n't| not) accept|no such param"
+    r"|cannot find field",
+    re.IGNORECASE,
 )
-_REFUSING = (400, 422)
+_NO_SYSTEM = re.compile(
+    r"only user and assistant|system (role|message|prompt)s?\b.{0,20}\bnot\b|support .?(system|developer)\b"
+    r"|messages.{0,9}role.{0,40}input should be|developer instruction is not|roles must alternate",
+    re.IGNORECASE,
+)
+_REFUSING = (400, 422, 501)
+_CRASHED = re.compile(r"unexpected keyword|jinja|template", re.IGNORECASE)
+"""a server that trips over a setting where it should refuse it"""
+_PATH = re.compile(r"[.\[\]]+")
 
 
 class UnsupportedSettings:
     def __init__(self, notices: Notices, optional: tuple[str, ...]) -> None:
         self._notices = notices
-        self._optional = optional
-        """settings that may be left out"""
+        self._without_system = SYSTEM_ROLE in optional
+        self._optional = {
+            name: re.compile(rf"(?<![\w-])({CALLED[name]})(?![\w-])", re.IGNORECASE)
+            for name in optional
+            if name in CALLED
+        }
+        """settings that may be left out, with the words for them"""
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def takes(self, model_name: str, setting: str) -> bool:
@@ -25,13 +62,34 @@ class UnsupportedSettings:
     def refuse(self, model_name: str, setting: str, value: object) -> None:
         if setting not in self._refused[model_name]:
             self._refused[model_name].add(setting)
-            self._notices(f"{model_name} takes no {setting}: {setting} = {value} of the study is not sent to it.")
+            self._notices(_told(model_name, setting, value))
 
     def learn(self, complaint: ProviderComplaint) -> str | None:
         """The optional setting that this refusal is about, where leaving it out will help."""
-        if complaint.status not in _REFUSING or not _NOT_TAKEN.search(f"{complaint.code} {complaint.words}"):
+        words = f"{complaint.code} {complaint.words}"
+        if complaint.status not in _REFUSING and not (complaint.status == 500 and _CRASHED.search(words)):
             return None
-        for setting in self._optional:
-            if complaint.param == setting or re.search(rf"\b{setting}\b", complaint.words):
-                return setting
-        return None
+        if self._without_system and _NO_SYSTEM.search(complaint.words):
+            return SYSTEM_ROLE
+        not_taken = _NOT_TAKEN.search(words) is not None
+        if (named := self._named(complaint.param)) and (not_taken or named in AT_ANY_COMPLAINT):
+            return named
+        return self._mentioned(complaint.words) if not_taken and not named else None
+
+    def _named(self, param: str) -> str | None:
+        """By the path that the provider gives, such as response_format.json_schema."""
+        parts = _PATH.split(param)
+        return next((name for name in self._optional if name in parts), None)
+
+    def _mentioned(self, words: str) -> str | None:
+        """By the first word for any of them: what should be used instead comes later."""
+        found = [(hit.start(), name) for name, called in self._optional.items() if (hit := called.search(words))]
+        return min(found)[1] if found else None
+
+
+def _told(model_name: str, setting: str, value: object) -> str:
+    if setting == SYSTEM_ROLE:
+        return f"{model_name} takes no system message: the system prompt stands at the head of the first message to it."
+    if isinstance(value, Mapping):
+        return f"{model_name} takes no {setting}: it is not sent, and replies are read without it."
+    return f"{model_name} takes no {setting}: {setting} = {value} of the study is not sent to it."

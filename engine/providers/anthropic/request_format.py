@@ -85,14 +85,14 @@ class AnthropicRequestFormat:
 
     def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
         """Whether the next request for this call will differ from the one that was sent and refused."""
-        self.lesson(call.model_name, complaint, call.temperature)
+        self.lesson(call.model_name, complaint, sent)
         return self.body(call).keys() != sent.keys()
 
-    def lesson(self, model_name: str, complaint: ProviderComplaint, value: object = "any") -> bool:
+    def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
         """Whether a refusal is about a setting, which is then sent no more."""
         setting = self.habits.learn(complaint)
         if setting is not None:
-            self.habits.refuse(model_name, setting, value)
+            self.habits.refuse(model_name, setting, (sent or {}).get(setting, "any"))
         return setting is not None
 
     def expect(self, calls: Iterable[Call]) -> None:

@@ -11,13 +11,14 @@ from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.prices import PriceTag, expected_input
 from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
 from tidepool.engine.providers.endpoint import NO_KEY
-from tidepool.engine.providers.error_mapping import missing_key, silence_of
+from tidepool.engine.providers.error_mapping import ProviderComplaint, missing_key, silence_of
 from tidepool.engine.providers.hosted import HostedProvider, HostFault
 from tidepool.engine.providers.keys import scrubbed, shown_host
 from tidepool.engine.providers.model_listing import ModelCard
 from tidepool.engine.providers.pool import Host
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
 from tidepool.engine.providers.replies import name_of, said, text_of, tokens
+from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 from tidepool.engine.vectors import packed_vectors
 
 SEED_BITS = 0x7FFF_FFFF
@@ -51,6 +52,7 @@ class OllamaProvider(HostedProvider):
 
     def __init__(self, settings: ProviderSettings, name: str = "ollama") -> None:
         super().__init__(settings, name)
+        self._habits = UnsupportedSettings(self.notices, ("think", "format"))
 
     def connect(self, url: str) -> Any:
         import httpx
@@ -67,7 +69,25 @@ class OllamaProvider(HostedProvider):
 
     async def ask(self, client: Any, call: Call, seed: int) -> Answer:
         async with asyncio.timeout(self.settings.timeout):
-            return await _asked(client, call, seed)
+            while True:
+                extras = {name: value for name, value in _extras(call).items() if self._takes(call, name)}
+                try:
+                    return await _asked(client, call, seed, extras)
+                except Exception as error:
+                    if not self._learn(call, error, extras):
+                        raise
+
+    def _takes(self, call: Call, setting: str) -> bool:
+        return self._habits.takes(call.model_name, setting)
+
+    def _learn(self, call: Call, error: Exception, sent: dict[str, Any]) -> bool:
+        """Whether it is about a setting that was sent, and is left out from now on."""
+        complaint = ProviderComplaint(getattr(error, "status_code", None), words=self.words_of(error))
+        setting = self._habits.learn(complaint)
+        if setting is None or setting not in sent:
+            return False
+        self._habits.refuse(call.model_name, setting, sent[setting])
+        return True
 
     def price(self, model_name: str) -> PriceTag | None:
         return self.endpoint.price(model_name)
@@ -147,7 +167,7 @@ async def _read_whole(response: Any) -> None:
         await read_within(response)
 
 
-async def _asked(client: Any, call: Call, seed: int) -> Answer:
+async def _asked(client: Any, call: Call, seed: int, extras: dict[str, Any]) -> Answer:
     if call.operation == "embed":
         embedded = await client.embed(model=call.model_name, input=[message.text for message in call.messages])
         vectors = packed_vectors([list(vector) for vector in embedded.embeddings])
@@ -155,7 +175,7 @@ async def _asked(client: Any, call: Call, seed: int) -> Answer:
     messages = [{"role": message.role, "content": message.text} for message in call.messages]
     if call.system:
         messages.insert(0, {"role": "system", "content": call.system})
-    reply = await client.chat(model=call.model_name, messages=messages, options=_options(call, seed), **_extras(call))
+    reply = await client.chat(model=call.model_name, messages=messages, options=_options(call, seed), **extras)
     words = said(
         text_of(reply.message.content),
         reply.done_reason if reply.done is not False else "error",

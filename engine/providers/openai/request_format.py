@@ -11,7 +11,7 @@ from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
 from tidepool.engine.providers.replies import Said, name_of, part_of, said, text_of, tokens
 from tidepool.engine.providers.texts import clean
-from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
+from tidepool.engine.providers.unsupported_settings import SYSTEM_ROLE, UnsupportedSettings
 from tidepool.engine.vectors import packed_vectors
 from tidepool.storage.states import FinishReason
 
@@ -27,7 +27,7 @@ class OpenAIRequestFormat:
 
     def __init__(self, notices: Notices, foreign: bool) -> None:
         self.habits = UnsupportedSettings(
-            notices, ("temperature", "seed", "reasoning_effort", "response_format", *LENGTHS)
+            notices, ("temperature", "seed", "reasoning_effort", "response_format", SYSTEM_ROLE, *LENGTHS)
         )
         self._foreign = foreign
         self._length: dict[str, str] = {}
@@ -39,7 +39,7 @@ class OpenAIRequestFormat:
         name = call.model_name
         messages = [{"role": message.role, "content": message.text} for message in call.messages]
         if call.system:
-            messages.insert(0, {"role": "system", "content": call.system})
+            self._put_system(messages, call)
         body: dict[str, Any] = {"model": name, "messages": messages, self._length_setting(name): call.most_output}
         if call.temperature is not None and self.habits.takes(name, "temperature"):
             body["temperature"] = call.temperature
@@ -55,7 +55,7 @@ class OpenAIRequestFormat:
     def learn(self, call: Call, complaint: ProviderComplaint, sent: Mapping[str, Any]) -> bool:
         """Whether the next request for this call will differ from the one that was sent and refused."""
         self.lesson(call.model_name, complaint, sent)
-        return self.body(call, 0).keys() != sent.keys()
+        return _outline(self.body(call, 0)) != _outline(sent)
 
     def lesson(self, model_name: str, complaint: ProviderComplaint, sent: Mapping[str, Any] | None = None) -> bool:
         """Whether a refusal is about a setting, which is then sent no more, or under its other name."""
@@ -67,11 +67,24 @@ class OpenAIRequestFormat:
             self.habits.refuse(model_name, setting, "by address" if setting == "seed" else value)
         return setting is not None
 
+    def _put_system(self, messages: list[dict[str, str]], call: Call) -> None:
+        if self.habits.takes(call.model_name, SYSTEM_ROLE):
+            messages.insert(0, {"role": "system", "content": call.system})
+        elif messages and messages[0]["role"] == "user":  # such models often want the roles to alternate, too
+            messages[0]["content"] = f"{call.system}\n\n{messages[0]['content']}"
+        else:
+            messages.insert(0, {"role": "user", "content": call.system})
+
     def _length_setting(self, model_name: str) -> str:
         if model_name in self._length:
             return self._length[model_name]
         newer = not self._foreign or _OPENAI_MODEL.match(model_name)
         return "max_completion_tokens" if newer else "max_tokens"
+
+
+def _outline(body: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a lesson can change of a request."""
+    return body.keys(), [message["role"] for message in body.get("messages", ())]
 
 
 def path_of(call: Call) -> str:
