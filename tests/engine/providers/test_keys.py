@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.emulator import Emulator
+from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.sections import ProviderSettings
@@ -9,6 +11,8 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.keys import carries_secret, scrubbed, shown_host
+
+from .conftest import MODELS, Talks
 
 KEY = "sk-proj-Abc123_very-secret-0987"
 
@@ -62,3 +66,19 @@ def test_a_config_with_a_password_in_an_address_is_refused_before_it_is_stored()
     )
     with pytest.raises(UsageError, match="would be stored with the study"):
         open_provider("openai", config.limits_for("openai"))
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_a_reply_that_repeats_the_key_is_kept_without_it_live_and_by_batch(
+    emulator: Emulator, talks: Talks, monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    key = "a-key-of-some-length"
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", key)
+    emulator.providers[provider].answer = lambda request: f"<think>it is {key}</think>You sent {key}, did you not?"
+    for service in ("live", "auto"):
+        summary = await talks.play(MODELS[provider], conversations=4, name=service, batch_from=0, seed=len(service))
+        assert summary["status"] == "completed"
+    told = {row[0] for row in query(talks.database, "SELECT content FROM messages")}
+    thought = {row[0] for row in query(talks.database, "SELECT thought FROM messages")}
+    assert told == {"You sent [key], did you not?"} and thought == {"it is [key]"}
+    assert key.encode() not in talks.database.read_bytes()
