@@ -30,7 +30,7 @@ class Silence(Enum):
     TIMEOUT = "timeout"
     """no answer in time: it may have been bought"""
     BROKEN = "broken"
-    """the connection broke before the answer was whole: it may have been bought"""
+    """what came was not whole, or is nothing that can be read: it may have been bought"""
 
 
 class ProviderError(Exception):

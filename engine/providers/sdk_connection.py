@@ -238,7 +238,8 @@ class SdkConnection:
     def _complained(self, error: Exception) -> Complained:
         for refused in (error, error.__cause__):  # an SDK may wrap what its client raised
             if isinstance(refused, Refused):
-                return Complained(ProviderComplaint(200, code=NOT_LET_IN, words=str(refused)))
+                words = str(refused)
+                return Complained(ProviderComplaint(200, code=NOT_LET_IN, words=words, silence=Silence.BROKEN))
         return Complained(complaint_of(error))
 
     def diagnosed(self, complaint: ProviderComplaint) -> ProviderError:
@@ -246,7 +247,7 @@ class SdkConnection:
 
     def garbage(self, what: str = "a reply") -> ProviderError:
         words = f"{self.endpoint.title} at {shown_host(self.where)} answered with something that is not {what}"
-        return ProviderError(ErrorClass.HEALS, words)
+        return ProviderError(ErrorClass.HEALS, words, silence=Silence.BROKEN)
 
     def loaded(self, content: bytes) -> Any:
         """The JSON of an answer; a page of a proxy in between is a fault that heals."""

@@ -135,7 +135,8 @@ class OllamaProvider(HostedProvider):
         if status == 404:
             return HostFault(ProviderError(ErrorClass.SYSTEMIC, f"{where}: {words}"), lacks_model=True)
         if isinstance(error, Refused):
-            return HostFault(ProviderError(ErrorClass.OURS, f"Ollama at {where} answered with {words}."))
+            words = f"Ollama at {where} answered with {words}."
+            return HostFault(ProviderError(ErrorClass.OURS, words, silence=Silence.BROKEN))
         if status is not None and 400 <= status < 500 and status not in (408, 429):
             return HostFault(ProviderError(ErrorClass.OURS, f"Ollama at {where} answered {status}: {words}"))
         busy = status in (429, 503)
