@@ -66,6 +66,24 @@ class ProviderBatchChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Resting:
+    """Why nothing leaves for a provider, and until when, by the wall clock, so that other processes can count down."""
+
+    why: str
+    since: float
+    until: float
+    down: bool
+    """it is not known when it will answer; `until` is when waiting ends"""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvidersRest:
+    """Told at every heartbeat while nothing leaves for some provider, and once more when all go on again."""
+
+    resting: tuple[tuple[str, Resting], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Logged:
     level: str
     message: str
@@ -86,6 +104,7 @@ Event = (
     | CallRetried
     | UnitEnded
     | ProviderBatchChanged
+    | ProvidersRest
     | Logged
     | BatchEnded
 )

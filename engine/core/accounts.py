@@ -1,15 +1,22 @@
 """One provider account of a run: the provider, what limits it, and its prices, each resolved once."""
 
+import time
 from functools import cached_property
 from typing import Any
 
 from tidepool.engine.call import Call
+from tidepool.engine.config.endpoints import title_of
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.limits import Limiter
+from tidepool.engine.core.outage import Outage
+from tidepool.engine.events import Resting
 from tidepool.engine.prices import PriceTag, expected_input, most_input, worst_cost
-from tidepool.engine.providers.protocol import Answer, Provider, RateLimits
+from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, RateLimits, Silence
+from tidepool.engine.results.wording import span
 
+LONG_REST = 10.0
+"""seconds of rest from which on the user is told"""
 CALLS_IN_A_LIMIT = 20
 """calls that a minute's tokens are taken to serve at least"""
 
@@ -32,11 +39,14 @@ class Account:
         self.limiter = Limiter(
             provider.concurrency(settings.max_concurrent), settings.requests_per_minute, settings.tokens_per_minute
         )
+        self.shown_name = title_of(provider.name)
+        self.outage = Outage(self.shown_name, self.limiter, settings.outage_patience, provider.backoff)
         self.budget = Budget(0.0)
         """its own part of the batch's budget"""
         self.in_flight: dict[tuple[int, str], int] = {}
         """calls at the provider right now, by address, with their wave"""
         self._tags: dict[str, PriceTag | None] = {}
+        self._long_rest: Resting | None = None
 
     @cached_property
     def name(self) -> str:
@@ -78,6 +88,8 @@ class Account:
             self.limiter.change(max_concurrent=self.provider.concurrency(value))
         elif name in ("requests_per_minute", "tokens_per_minute"):
             self.limiter.change(**{name: value})
+        elif name == "outage_patience":
+            self.outage.change(value)
 
     def learn(self, limits: RateLimits) -> None:
         """Lets the provider's own headers set the pace where the config sets none."""
@@ -87,4 +99,44 @@ class Account:
             limiter.change(requests_per_minute=told)
         if limits.tokens_per_minute and not self.settings.tokens_per_minute:
             limiter.tokens.per_minute = limits.tokens_per_minute
-        limiter.rest(rest_after(limits))
+        if rest := rest_after(limits):
+            self.rest(rest, "nothing left of its limit")
+
+    def failed(self, error: ProviderError, address: tuple[int, str], asked_at: float, answered_before: int) -> bool:
+        """What a failed attempt tells of the provider. True where it is down: then the call is not to blame."""
+        limiter, outage = self.limiter, self.outage
+        if error.fault is not ErrorClass.HEALS:
+            if outage.since is not None:
+                outage.answered()
+            if error.fault is ErrorClass.REFUSED:
+                limiter.refused(asked_at)
+                self.rest(error.retry_after or 0.0, "Retry-After")
+            return False
+        if outage.failed(address, error, asked_at, alone=limiter.answered == answered_before):
+            return True
+        if error.silence in (Silence.TIMEOUT, Silence.UNREACHED):
+            limiter.strained(asked_at, answered_before)
+        else:
+            limiter.faulted(time.monotonic() - asked_at)
+        return False
+
+    def bounded(self, seconds: float) -> float:
+        """What a provider asks to wait, but never longer than anybody waits for one that is down."""
+        patience = self.outage.patience
+        return min(seconds, patience) if patience else seconds
+
+    def rest(self, asked: float, why: str) -> None:
+        """The provider wants nothing to leave for so long. A long rest is told, with its end."""
+        seconds, now = self.bounded(asked), time.time()
+        self.limiter.rest(seconds)
+        if seconds < LONG_REST or (self._long_rest is not None and self._long_rest.until > now + seconds - 1):
+            return
+        self._long_rest = Resting(why, now, now + seconds, down=False)
+        shorter = f"; it is asked again after {span(seconds)} (outage_patience)" if seconds < asked else ""
+        self.outage.tell("warning", f"{self.shown_name} wants {span(asked)} of rest ({why}){shorter}. Its calls wait.")
+
+    def resting(self) -> Resting | None:
+        """Why nothing leaves just now, where that takes long."""
+        if (down := self.outage.resting()) is not None:
+            return down
+        return self._long_rest if self._long_rest is not None and self._long_rest.until > time.time() else None

@@ -1,17 +1,25 @@
 """How many calls of one provider account may be in flight, and how fast they may leave.
 
 Concurrency adapts below its ceiling: a 429 cuts it once per round trip, a server fault pauses its growth, success
-lets it grow. Requests and tokens per minute are paced evenly rather than sent in bursts. All of it is one queue:
-first come, first served, which keeps the longest-waiting conversations moving.
+lets it grow. A server of one's own says nothing: it queues what is too much, until calls time out. So timeouts cut too,
+and the number at which they came is remembered: it is tried again only after a long calm.
+Requests and tokens per minute are paced evenly rather than sent in bursts. All of it is one queue: first come, first
+served, which keeps the longest-waiting conversations moving.
 """
 
 import asyncio
+import math
 import time
 from collections import deque
+from collections.abc import Callable
 
 from tidepool.engine.core.pace import RatePace
 
 CUT = 0.7
+QUICK = 2
+"""how often the other places must have been answered while a call ran into its timeout, for it to be a fault of its own"""
+CALM = 20
+"""round trips without strain after which one more is tried, the first time; twice as many after each further strain"""
 
 
 class Limiter:
@@ -23,8 +31,17 @@ class Limiter:
         self.requests = RatePace(requests_per_minute)
         self.tokens = RatePace(tokens_per_minute)
         self.paused = False
-        self._rest_until = 0.0
+        self.answered = 0
+        """how many calls succeeded"""
+        self.rest_until = 0.0
         self._last_cut = 0.0
+        self._strained_at = math.inf
+        """so many at once were too many for the server"""
+        self._strains = 0
+        self._calm = 0.0
+        """round trips since then in which more would have been allowed"""
+        self._before = 0.0
+        """what was allowed before nothing was: it is regained quickly"""
         self._growth_from = 0.0
         self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -38,6 +55,7 @@ class Limiter:
         """New limits while running."""
         if max_concurrent is not None:
             self.ceiling, self.allowed = max_concurrent, float(max_concurrent)
+            self._strained_at, self._strains = math.inf, 0
         if requests_per_minute is not None:
             self.requests.change(requests_per_minute, time.monotonic(), self.in_flight)
         if tokens_per_minute is not None:
@@ -80,33 +98,73 @@ class Limiter:
             self._pump()
 
     def succeeded(self) -> None:
+        self.answered += 1
         if self.allowed < self.ceiling and time.monotonic() >= self._growth_from:
-            self.allowed = min(self.ceiling, self.allowed + 1 / max(1.0, self.allowed))
+            self._grow()
 
-    def refused(self, asked_at: float, retry_after: float | None) -> None:
+    def _grow(self) -> None:
+        if self.allowed >= self._before:
+            self._before = 0.0
+        grown = min(self.ceiling, self.allowed + (1.0 if self._before else 1 / self.allowed))
+        if grown >= self._strained_at:
+            self._calm += 1 / self.allowed
+            if self._calm < CALM * 2 ** (self._strains - 1):
+                return
+            self._strained_at, self._calm = self._strained_at + 1, 0.0
+        self.allowed = grown
+
+    def refused(self, asked_at: float) -> None:
         """A 429. Calls that left before the last cut say nothing new."""
-        now = time.monotonic()
         if asked_at >= self._last_cut:
-            self.allowed = max(1.0, self.allowed * CUT)
-            self._last_cut = now
-        if retry_after:
-            self.rest(retry_after)
+            self._cut(self.allowed)
+
+    def strained(self, asked_at: float, answered_before: int) -> None:
+        """A call that timed out or found no connection: too many at once, unless the others went on as ever."""
+        if self.answered - answered_before >= QUICK * self.in_flight:
+            self.faulted(time.monotonic() - asked_at)
+        elif asked_at >= self._last_cut:
+            self._strained_at = max(2, int(min(self.allowed, self.in_flight)))
+            self._strains, self._calm = min(self._strains + 1, 10), 0.0
+            self._cut(self._strained_at)
+
+    def _cut(self, level: float) -> None:
+        self.allowed = max(1.0, level * CUT)
+        self._last_cut, self._before = time.monotonic(), 0.0
 
     def rest(self, seconds: float) -> None:
-        """Nothing leaves for so long: the provider said so."""
+        """Nothing leaves for so long."""
         if seconds > 0:
-            self._rest_until = max(self._rest_until, time.monotonic() + seconds)
+            self.rest_until = max(self.rest_until, time.monotonic() + seconds)
 
     def faulted(self, seconds: float) -> None:
         """A server fault: no growth for a while."""
         self._growth_from = max(self._growth_from, time.monotonic() + seconds)
+
+    def hold(self, *, regain: bool) -> None:
+        """One call at a time, until somebody is answered; then as many as before come back quickly, or one by one."""
+        self._before = self.allowed * CUT if regain else 0.0
+        self.allowed, self._last_cut = 1.0, time.monotonic()
+
+    def reopen(self, *, wholly: bool = False) -> None:
+        """The rest is over before its time."""
+        self.rest_until = 0.0
+        if wholly:
+            self.allowed = max(self.allowed, self._before)
+        self._pump()
+
+    def turn_away(self, error: Callable[[], Exception]) -> None:
+        """Those that wait fail."""
+        waiting, self._waiting = self._waiting, deque()
+        for future, _ in waiting:
+            if not future.done():
+                future.set_exception(error())
 
     def pause(self, paused: bool) -> None:
         self.paused = paused
         self._pump()
 
     def _delay(self, now: float, tokens: int) -> float:
-        return max(self._rest_until - now, self.requests.delay(now), self.tokens.delay(now, tokens))
+        return max(self.rest_until - now, self.requests.delay(now), self.tokens.delay(now, tokens))
 
     def _take(self, now: float, tokens: int) -> None:
         self.requests.take(now)

@@ -4,14 +4,15 @@ Retrying is tenacity's, entered only after a first failure: most calls never nee
 for and counted, whatever becomes of its call.
 """
 
+import random
 import time
 from typing import Protocol
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential_jitter
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.pending import Pending
-from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.storage.states import FinishReason
 
@@ -35,19 +36,24 @@ class Books(Protocol):
     def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
         """A reply came that is no answer, and the call is asked again."""
 
+    def possibly_paid(self, pending: Pending, account: Account, reason: str) -> None:
+        """No reply came, and the provider may have charged for it all the same."""
+
     def retried(self, pending: Pending, error: ProviderError) -> None: ...
 
 
 class LiveCall:
     """One call's way through an account; `attempts` and `seconds` are read afterwards."""
 
-    __slots__ = ("account", "attempts", "books", "pending", "seconds")
+    __slots__ = ("account", "attempts", "books", "excused", "pending", "seconds")
 
     def __init__(self, account: Account, pending: Pending, books: Books) -> None:
         self.account = account
         self.pending = pending
         self.books = books
         self.attempts = 0
+        self.excused = False
+        """the last attempt failed because the provider is down: no retry is used up"""
         self.seconds = 0.0
 
     async def answer(self) -> Answer:
@@ -71,24 +77,25 @@ class LiveCall:
         self.attempts += 1
         address = pending.address
         account.in_flight[address] = call.wave
-        started = time.monotonic()
+        started, answered = time.monotonic(), limiter.answered
         try:
             if not account.provider.simulated and not pending.under_way:
                 await self.books.leaving(pending, account.worst_cost_or_unknown(call))
             answer = await account.provider.complete(call, pending.seed, self.attempts)
         except ProviderError as error:
-            if pending.under_way:
-                self.books.returned(pending)
-            if error.fault is ErrorClass.REFUSED:
-                limiter.refused(started, error.retry_after)
-            elif error.fault is ErrorClass.HEALS:
-                limiter.faulted(time.monotonic() - started)
+            self._came_back(error)
+            self.excused = account.failed(error, address, started, answered)
+            if account.outage.given_up:
+                raise account.outage.failure() from error
             raise
         finally:
             self.seconds = time.monotonic() - started
             del account.in_flight[address]
             limiter.leave()
         limiter.succeeded()
+        if account.outage.since is not None:
+            account.outage.answered()
+        self.excused = False
         if answer.usage_missing:
             answer = account.booked(call, answer)
         if tokens:
@@ -99,31 +106,41 @@ class LiveCall:
             raise UnusableReply(answer)
         return answer
 
+    def _came_back(self, error: ProviderError) -> None:
+        """Without a reply: it is under way no longer, but may have been answered, and charged, where nobody heard it."""
+        if self.pending.under_way:
+            self.books.returned(self.pending)
+        if error.silence in (Silence.TIMEOUT, Silence.BROKEN):
+            self.books.possibly_paid(self.pending, self.account, error.silence.value)
+
     async def _retry(self, first: ProviderError) -> Answer:
         faults = refusals = empty = 0
         pending: ProviderError | None = first
-        first_wait = self.account.provider.backoff
-        backoff = wait_exponential_jitter(multiplier=first_wait, max=LONGEST_WAIT, jitter=first_wait)
+        account, first_wait = self.account, self.account.provider.backoff
 
         def given_up(state: RetryCallState) -> bool:
             nonlocal faults, refusals, empty
             error = _error_of(state)
             if error.fault is ErrorClass.REFUSED:
                 refusals += 1
-            else:
+            elif not self.excused:
                 faults += 1
             reply = error.answer if isinstance(error, UnusableReply) else None
             empty += reply is not None and reply.finish is FinishReason.EMPTY
-            if faults > self.account.settings.retries or refusals > MOST_REFUSALS or empty > MOST_EMPTY:
+            if faults > account.settings.retries or refusals > MOST_REFUSALS or empty > MOST_EMPTY:
                 return True
             if reply is not None:
-                self.books.unusable(self.pending, self.account, reply)
+                self.books.unusable(self.pending, account, reply)
             self.books.retried(self.pending, error)
             return False
 
         def wait(state: RetryCallState) -> float:
+            if self.excused:
+                return 0.0  # the limiter holds it back until its provider is tried again
             error = _error_of(state)
-            return backoff(state) if error.retry_after is None else error.retry_after
+            if error.retry_after is not None:
+                return account.bounded(error.retry_after)
+            return min(LONGEST_WAIT, first_wait * 2.0 ** min(faults + refusals - 1, 30)) + random.uniform(0, first_wait)
 
         async def attempt() -> Answer:
             nonlocal pending

@@ -35,6 +35,7 @@ class OpenAccounts:
 
     async def __aexit__(self, *exception: object) -> None:
         for account in self.by_provider.values():
+            account.outage.close()
             await account.provider.close()
 
     def name_batch(self, batch_id: str) -> None:

@@ -12,6 +12,8 @@ USED = 0.96
 CATCHING_UP = 0.975
 """share of a limit that may be taken while a late loop gets back onto the grid; in any second, and in any minute, this
 and the one call that opens it stay within the limit however small that is"""
+OPENING = 0.85
+"""share of a limit that is taken in the first second: its calls open connections, and arrive the later for it"""
 TIMER = 0.002
 """seconds by which a timer rings late as a rule: so much is made up at once"""
 LATEST = 1.0
@@ -32,6 +34,8 @@ class RatePace:
     soonest: float = 0.0
     """before which nothing leaves, however late the grid is"""
     largest: float = 1.0
+    opened: float = 0.0
+    """when calls began to leave, after there were none"""
 
     def _seconds(self, share: float) -> float:
         """of a piece"""
@@ -47,8 +51,10 @@ class RatePace:
     def take(self, now: float, pieces: float = 1.0) -> None:
         if self.per_minute:
             self.largest = max(self.largest, pieces)
-            due = self.next_at if now - self.next_at < LATEST else now
-            self.next_at = due + pieces * self._seconds(USED)
+            if now - self.next_at >= LATEST:
+                self.opened = self.next_at = now
+            share = OPENING if self.largest <= 1 and now - self.opened < 1.0 else USED
+            self.next_at += pieces * self._seconds(share)
             self.soonest = max(self.soonest, now - TIMER) + pieces * self._seconds(CATCHING_UP)
 
     def correct(self, pieces: float) -> None:

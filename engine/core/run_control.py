@@ -6,13 +6,14 @@ The same task writes the heartbeat, which is all that a watcher in another proce
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tidepool.engine.config.sections import Limits
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import TidepoolError, UsageError
+from tidepool.engine.events import ProvidersRest
 from tidepool.storage import control
 from tidepool.storage.locks import HEARTBEAT_SECONDS
 from tidepool.storage.states import StopCode
@@ -48,6 +49,7 @@ class RunControl:
         """the first stop that was asked for"""
         self._event = asyncio.Event()
         self._started = time.monotonic()
+        self._rested = False
 
     def stop(self, stop: Stop) -> None:
         if self.asked is None:
@@ -77,6 +79,10 @@ class RunControl:
 
     def beat(self, context: RunContext, earlier_seconds: float) -> None:
         accounts = context.accounts
+        resting = {name: rest for name, account in accounts.items() if (rest := account.resting()) is not None}
+        if resting or self._rested:
+            context.emit(ProvidersRest(tuple(resting.items())))
+            self._rested = bool(resting)
         control.beat(
             context.ledger.writer,
             context.ledger.batch_number,
@@ -114,13 +120,14 @@ class RunControl:
 
 def _limits_of(account: Account) -> dict[str, Any]:
     """What a watcher is shown of an account."""
-    limiter = account.limiter
+    limiter, resting = account.limiter, account.resting()
     return {
         "allowed": int(limiter.allowed),
         "in_flight": limiter.in_flight,
         "max_concurrent": limiter.ceiling,
         "requests_per_minute": limiter.requests.per_minute,
         "tokens_per_minute": limiter.tokens.per_minute,
+        "resting": None if resting is None else asdict(resting),
     }
 
 

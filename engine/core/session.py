@@ -161,6 +161,7 @@ class _Session:
         context.log("info", "Resumed." if resumed else "Started.")
         for account in context.accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
+            account.outage.tell = context.log
         self._tell_transport()
         if resumed:
             self.run.take_up()

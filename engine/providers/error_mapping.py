@@ -57,16 +57,32 @@ def complaint_of(error: Exception) -> ProviderComplaint:
     response = getattr(error, "response", None)
     if response is None:
         cause = error.__cause__ or error
-        return ProviderComplaint(None, words=str(cause) or type(cause).__name__, silence=silence_of(cause))
+        return ProviderComplaint(None, words=str(cause) or type(cause).__name__, silence=silence_of(error))
     return complaint_in(response, getattr(error, "body", None))
 
 
-def silence_of(error: BaseException) -> Silence:
-    """What an error of the network says of the request: whether it left at all, and whether it may have been answered."""
-    name = type(error).__name__
-    if isinstance(error, ConnectionRefusedError) or name in ("ConnectError", "ConnectTimeout", "PoolTimeout"):
-        return Silence.UNREACHED
-    return Silence.TIMEOUT if isinstance(error, TimeoutError) or "Timeout" in name else Silence.BROKEN
+def silence_of(error: BaseException) -> Silence | None:
+    """Whether a request left at all, and whether it may have been answered, by all that an error was caused by: the SDKs'
+    transport calls every broken connection a timeout of connecting. None: it is no error of the network."""
+    names: set[str] = set()
+    cause: BaseException | None = error
+    while cause is not None:
+        names |= {kind.__name__ for kind in type(cause).__mro__}
+        cause = cause.__cause__
+    for silence, marks in _SILENCES:
+        if names & marks:
+            return silence
+    return None
+
+
+_SILENCES = (
+    (Silence.UNREACHED, {"ClientConnectorError", "ConnectionTimeoutError", "ConnectionRefusedError", "gaierror"}),
+    (Silence.BROKEN, {"ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ReadError", "WriteError"}),
+    (Silence.UNREACHED, {"ConnectError", "ConnectTimeout", "PoolTimeout"}),
+    (Silence.TIMEOUT, {"TimeoutError", "TimeoutException"}),
+    (Silence.BROKEN, {"TransportError", "ClientError", "APIConnectionError", "OSError"}),
+)
+"""by the names of exceptions, the first that fits"""
 
 
 def complaint_in(response: Any, body: object = None) -> ProviderComplaint:

@@ -19,7 +19,7 @@ from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.keys import shown_host
 from tidepool.engine.providers.parallelism import Parallelism
 from tidepool.engine.providers.pool import LONGEST_REST, Host, Pool
-from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError
+from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError, Silence
 
 LOOK_SECONDS = 15.0
 LEAST_WORK = 20
@@ -149,6 +149,7 @@ class HostedProvider(ABC):
         now = time.monotonic()
         if fault.lacks_model:
             host.lacks(model)
+        host.gone = fault.error.silence is Silence.UNREACHED
         hopeless = fault.error.fault is ErrorClass.SYSTEMIC and not fault.lacks_model
         if fault.rests or (hopeless and self.pooled):
             host.rest(asked_at, now, LONGEST_REST if hopeless else fault.error.retry_after or 0.0)

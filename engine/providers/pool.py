@@ -34,6 +34,8 @@ class Host:
     rest_until: float = 0.0
     rests: int = 0
     """in a row"""
+    gone: bool = False
+    """it rests because it cannot be reached"""
     share: float = 0.0
     """seconds of the server that one call takes, others beside it counted"""
     quickest: float = 0.0
@@ -63,6 +65,8 @@ class Host:
         self.share = share if not self.share else self.share + SMOOTHING * (share - self.share)
         self.quickest = min(seconds, self.quickest * 1.01) if self.quickest else seconds
         self.rests = 0
+        if self.gone:
+            self.gone, self.rest_until = False, 0.0
         self.parallelism.done(work, now, self.in_flight >= self.parallelism.limit)
 
     def rest(self, asked_at: float, now: float, at_least: float = 0.0) -> None:
@@ -105,8 +109,9 @@ class Pool:
         self._pump()
 
     def best(self, model: str, now: float) -> Host | None:
-        """The server that will be through first, unless waiting for a faster one is quicker still."""
-        awake = self.awake(model, now)
+        """The server that will be through first, unless waiting for a faster one is quicker still. Where all rest, those
+        that cannot be reached are tried all the same: how often, is for the account to say, which is down."""
+        awake = self.awake(model, now) or [host for host in self.having(model) if host.gone]
         free = [host for host in awake if not host.full()]
         if not free:
             return None

@@ -28,6 +28,7 @@ from tidepool.engine.providers.protocol import (
     ProviderBatchTicket,
     ProviderError,
     ProviderSpec,
+    Silence,
 )
 from tidepool.engine.simulated.purchase_log import PurchaseLog
 from tidepool.engine.simulated.responders import responder_for
@@ -86,7 +87,8 @@ class SimulatedProvider:
         latency = self.settings.latency * latency_factor(seed, attempt, self.settings.jitter)
         await asyncio.sleep(min(latency, self.settings.timeout))
         if latency > self.settings.timeout:
-            raise ProviderError(ErrorClass.HEALS, f"no answer within {self.settings.timeout:g} s (simulated)")
+            words = f"no answer within {self.settings.timeout:g} s (simulated)"
+            raise ProviderError(ErrorClass.HEALS, words, silence=Silence.TIMEOUT)
 
     def _enforce(self) -> None:
         now = time.monotonic()

@@ -7,6 +7,8 @@ from typing import Any
 
 from tidepool.storage.batches import status_now
 from tidepool.storage.reading.units import StoredMessage, unit_of
+from tidepool.storage.reading.watching import resting_in
+from tidepool.storage.states import BatchStatus
 from tidepool.storage.unit_ids import unit_id
 
 
@@ -30,13 +32,15 @@ class BatchLine:
     calls: int
     cost_usd: float | None
     seconds: float
+    resting: dict[str, Any]
+    """providers that its calls wait for"""
 
 
 def list_batches(path: Path, connection: sqlite3.Connection) -> list[BatchLine]:
     rows = connection.execute(
         "SELECT b.number, b.id, b.kind, b.name, b.status, b.paused, b.reason, b.simulated, b.created_at, b.finished_at, "
         "b.host, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
-        "p.heartbeat_at FROM batch b JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC"
+        "p.heartbeat_at, p.limits FROM batch b JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC"
     ).fetchall()
     return [
         BatchLine(
@@ -56,6 +60,7 @@ def list_batches(path: Path, connection: sqlite3.Connection) -> list[BatchLine]:
             row["calls"],
             None if row["unpriced"] else row["cost_usd"],
             row["seconds"],
+            resting_in(row["limits"]) if row["status"] == BatchStatus.IN_PROGRESS else {},
         )
         for row in rows
     ]

@@ -8,6 +8,7 @@ import json
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tidepool.storage.batches import status_now
 from tidepool.storage.states import OPEN_PHASES, BatchStatus
@@ -55,12 +56,22 @@ class Watched:
     """JSON: what rules the calls"""
 
     @property
+    def resting(self) -> dict[str, Any]:
+        return resting_in(self.limits) if self.running else {}
+
+    @property
     def units_done(self) -> int:
         return self.units_completed + self.units_failed
 
     @property
     def running(self) -> bool:
         return self.status == BatchStatus.IN_PROGRESS
+
+
+def resting_in(limits: str) -> dict[str, Any]:
+    """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
+    providers = json.loads(limits).get("providers", {})
+    return {name: one["resting"] for name, one in providers.items() if one.get("resting")}
 
 
 _WATCHED = (

@@ -99,12 +99,11 @@ class Emulator:
         await self._site.start()
 
     async def outage(self, seconds: float) -> None:
-        """Nobody is there for so long: open connections break, new ones are refused; then the same port answers again."""
+        """Nobody is there for so long: open connections break, what was worked on is lost and not booked, new connections
+        are refused; then the same port answers again."""
         assert self._site is not None and self._runner is not None and self._runner.server is not None
         await self._site.stop()
-        for connection in self._runner.server.connections:
-            if connection.transport is not None:
-                connection.transport.close()
+        await self._runner.server.shutdown(0.01)
         await asyncio.sleep(seconds)
         await self._listen()
 

@@ -11,6 +11,7 @@ class NoBooks:
     def __init__(self, on_retry: Callable[[str], None] = lambda words: None) -> None:
         self._on_retry = on_retry
         self.unusable_replies: list[Answer] = []
+        self.maybe_paid: list[str] = []
 
     async def leaving(self, pending: Pending, worst_cost: float | None) -> None:
         return None
@@ -20,6 +21,9 @@ class NoBooks:
 
     def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
         self.unusable_replies.append(answer)
+
+    def possibly_paid(self, pending: Pending, account: Account, reason: str) -> None:
+        self.maybe_paid.append(reason)
 
     def retried(self, pending: Pending, error: ProviderError) -> None:
         self._on_retry(str(error))

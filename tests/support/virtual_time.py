@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 import pytest
 
+import tidepool.engine.core.accounts
 import tidepool.engine.core.limits
 import tidepool.engine.core.live
+import tidepool.engine.core.outage
 import tidepool.engine.providers.hosted
 import tidepool.engine.providers.pool
 import tidepool.engine.simulated.provider
@@ -19,10 +21,12 @@ import tidepool.engine.simulated.provider
 T = TypeVar("T")
 
 MODULES = (
+    tidepool.engine.core.accounts,
     tidepool.engine.core.limits,
     tidepool.engine.core.live,
     tidepool.engine.providers.pool,
     tidepool.engine.providers.hosted,
+    tidepool.engine.core.outage,
     tidepool.engine.simulated.provider,
 )
 """those that look at the clock"""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TextIO
 
 from tidepool.engine.events import (
@@ -16,10 +16,13 @@ from tidepool.engine.events import (
     Listener,
     Logged,
     ProviderBatchChanged,
+    ProvidersRest,
+    Resting,
     TransportPlanned,
     UnitEnded,
     UnitsExpected,
 )
+from tidepool.tui.drawing import words
 
 BAR_SECONDS = 0.1
 LINE_SECONDS = 5.0
@@ -44,6 +47,7 @@ class ProgressTally:
     cost: float = 0.0
     priced: bool = True
     order: str = ""
+    resting: tuple[tuple[str, Resting], ...] = ()
 
     def take(self, event: Event) -> None:
         match event:
@@ -65,6 +69,8 @@ class ProgressTally:
                 self.units = total
             case BatchStarted(batch_id=batch_id, name=name):
                 self.batch_id, self.name = batch_id, name
+            case ProvidersRest(resting=resting):
+                self.resting = resting
             case ProviderBatchChanged(provider=provider, state=state, calls=calls, waited=waited):
                 self.order = f"{provider} batch of {calls}: {state}, {waited:.0f} s"
 
@@ -89,6 +95,7 @@ class ProgressTally:
         parts.append(f"${self.cost:.4f}{more}" if self.priced else "price unknown")
         if self.order and self.units_done < self.units:
             parts.append(self.order)
+        parts += [words.resting(name, **asdict(rest)) for name, rest in self.resting]
         return " · ".join(parts)
 
     def seconds_left(self) -> float | None:

@@ -33,6 +33,21 @@ def ago(moment: float, now: float | None = None) -> str:
     return f"{int(seconds)} s"
 
 
+def resting(provider: str, since: float, until: float, why: str, down: bool) -> str:
+    """For what calls wait, with the time that is left."""
+    now = time.time()
+    left = max(0.0, until - now)
+    if down:
+        return f"{provider} is down: waiting for {ago(since, now)}, gives up in {countdown(left)}"
+    return f"{provider} rests {countdown(left)} more ({why})"
+
+
+def countdown(seconds: float) -> str:
+    """Whole seconds: 42 s, 8:40."""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 100 else f"{whole // 60}:{whole % 60:02}"
+
+
 def dollars(amount: float | None) -> str:
     """Unknown prices are a dash, never a zero."""
     if amount is None:

@@ -44,7 +44,9 @@ async def write_texts(
     model = resolve_model(model)
     try:
         async with provider_for(model) as provider:
-            scribe = _Scribe(Account(provider, provider.settings), model, seed)
+            # Somebody sits and waits for these few texts: a server that is down is told at once.
+            impatient = provider.settings.model_copy(update={"outage_patience": 0.0})
+            scribe = _Scribe(Account(provider, impatient), model, seed)
             await provider.check([model.partition(":")[2]])
             finished = await asyncio.gather(
                 *(_finished(scribe, entity_type, entity, with_backstory, language) for entity in entities)
@@ -94,6 +96,9 @@ class _Scribe:
 
     def unusable(self, pending: Pending, account: Account, answer: Answer) -> None:
         self._count(answer)
+
+    def possibly_paid(self, pending: Pending, account: Account, reason: str) -> None:
+        self._count(account.booked(pending.call, Answer("", usage_missing=True)))
 
     def retried(self, pending: Pending, error: ProviderError) -> None:
         """Nobody watches."""

@@ -90,7 +90,7 @@ def test_however_late_the_loop_is_no_second_gets_more_than_its_share(per_minute:
 
 
 @given(st.sampled_from([60, 600, 1_200, 6_000]), st.lists(st.floats(0, 0.002), min_size=50, max_size=50))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_loop_that_is_a_little_late_all_the_time_uses_95_percent_of_the_limit(
     per_minute: int, lateness: list[float]
 ) -> None:
@@ -98,14 +98,14 @@ def test_a_loop_that_is_a_little_late_all_the_time_uses_95_percent_of_the_limit(
     pace, now = RatePace(per_minute), 100.0
     pace.take(now)
     began, taken, stalls = now, 0, 0
-    for number in range(1_000):
-        now = max(now, now + pace.delay(now)) + lateness[number % 50]
+    while now - began < 60:
+        now = max(now, now + pace.delay(now)) + lateness[taken % 50]
         if now - began > 2 * stalls:
             now, stalls = now + 0.02, stalls + 1
         while pace.delay(now) <= 0:
             pace.take(now)
             taken += 1
-    assert taken / (now - began) * 60 / per_minute >= 0.95
+    assert taken / (now - began) * 60 / per_minute >= 0.95 - 1 / per_minute
 
 
 def test_a_limit_learnt_from_headers_counts_what_left_before_it_was_known() -> None:
@@ -202,22 +202,22 @@ async def test_a_429_cuts_concurrency_once_per_round_trip() -> None:
     loop = asyncio.get_running_loop()
     asked_at = loop.time()
     for _ in range(50):
-        limiter.refused(asked_at, None)
+        limiter.refused(asked_at)
     assert limiter.allowed == pytest.approx(70)
-    limiter.refused(loop.time() + 1, None)
+    limiter.refused(loop.time() + 1)
     assert limiter.allowed == pytest.approx(49)
 
 
 async def test_refusals_never_cut_below_one_call_in_flight() -> None:
     limiter = Limiter(2)
     for later in range(20):
-        limiter.refused(asyncio.get_running_loop().time() + later, None)
+        limiter.refused(asyncio.get_running_loop().time() + later)
     assert limiter.allowed == 1.0
 
 
 async def test_success_grows_concurrency_back_to_its_ceiling_and_no_further() -> None:
     limiter = Limiter(10)
-    limiter.refused(asyncio.get_running_loop().time(), None)
+    limiter.refused(asyncio.get_running_loop().time())
     cut = limiter.allowed
     limiter.succeeded()
     assert cut < limiter.allowed < cut + 1
@@ -229,7 +229,7 @@ async def test_success_grows_concurrency_back_to_its_ceiling_and_no_further() ->
 def test_a_server_fault_pauses_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> tuple[float, float, float]:
         limiter = Limiter(10)
-        limiter.refused(asyncio.get_running_loop().time(), None)
+        limiter.refused(asyncio.get_running_loop().time())
         cut = limiter.allowed
         limiter.faulted(5.0)
         limiter.succeeded()

@@ -11,7 +11,7 @@ from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.throughput import Throughput, spark
 from tidepool.tui.app.widgets.batch_list import bar, status_of
 from tidepool.tui.drawing.plain import fitted, one_line
-from tidepool.tui.drawing.words import count, dollars, percent, rate, span
+from tidepool.tui.drawing.words import count, dollars, percent, rate, resting, span
 
 
 class Gauges(Static):
@@ -51,6 +51,8 @@ def _name(batch: Watched, width: int) -> Content:
     said = status.replace("in_progress", "running")
     if batch.reason and not batch.running:
         said += f": {one_line(batch.reason)}"
+    for provider, rest in batch.resting.items():
+        said += f": {one_line(resting(provider, **rest))}"
     right = f"{batch.kind.replace('_', ' ')} · {batch.id}" + (" · simulated" if batch.simulated else "")
     left = f"{BATCH_GLYPHS.get(status, ' ')} {said}  "
     room = max(10, width - len(left) - len(right) - 1)

@@ -13,7 +13,7 @@ from tidepool.engine.results.wording import money
 from tidepool.storage.file import reading
 from tidepool.storage.reading.queries import BatchLine, list_batches
 from tidepool.tui.drawing.terminal import console, printable
-from tidepool.tui.drawing.words import utc
+from tidepool.tui.drawing.words import resting, utc
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -31,6 +31,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     out = console()
     out.print(batch_table(batches, out.width))
+    for batch in batches:
+        for provider, rest in batch.resting.items():
+            out.print(Text(f"{printable(batch.id)}: {printable(resting(provider, **rest))}"))
     return 0
 
 

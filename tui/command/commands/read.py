@@ -11,7 +11,7 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.tui.command.report import print_summary
 from tidepool.tui.drawing.terminal import console, printable
-from tidepool.tui.drawing.words import utc
+from tidepool.tui.drawing.words import resting, utc
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -36,8 +36,18 @@ def _show(options: argparse.Namespace) -> None:
     summary = summarise(options.db, options.batch)
     if options.json:
         print(json.dumps(summary, ensure_ascii=False))
-    else:
-        print_summary(options.db, summary)
+        return
+    print_summary(options.db, summary)
+    for provider, rest in _resting(options).items():
+        print(printable(resting(provider, **rest)))
+
+
+def _resting(options: argparse.Namespace) -> dict[str, Any]:
+    from tidepool.storage.reading.watching import watched
+
+    with reading(options.db) as connection:
+        batch = watched(connection, options.db, find_batch(connection, options.batch)["number"])
+    return batch.resting if batch is not None else {}
 
 
 def _show_conversation(options: argparse.Namespace) -> None:

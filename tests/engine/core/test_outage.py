@@ -1,0 +1,288 @@
+"""A provider that is down, or slower than its timeout, in virtual time."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import count
+from random import Random
+
+import pytest
+
+from tests.support.books import NoBooks
+from tests.support.scripted import Asked, ScriptedProvider, plain
+from tests.support.stage import question
+from tests.support.virtual_time import play
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.live import LiveCall
+from tidepool.engine.core.pending import Pending
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits, Silence
+
+Fault = Callable[[], ProviderError]
+
+
+def refused() -> ProviderError:
+    return ProviderError(ErrorClass.HEALS, "connection refused", silence=Silence.UNREACHED)
+
+
+def server_error() -> ProviderError:
+    return ProviderError(ErrorClass.HEALS, "answered 503")
+
+
+def too_slow() -> ProviderError:
+    return ProviderError(ErrorClass.HEALS, "nothing came", silence=Silence.TIMEOUT)
+
+
+class Shop:
+    """An account at a provider that is down for a while, and the calls made there."""
+
+    def __init__(self, fault: Fault = refused, *, down: tuple[float, float] = (0.0, 0.0), **settings: float) -> None:
+        self.fault = fault
+        self.down = down
+        self.provider = ScriptedProvider(self._reply)
+        self.provider.backoff = 0.5
+        self.account = Account(self.provider, ProviderSettings(**settings))  # type: ignore[arg-type]
+        self.log: list[str] = []
+        self.account.outage.tell = lambda level, message: self.log.append(f"{level}: {message}")
+        self.books = NoBooks()
+        self.began = asyncio.get_running_loop().time()
+
+    @property
+    def now(self) -> float:
+        return asyncio.get_running_loop().time() - self.began
+
+    async def _reply(self, asked: Asked) -> Answer:
+        await asyncio.sleep(0.1)
+        if self.down[0] <= self.now < self.down[1]:
+            raise self.fault()
+        return await plain(asked)
+
+    async def buy(self, number: int) -> LiveCall:
+        live = LiveCall(self.account, Pending(number, question("t1"), b"", number, 0.0), self.books)
+        await live.answer()
+        return live
+
+    async def buy_many(self, calls: int) -> list[LiveCall | BaseException]:
+        return await asyncio.gather(*map(self.buy, range(calls)), return_exceptions=True)
+
+
+@pytest.mark.parametrize("fault", [refused, server_error])
+def test_calls_wait_for_a_provider_that_is_down_and_lose_no_retries(
+    fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> Shop:
+        shop = Shop(fault, down=(2.0, 62.0), retries=1, max_concurrent=5)
+        bought = await shop.buy_many(300)
+        assert all(isinstance(live, LiveCall) for live in bought)
+        return shop
+
+    shop, seconds = play(monkeypatch, story())
+    assert 62 < seconds < 62 + 15 + 10, "it is tried again every 15 s at least"
+    assert len(shop.provider.asked) < 300 + 25, "one call at a time tries"
+    down, back = shop.log
+    assert "is down" in down and "10 min" in down and "resuming later" in down
+    assert "answers again, after" in back
+
+
+def test_one_refused_connection_among_successes_is_a_fault_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        shop = Shop(max_concurrent=5)
+        faults = iter([refused()])
+
+        async def odd(asked: Asked) -> Answer:
+            await asyncio.sleep(1.0 if asked.call.step == "odd" else 0.1)
+            if asked.call.step == "odd" and (fault := next(faults, None)):
+                raise fault
+            return await plain(asked)
+
+        shop.provider.script = odd
+        live = LiveCall(shop.account, Pending(0, question("odd"), b"", 1, 0.0), shop.books)
+        await asyncio.gather(live.answer(), *(shop.buy(number) for number in range(1, 60)))
+        assert live.attempts == 2
+        return shop
+
+    assert play(monkeypatch, story())[0].log == []
+
+
+def test_when_patience_ends_those_who_wait_fail_and_others_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        shop = Shop(down=(0.0, 1_000.0), outage_patience=30, max_concurrent=4)
+        failed = await shop.buy_many(50)
+        assert 30 <= shop.now < 31
+        assert {type(error) for error in failed} == {ProviderError}
+        assert "was down for longer than 30.0 s (outage_patience): connection refused" in str(failed[-1])
+        before = len(shop.provider.asked)
+        await shop.buy_many(10)
+        assert len(shop.provider.asked) - before == 10
+        shop.down = (0.0, 0.0)
+        await shop.buy(99)
+        return shop
+
+    shop, _ = play(monkeypatch, story())
+    assert [line.split(":")[0] for line in shop.log] == ["warning", "error", "warning"]
+    assert "Resume the batch when it is back" in shop.log[1] and "answers again" in shop.log[2]
+
+
+def test_without_patience_calls_fail_by_their_own_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        shop = Shop(down=(0.0, 1_000.0), outage_patience=0, retries=2, max_concurrent=4)
+        await shop.buy_many(4)
+        return shop
+
+    shop, _ = play(monkeypatch, story())
+    assert len(shop.provider.asked) == 12 and shop.log == []
+
+
+def test_patience_can_be_changed_while_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> float:
+        shop = Shop(down=(0.0, 1_000.0), outage_patience=600)
+        waiting = asyncio.ensure_future(shop.buy(1))
+        await asyncio.sleep(20)
+        shop.account.change("outage_patience", 25.0)
+        with pytest.raises(ProviderError, match="longer than"):
+            await waiting
+        return shop.now
+
+    assert 25 <= play(monkeypatch, story())[0] < 26
+
+
+def test_every_timeout_is_counted_as_possibly_paid_and_a_refused_connection_never(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> tuple[list[str], list[str]]:
+        slow, gone = Shop(too_slow, down=(0.0, 3.0)), Shop(refused, down=(0.0, 3.0))
+        await slow.buy(1)
+        await gone.buy(1)
+        return slow.books.maybe_paid, gone.books.maybe_paid
+
+    timeouts, refusals = play(monkeypatch, story())[0]
+    assert timeouts and set(timeouts) == {"timeout"} and not refusals
+
+
+def test_concurrency_comes_back_quickly_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> list[float]:
+        shop = Shop(down=(1.0, 10.0), max_concurrent=100)
+        buying = asyncio.ensure_future(shop.buy_many(5_000))
+        levels = []
+        while not buying.done():
+            await asyncio.sleep(0.5)
+            levels.append(shop.account.limiter.allowed)
+        assert not [one for one in await buying if isinstance(one, BaseException)]
+        return levels
+
+    levels = play(monkeypatch, story())[0]
+    held = [place for place, level in enumerate(levels) if level == 1.0]
+    assert levels[held[-1] + 4] >= 60
+
+
+# -- rests that the provider asks for ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(42.0, 42.0), (9999.0, 60.0)])
+def test_a_long_retry_after_is_told_once_with_its_end_and_never_longer_than_patience(
+    asked: float, waited: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> Shop:
+        shop = Shop(
+            lambda: ProviderError(ErrorClass.REFUSED, "429", retry_after=asked), down=(0.0, 1.0), outage_patience=60
+        )
+        buying = asyncio.ensure_future(shop.buy_many(5))
+        await asyncio.sleep(2)
+        resting = shop.account.resting()
+        assert resting is not None and not resting.down and resting.why == "Retry-After"
+        assert resting.until - resting.since == pytest.approx(waited)
+        await buying
+        assert shop.account.resting() is None
+        return shop
+
+    shop, seconds = play(monkeypatch, story())
+    assert waited <= seconds < waited + 2
+    assert len(shop.log) == 1 and "of rest (Retry-After)" in shop.log[0]
+    assert ("asked again after 1 min 00 s" in shop.log[0]) is (asked > waited)
+
+
+def test_an_absurd_reset_is_waited_for_no_longer_than_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        shop = Shop(outage_patience=60)
+        shop.account.learn(RateLimits(requests_per_minute=3, requests_left=0, requests_reset=99_999 * 86_400.0))
+        await shop.buy(1)
+
+    assert play(monkeypatch, story())[1] == pytest.approx(60, abs=1)
+
+
+def test_what_calls_wait_for_is_shown_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        shop = Shop(down=(0.0, 100.0), outage_patience=300)
+        buying = asyncio.ensure_future(shop.buy_many(3))
+        await asyncio.sleep(5)
+        resting = shop.account.resting()
+        assert resting is not None and resting.down and resting.why == "connection refused"
+        assert resting.until - resting.since == pytest.approx(300)
+        await buying
+        assert shop.account.resting() is None
+
+    play(monkeypatch, story())
+
+
+# -- a server that is slower than its timeout --------------------------------------------------------------
+
+
+class SlottedServer:
+    """Answers so many calls at once, queues the rest in silence, and goes on with calls that nobody waits for."""
+
+    def __init__(self, slots: int, mean: float, timeout: float, jitter: float = 0.5) -> None:
+        self._slots = asyncio.Semaphore(slots)
+        self._random = Random(1)
+        self._mean, self._timeout, self._jitter = mean, timeout, jitter
+        self.timeouts = 0
+        self._working: set[asyncio.Future[None]] = set()
+
+    async def __call__(self, asked: Asked) -> Answer:
+        work = asyncio.ensure_future(self._work())
+        self._working.add(work)
+        work.add_done_callback(self._working.discard)
+        try:
+            await asyncio.wait_for(asyncio.shield(work), self._timeout)
+        except TimeoutError:
+            self.timeouts += 1
+            raise too_slow() from None
+        return await plain(asked)
+
+    async def _work(self) -> None:
+        async with self._slots:
+            await asyncio.sleep(self._mean * (1 + self._jitter * self._random.uniform(-1, 1)))
+
+
+@pytest.mark.parametrize(("slots", "allowed", "calls"), [(2, 6, 60), (2, 6, 600), (1, 8, 200), (4, 50, 600)])
+def test_a_server_with_few_slots_answers_all_at_nearly_its_best_speed(
+    slots: int, allowed: int, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def served(at_once: int) -> tuple[float, int]:
+        server = SlottedServer(slots, mean=2.0, timeout=6.0)
+        shop = Shop(max_concurrent=at_once)
+        shop.provider.script = server
+        bought = await shop.buy_many(calls)
+        assert not [one for one in bought if isinstance(one, BaseException)]
+        return shop.now, server.timeouts
+
+    (seconds, timeouts), _ = play(monkeypatch, served(allowed))
+    (best, _), _ = play(monkeypatch, served(slots))
+    assert best / seconds >= 0.8
+    assert timeouts <= allowed + calls * 0.05
+
+
+def test_a_call_that_hangs_among_quick_ones_cuts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> float:
+        shop, numbers = Shop(max_concurrent=20), count()
+
+        async def now_and_then(asked: Asked) -> Answer:
+            if next(numbers) % 100 == 50:
+                await asyncio.sleep(60)
+                raise too_slow()
+            await asyncio.sleep(1)
+            return await plain(asked)
+
+        shop.provider.script = now_and_then
+        await shop.buy_many(2_000)
+        return shop.account.limiter.allowed
+
+    assert play(monkeypatch, story())[0] == 20
