@@ -40,6 +40,11 @@ class ResultCollection:
         return len(self.by_key) == self._ticket.count and all(one.answer is not None for one in self.by_key.values())
 
     @property
+    def has_strayed(self) -> bool:
+        """Results came that cannot be told whose they are, and calls have none: those may be theirs."""
+        return self.strangers > 0 and len(self.by_key) < self._ticket.count
+
+    @property
     def is_foreign(self) -> bool:
         """There are results, and none of them is ours."""
         return self.strangers > 0 and not self.by_key

@@ -88,7 +88,7 @@ class BatchLifecycle:
                 return Ending(refusal=BatchRefused(state.failed_reason, too_large=state.too_large))
             found = await self._collected(job)
             if not job.unsure or not found.is_foreign:
-                return Ending(found.by_key, found.unread)
+                return Ending(found.by_key, found.unread or found.has_strayed)
             self.creation.strangers.add(job.remote_id or "")
             self._context.log("info", f"The provider batch {job.remote_id} is somebody else's: the search goes on.")
             if not await self.creation.recover(job):
@@ -169,7 +169,7 @@ class BatchLifecycle:
         found, wait = ResultCollection(job.ticket), self.account.provider.backoff
         for read in range(READS):
             try:
-                await self._looks.until_seen(lambda: self._read(job, found), longest=self._looks.patience)
+                await self._looks.until_seen(lambda: self._read_where_reached(job, found), longest=self._looks.patience)
                 break
             except (ResultsIncomplete, ProviderBatchGone, ProviderError) as error:
                 if found.is_whole or (found.is_foreign and job.unsure):
@@ -182,6 +182,17 @@ class BatchLifecycle:
             wait *= 2
         self._tell_odd(job, found)
         return found
+
+    async def _read_where_reached(self, job: ProviderBatch, found: ResultCollection) -> None:
+        """A provider that shows the batch and breaks off its results is not down: that is not waited for without an end."""
+        assert job.remote_id is not None
+        try:
+            await self._read(job, found)
+        except ProviderError as error:
+            if error.silence is None:
+                raise
+            await self.api.poll(job.remote_id)
+            raise ProviderError(error.fault, str(error)) from None
 
     async def _read(self, job: ProviderBatch, found: ResultCollection) -> None:
         assert job.remote_id is not None

@@ -10,9 +10,14 @@ from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.events import ProviderBatchChanged
+from tidepool.engine.providers.protocol import Answer
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
 from tidepool.storage.surplus import Surplus, SurplusBook
+from tidepool.storage.text import storable
+
+LOST = "lost"
+"""the reason of a surplus: its provider batch was given up, or its provider knows or shows it no longer"""
 
 
 class OpenJobs:
@@ -55,8 +60,10 @@ class OpenJobs:
     def abandon_waiting(self, job: ProviderBatch) -> list[Gathered]:
         """Those that wait for the job no longer: what it still brings for them is surplus, and stays paid for."""
         waiting, job.waiting = job.waiting, {}
+        account = self._context.accounts[job.provider]
         for address, pending in waiting.items():
             job.abandoned[address] = job.addresses.pop(address)
+            job.at_worst[address] = account.booked(pending.call, Answer("", usage_missing=True), batch=True)
             del self.by_address[address]
             job.held, pending.reserved = job.held + pending.reserved, 0.0
         return list(waiting.values())
@@ -80,14 +87,21 @@ class OpenJobs:
         self._context.emit(ProviderBatchChanged(job.id, job.provider, phase, job.ticket.count, job.age))
 
     def record_surplus(self, job: ProviderBatch) -> None:
-        """Answers that nobody waits for any more: paid for, recorded, not used."""
+        """Answers that nobody waits for any more: paid for, recorded, not used. Where it was never seen to end, they are
+        counted at what they may have cost."""
         for address, key in job.abandoned.items():
             result = (job.results or {}).get(key)
-            if result is not None and (answer := result.answer) is not None:
-                figures = (answer.input_tokens, answer.output_tokens, answer.cost_usd)
-                self._surplus.add(Surplus(job.id, address, answer.text, *figures))
-                self.budget_of(job).settle(0.0, answer.cost_usd or 0.0)
+            if result is not None and result.answer is not None:
+                self._book_surplus(job, address, result.answer)
+            elif job.results is None and job.known and address in job.at_worst:
+                self._book_surplus(job, address, job.at_worst[address], LOST)
         job.abandoned = {}
+
+    def _book_surplus(self, job: ProviderBatch, address: Address, answer: Answer, reason: str | None = None) -> None:
+        figures = (answer.input_tokens, answer.output_tokens, answer.cost_usd)
+        late = Surplus(job.id, address, storable(answer.text), *figures, reason)
+        self._surplus.add(late, usage_missing=answer.usage_missing)
+        self.budget_of(job).settle(0.0, answer.cost_usd or 0.0)
 
     def budget_of(self, job: ProviderBatch) -> Budget:
         return self._context.accounts[job.provider].budget

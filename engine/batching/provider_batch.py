@@ -11,7 +11,7 @@ from hashlib import blake2b
 from tidepool.engine.call import Call
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.prices import expected_input
-from tidepool.engine.providers.protocol import ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
+from tidepool.engine.providers.protocol import Answer, ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
 from tidepool.engine.providers.replies import heals
 from tidepool.storage.provider_batches import Address
 
@@ -57,6 +57,8 @@ class ProviderBatch:
     """calls of which it brought, before a restart, what is counted as surplus"""
     abandoned: dict[Address, str] = field(default_factory=dict)
     """calls that were answered another way since: a late answer is surplus"""
+    at_worst: dict[Address, Answer] = field(default_factory=dict)
+    """what those may have cost, where nobody ever learns it"""
     cancelled_at: float | None = None
     """when it was cancelled because it took too long"""
     life: "asyncio.Task[None] | None" = None

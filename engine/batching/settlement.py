@@ -6,7 +6,7 @@ read. Those that it says it did not do are free.
 
 from collections import Counter
 
-from tidepool.engine.batching.open_jobs import OpenJobs
+from tidepool.engine.batching.open_jobs import LOST, OpenJobs
 from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, fate_of
 from tidepool.engine.call import Reply
 from tidepool.engine.core.context import RunContext
@@ -21,8 +21,6 @@ from tidepool.storage.states import FinishReason, Source
 
 UNREADABLE = "unreadable"
 """the reason of a surplus: the provider was done with it, and its result cannot be read"""
-LOST = "lost"
-"""the reason of a surplus: its provider batch was given up, or its provider knows it no longer"""
 
 
 class Settlement:
