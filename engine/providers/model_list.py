@@ -29,7 +29,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """Prices in dollars for a million tokens; None: unknown."""
+    """Prices in dollars for a million tokens; None: unknown, or there is no batch API."""
 
     name: str
     input_usd: float | None
@@ -136,7 +136,10 @@ def _key(endpoint: Endpoint) -> str:
 def _models(
     provider: OpenAIProvider | AnthropicProvider | OllamaProvider, cards: Iterable[ModelCard]
 ) -> tuple[ListedModel, ...]:
-    return tuple(_model(f"{provider.name}:{card.name}", provider.price(card.name), card.retires) for card in cards)
+    models = (_model(f"{provider.name}:{card.name}", provider.price(card.name), card.retires) for card in cards)
+    if provider.endpoint.has_batches:
+        return tuple(models)
+    return tuple(replace(model, batch_input_usd=None, batch_output_usd=None) for model in models)
 
 
 def _model(model: str, tag: PriceTag | None, retires: str | None) -> ListedModel:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tidepool.engine.batching.lifecycle import LOOKS
+from tidepool.engine.batching.creation import LOOKS
 from tidepool.engine.batching.provider_batch import SMALL_REMAINDER, SMALL_SHARE
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_ENDPOINTS
 from tidepool.engine.config.presets import PRESET_TABLE

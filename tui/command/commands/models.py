@@ -82,7 +82,7 @@ def _table(models: list[ListedModel]) -> Table:
     table.add_column("until")
     for model in models:
         prices = (model.input_usd, model.output_usd, model.batch_input_usd, model.batch_output_usd)
-        shown = ["free" if price == 0 else f"{price:g}" for price in prices if price is not None]
+        shown = ["–" if price is None else "free" if price == 0 else f"{price:g}" for price in prices]
         table.add_row(Text(printable(model.name)), *shown, model.retires or "")
     return table
 
