@@ -26,6 +26,8 @@ PROOFS = {
     "mutation_learning": "Query mutation: learning",
     "mutation_speed": "Query mutation: waves",
     "ollama_pool": "Several Ollama servers",
+    "openai_pool": "Several servers that speak like OpenAI or Anthropic",
+    "endpoints": "Five endpoints in one study, two of them pools",
     "kill_points": "Provider batches, killed at every step",
     "providers_speed": "Calls through the real SDKs",
     "pace": "A limit of requests a minute",
