@@ -1,7 +1,7 @@
 """`make prove`: every promise too long for the test suite is measured, and written to docs/evidence.md.
 
 Each proof is a module of this folder with `prove() -> Iterable[Figure]`; PROOFS lists them. `make prove ONLY=engine`
-measures some of them again and keeps the other figures as they were.
+measures some of them again and keeps the other figures as they were; a module of a subfolder goes by its own name too.
 """
 
 import json
@@ -30,7 +30,9 @@ PROOFS = {
     "endpoints": "Five endpoints in one study, two of them pools",
     "kill_points": "Provider batches, killed at every step",
     "providers_speed": "Calls through the real SDKs",
-    "pace": "A limit of requests a minute",
+    "limits.pace": "A limit of requests a minute",
+    "limits.slow_server": "A server slower than its timeout",
+    "limits.outage": "A server that goes away for a minute",
     "secret_game": "A thousand conversations in each mode",
     "evolution_truth": "Prompt evolution: what it claims",
     "evolution_speed": "Prompt evolution: many calls at once",
@@ -41,6 +43,7 @@ PROOFS = {
 
 def main(names: Iterable[str]) -> int:
     record: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    names = [_whole(name) for name in names]
     for name in names:
         print(f"== {PROOFS[name]} (python -m benchmarks.{name})", flush=True)
         started = time.monotonic()
@@ -59,6 +62,11 @@ def main(names: Iterable[str]) -> int:
         RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         EVIDENCE.write_text(rendered(record))
     return 0 if all(figure["met"] for name in names for figure in record[name]["figures"]) else 1
+
+
+def _whole(name: str) -> str:
+    """`pace` is `limits.pace`."""
+    return next((whole for whole in PROOFS if whole.rpartition(".")[2] == name), name)
 
 
 def rendered(record: dict[str, Any]) -> str:

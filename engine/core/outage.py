@@ -119,6 +119,10 @@ class Outage:
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
     def _give_up(self) -> None:
+        if self._limiter.paused:  # nobody waits while the batch is paused
+            self.since = time.monotonic()
+            self._set_deadline(self.since)
+            return
         self.down, self.given_up, self._deadline = False, True, None
         self.tell(
             "error",

@@ -145,6 +145,19 @@ def test_patience_can_be_changed_while_calls_wait(monkeypatch: pytest.MonkeyPatc
     assert 25 <= play(monkeypatch, story())[0] < 26
 
 
+def test_a_paused_batch_does_not_run_out_of_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        shop = Shop(down=(0.0, 100.0), outage_patience=30)
+        buying = asyncio.ensure_future(shop.buy_many(5))
+        await asyncio.sleep(10)
+        shop.account.limiter.pause(True)
+        await asyncio.sleep(100)
+        shop.account.limiter.pause(False)
+        assert all(isinstance(live, LiveCall) for live in await buying)
+
+    play(monkeypatch, story())
+
+
 def test_every_timeout_is_counted_as_possibly_paid_and_a_refused_connection_never(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
