@@ -13,6 +13,8 @@ from tests.tui.persons import batch_status, opened, rows_text, screen_text, unti
 from tests.tui.studies import config_file, game, played
 from tidepool.tui.app import launching
 from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.dialogs.choose import ChooseDialog
+from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.dialogs.limits import LimitsDialog
 from tidepool.tui.app.dialogs.stop import StopDialog
 from tidepool.tui.app.screens.watch import WatchScreen
@@ -118,6 +120,37 @@ async def test_a_running_batch_is_paused_continued_and_given_new_limits(tmp_path
         )
         os.kill(app._launched[0].process.pid, signal.SIGKILL)
         await until_seen(pilot, "interrupted")
+
+
+async def test_a_provider_batch_is_shown_with_its_age_and_given_up_after_a_question(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    endless = game(name="Endless", talks=6, service="auto").replace(
+        "max_concurrent = 8", "max_concurrent = 8\nbatch_from = 0\npoll_interval = 0.1"
+    )
+    endless = endless.replace("fatal_rate = 0.0", "batch_seconds = 1e6")
+    async with opened(path) as (app, pilot):
+        app.run_config(config_file(tmp_path, endless), "endless")
+        await until_running(app, pilot)
+        await until(pilot, lambda: open_orders(path) == [("in_progress", 6)], "a provider batch under way")
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, ChooseDialog))
+        await until_seen(pilot, "simulated in_progress")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("y")
+        await until(pilot, lambda: open_orders(path, wave=1) == [], "its end")
+        os.kill(app._launched[0].process.pid, signal.SIGKILL)
+        await until_seen(pilot, "interrupted")
+
+
+def open_orders(path: Path, wave: int = 1) -> list[tuple[str, int]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(
+            "SELECT remote_state, count FROM provider_batch WHERE state = 'created' AND wave = ?", (wave,)
+        ).fetchall()
+    finally:
+        connection.close()
 
 
 async def test_the_conversation_under_the_cursor_is_shown_as_it_was_said(tmp_path: Path) -> None:

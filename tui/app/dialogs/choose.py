@@ -37,16 +37,16 @@ class ChooseDialog(Dialog[str]):
     CSS_PATH = "../screens/library.tcss"
     AUTO_FOCUS = "ChoiceList"
 
-    def __init__(self, title: str, choices: Sequence[Choice]) -> None:
+    def __init__(self, title: str, choices: Sequence[Choice], *, take: str = "Take it") -> None:
         super().__init__()
-        self._title, self._choices = title, choices
+        self._title, self._choices, self._take = title, choices, take
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -wide -choose") as box:
             box.border_title = Content(self._title)
             yield ChoiceList(self._choices)
             with Horizontal(classes="dialog-buttons"):
-                yield Button("Take it (enter)", id="take", variant="primary")
+                yield Button(Content(f"{self._take} (enter)"), id="take", variant="primary")
                 yield Button("Cancel", id="cancel")
 
     @on(ChoiceList.Opened)

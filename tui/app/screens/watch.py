@@ -17,7 +17,10 @@ from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading import watching
 from tidepool.storage.reading.conversation_heads import readable
 from tidepool.storage.reading.queries import Transcript
-from tidepool.storage.reading.watching import LogLine, Watched, WaveLine
+from tidepool.storage.reading.watching import LogLine, ProviderBatchLine, Watched, WaveLine
+from tidepool.tui.app.dialogs.choose import ChooseDialog
+from tidepool.tui.app.dialogs.dialog import Confirm
+from tidepool.tui.app.dialogs.pick import Choice
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.throughput import Throughput
@@ -28,6 +31,8 @@ from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.wavefront import Front, Wavefront, front_of
 from tidepool.tui.app.widgets.waves_table import WavesTable
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.words import ago
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,17 @@ def _under_way(
     return waves
 
 
+GIVE_UP = "Give up this provider batch? It is cancelled and what it has finished is kept; the rest of its calls is bought again."
+
+
+def _choice(order: ProviderBatchLine) -> Choice:
+    state = one_line(order.remote_state or order.state)
+    title = f"{one_line(order.provider)} {state}, {ago(order.created_at)}"
+    return Choice(
+        order.id, title, f"wave {order.wave:,}, {order.count:,} calls, {one_line(order.remote_id or order.id)}"
+    )
+
+
 class WatchScreen(BatchActions):
     MODE = "watch"
     HELP = """A batch as it runs: each row a conversation (or another unit), each cell a call. Choose a row to read it on
@@ -110,6 +126,14 @@ class WatchScreen(BatchActions):
     BINDINGS = [
         *BATCH_BINDINGS,
         Binding("f", "follow", "Follow", id="watch.follow", tooltip="keeps the rows that move in view"),
+        Binding(
+            "o",
+            "orders",
+            "Provider batches",
+            show=False,
+            id="watch.orders",
+            tooltip="those under way, with state and age; one can be given up",
+        ),
         Binding("tab", "next_panel", "Next panel", show=False, id="watch.panel"),
         Binding("enter", "read", "Read", show=False, id="watch.read", tooltip="the conversation under the cursor"),
     ]
@@ -216,6 +240,25 @@ class WatchScreen(BatchActions):
         front = self.query_one(Wavefront)
         front.follow = not front.follow
         self.notify("Following what moves." if front.follow else "Staying here.", markup=False, timeout=2)
+
+    @work(group="act")
+    async def action_orders(self) -> None:
+        if (batch := self.shown_batch) is None:
+            return
+        orders = [one for one in await self.tidepool.file.look(watching.order_lines, batch.number) if one.open]
+        if not orders:
+            self.notify("No provider batches are under way.", markup=False)
+            return
+        chosen = await self.app.push_screen_wait(
+            ChooseDialog("Provider batches under way", [_choice(one) for one in orders], take="Give up")
+        )
+        if chosen is not None and await self.app.push_screen_wait(Confirm(GIVE_UP, "Give up", no="Keep")):
+            if not batch.running:
+                self.tidepool.tell(
+                    f"Nobody runs this batch: `tidepool orders {batch.id} --give-up {chosen}` gives it up."
+                )
+                return
+            await self._told(batch, "give up", {"order": chosen})
 
     def action_next_panel(self) -> None:
         self.query_one(PanelStrip).choose_next()
