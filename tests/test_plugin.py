@@ -142,9 +142,8 @@ def test_a_kind_of_a_package_is_resumed_batched_and_exported_like_ours(extended:
         _until_calls(extended.database, 10)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
-    resumed = extended.json(
-        "--resume", "last", "--set", "providers.simulated.latency=0.0", "--set", "service.name=auto"
-    )
+    quick = ("--set", "providers.simulated.latency=0.0", "--set", "service.name=auto", "--set", "service.batch_from=0")
+    resumed = extended.json("--resume", "last", *quick)
     assert resumed["status"] == "completed" and 10 <= resumed["calls"]["replayed"] < 100
     assert resumed["calls"]["bought"] == resumed["calls"]["total"] == 100, "nothing is bought twice"
     assert resumed["waves"][-1]["transport"] == "batch"
