@@ -288,8 +288,8 @@ def _on_the_way() -> Iterator[Case]:
     for provider in ("anthropic", "ollama"):
         for word in ("half", "brackets", "bomb"):
             conduct = sometimes(f"body:{word}")
-            name = f"{provider}, {word}"
-            yield Case("on the way", name, conduct, HEALED, provider=provider, most_bought=PAID_AGAIN, unclear=True)
+            name, fate = f"{provider}, {word}", ANY if word == "bomb" else HEALED
+            yield Case("on the way", name, conduct, fate, provider=provider, most_bought=PAID_AGAIN, unclear=True)
 
 
 def _limits_told() -> Iterator[Case]:

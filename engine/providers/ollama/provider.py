@@ -143,12 +143,16 @@ class OllamaProvider(HostedProvider):
         if busy:
             self.notices(f"The Ollama server {where} is busy and rests for a while. {BUSY_HINT}")
             words += f" ({BUSY_HINT})"
-        silence = Silence.UNREACHED if words == REFUSED else silence_of(error) if status is None else None
+        silence = self._silence(error, words) if status is None else None
         return HostFault(
             ProviderError(ErrorClass.HEALS, f"Ollama at {where}: {words}", silence=silence),
             rests=busy or isinstance(error, (TimeoutError, ConnectionError)),
             unasked=busy or silence is Silence.UNREACHED,
         )
+
+    def _silence(self, error: Exception, words: str) -> Silence:
+        """What is no error of the network is a reply that its client could not read."""
+        return Silence.UNREACHED if words == REFUSED else silence_of(error) or Silence.BROKEN
 
     def words_of(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
