@@ -1,7 +1,7 @@
 """What screens and commands read: short queries in autocommit, each bounded in what it returns."""
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ class BatchLine:
     calls: int
     cost_usd: float | None
     seconds: float
-    resting: dict[str, Any]
+    resting: dict[str, Any] = field(default_factory=dict)
     """providers that its calls wait for"""
 
 
@@ -48,7 +48,7 @@ def list_batches(path: Path, connection: sqlite3.Connection) -> list[BatchLine]:
             row["id"],
             row["kind"],
             row["name"],
-            status_now(path, row, row),
+            status := status_now(path, row, row),
             bool(row["paused"]),
             row["reason"],
             bool(row["simulated"]),
@@ -60,7 +60,7 @@ def list_batches(path: Path, connection: sqlite3.Connection) -> list[BatchLine]:
             row["calls"],
             None if row["unpriced"] else row["cost_usd"],
             row["seconds"],
-            resting_in(row["limits"]) if row["status"] == BatchStatus.IN_PROGRESS else {},
+            resting_in(row["limits"]) if status == BatchStatus.IN_PROGRESS else {},
         )
         for row in rows
     ]

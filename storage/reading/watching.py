@@ -68,10 +68,14 @@ class Watched:
         return self.status == BatchStatus.IN_PROGRESS
 
 
+_REST = {"why", "since", "until", "down"}
+
+
 def resting_in(limits: str) -> dict[str, Any]:
     """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
     providers = json.loads(limits).get("providers", {})
-    return {name: one["resting"] for name, one in providers.items() if one.get("resting")}
+    found = {name: one.get("resting") for name, one in providers.items()}
+    return {name: rest for name, rest in found.items() if isinstance(rest, dict) and rest.keys() == _REST}
 
 
 _WATCHED = (

@@ -1,11 +1,21 @@
 """Every error is classified in one place: what heals, what is this request's, what stops the batch."""
 
+from itertools import pairwise
+
+import aiohttp
 import httpx2
 import pytest
 
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_of, diagnosed, fault_of, unknown_model
+from tidepool.engine.providers.error_mapping import (
+    ProviderComplaint,
+    complaint_of,
+    diagnosed,
+    fault_of,
+    silence_of,
+    unknown_model,
+)
 from tidepool.engine.providers.protocol import ErrorClass
 
 OPENAI, ANTHROPIC = (endpoint_of(name, ProviderSettings()) for name in ("openai", "anthropic"))
@@ -80,3 +90,36 @@ def test_the_words_of_both_sdks_are_read_from_their_bodies() -> None:
     anthropic = complaint_of(_Raised(429, body))
     assert (anthropic.code, anthropic.words, anthropic.headers["retry-after"]) == ("x", "wait", "2")
     assert complaint_of(_Raised(502, "<html>")).words == "Error code: 502"
+
+
+def chained(*errors: Exception) -> Exception:
+    """The first, caused by the second, and so on."""
+    for error, cause in pairwise(errors):
+        error.__cause__ = cause
+    return errors[0]
+
+
+def disconnected() -> Exception:
+    return chained(httpx2.ConnectTimeout("Server disconnected"), aiohttp.ServerDisconnectedError())
+
+
+@pytest.mark.parametrize(
+    ("error", "silence"),
+    [
+        (
+            chained(httpx2.ConnectTimeout("no"), aiohttp.ClientConnectionError("no"), ConnectionRefusedError()),
+            "unreached",
+        ),
+        (httpx2.ConnectError("no"), "unreached"),
+        (httpx2.ConnectTimeout("no"), "unreached"),
+        (TimeoutError(), "timeout"),
+        (httpx2.ReadTimeout("late"), "timeout"),
+        (disconnected(), "broken"),
+        (chained(httpx2.ReadError("cut"), aiohttp.ClientPayloadError()), "broken"),
+        (httpx2.RemoteProtocolError("odd"), "broken"),
+        (ValueError("no JSON"), None),
+    ],
+)
+def test_silence_tells_whether_something_may_have_been_bought(error: Exception, silence: str | None) -> None:
+    found = silence_of(error)
+    assert (found and found.value) == silence

@@ -1,8 +1,12 @@
 """Numbers and moments as people read them."""
 
+import time
+
 import pytest
 
-from tidepool.tui.drawing.words import gained
+from tidepool.engine.events import ProvidersRest, Resting
+from tidepool.tui.command.progress import ProgressTally
+from tidepool.tui.drawing.words import countdown, gained
 
 
 @pytest.mark.parametrize(
@@ -11,3 +15,22 @@ from tidepool.tui.drawing.words import gained
 )
 def test_a_gain_is_told_only_where_calls_took_time_that_could_be_saved(speedup: float | None, told: str) -> None:
     assert gained(speedup) == told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.2, "0 s"), (42.0, "42 s"), (99.4, "99 s"), (100.0, "1:40"), (600.0, "10:00")]
+)
+def test_what_is_left_is_told_in_whole_seconds_and_then_in_minutes(seconds: float, told: str) -> None:
+    assert countdown(seconds) == told
+
+
+def test_the_progress_line_counts_down_what_calls_wait_for() -> None:
+    tally, now = ProgressTally(), time.time()
+    down = Resting("connection refused", now - 80, now + 520.4, down=True)
+    asked = Resting("Retry-After", now - 1, now + 42.4, down=False)
+    tally.take(ProvidersRest((("lab", down), ("openai", asked))))
+    assert tally.figures().endswith(
+        "lab is down: waiting for 1 min, gives up in 8:40 · openai rests 42 s more (Retry-After)"
+    )
+    tally.take(ProvidersRest(()))
+    assert "rests" not in tally.figures()

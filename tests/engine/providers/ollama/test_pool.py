@@ -85,6 +85,25 @@ def test_a_server_that_goes_away_and_comes_back_loses_no_call(monkeypatch: pytes
     assert seconds < 400 * MEAN / 2
 
 
+def test_where_all_servers_go_away_the_account_waits_for_the_first_that_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> tuple[Machines, float, list[str]]:
+        machines, told = Machines(Server(1.0, 2), Server(1.0, 2), retries=2, max_concurrent=2), list[str]()
+        machines.account.outage.tell = lambda level, message: told.append(message)
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        machines.servers[0].down = lambda: 20 < loop.time() - start < 120
+        machines.servers[1].down = lambda: 20 < loop.time() - start < 240
+        await machines.answer_all(200)
+        return machines, loop.time() - start, told
+
+    (machines, seconds, told), _ = play(monkeypatch, story())
+    assert seconds < 120 + 15 + 100, "it is not the servers' own rests, of up to a minute, that are waited for"
+    assert sum(server.answered for server in machines.servers) == 200
+    assert ["is down" in told[0], "answers again" in told[1]] == [True, True] and len(told) == 2
+
+
 def test_a_full_server_rests_and_says_what_to_change(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
 

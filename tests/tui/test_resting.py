@@ -1,0 +1,55 @@
+"""What calls wait for, as watchers of the file are told: by the head of Watch, by `list` and by `show`."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.state import change
+from tests.tui.studies import game, played_now
+from tidepool.storage.file import reading
+from tidepool.storage.locks import holding
+from tidepool.storage.reading.watching import all_watched
+from tidepool.tui.app.widgets.gauges import lines
+from tidepool.tui.command.main import main
+
+WORDS = "lab is down: waiting for 1 min, gives up in 8:"
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[Path]:
+    """A file whose batch waits for a server that is down."""
+    path, now = tmp_path / "study.db", time.time()
+    batch_id = played_now(path, game(talks=1))
+    rest = {"why": "connection refused", "since": now - 80, "until": now + 520, "down": True}
+    limits = json.dumps({"providers": {"lab": {"resting": rest}, "other": {"resting": None}}})
+    change(path, "UPDATE batch SET status = 'in_progress'")
+    change(path, "UPDATE progress SET heartbeat_at = ?, limits = ?", now, limits)
+    with holding(path, batch_id):
+        yield path
+
+
+def test_the_head_of_watch_says_what_a_batch_waits_for(waiting: Path) -> None:
+    with reading(waiting) as connection:
+        (batch,) = all_watched(connection, waiting)
+    assert f"running: {WORDS}" in lines(batch, None, 0, 120)[0].plain
+
+
+@pytest.mark.parametrize("command", [["list"], ["show", "last"]])
+def test_the_command_says_what_a_batch_waits_for(
+    waiting: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--db", str(waiting), *command]) == 0
+    assert WORDS in capsys.readouterr().out
+
+
+def test_a_batch_whose_process_died_waits_for_nothing(
+    waiting: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(waiting.read_bytes())
+    assert main(["--db", str(copy), "list"]) == 0
+    told = capsys.readouterr().out
+    assert "interrupted" in told and WORDS not in told
