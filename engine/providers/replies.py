@@ -30,10 +30,10 @@ MOST_TOKENS = 4_000_000
 """no request has more: what a server claims beyond it is no count"""
 LONGEST_NAME = 200
 
-_OPENED = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
-_CLOSING = {tag: re.compile(rf"</{tag}>\s*", re.IGNORECASE) for tag in ("think", "thinking", "thought", "reasoning")}
-_INSIDE = re.compile(r"(?:^|(?<=\n))[ \t]*<think>(.*?)(?:</think>\s*|\Z)", re.IGNORECASE | re.DOTALL)
-_INLINE = re.compile(r"<think>(.*?)</think>\s*", re.IGNORECASE | re.DOTALL)
+_OPENED = re.compile(r"\s*<(think|thinking|thought|reasoning)\s*>", re.IGNORECASE)
+_CLOSING = {tag: re.compile(rf"</{tag}\s*>\s*", re.IGNORECASE) for tag in ("think", "thinking", "thought", "reasoning")}
+_INSIDE = re.compile(r"(?:^|(?<=\n))[ \t]*<think\s*>(.*?)(?:</think\s*>\s*|\Z)", re.IGNORECASE | re.DOTALL)
+_INLINE = re.compile(r"<think\s*>(.*?)</think\s*>\s*", re.IGNORECASE | re.DOTALL)
 
 
 def finish_reason(word: object) -> FinishReason:
@@ -53,7 +53,7 @@ def split_thought(text: str) -> tuple[str, str]:
         closing = _CLOSING[opened[1].lower()].search(text, opened.end())
         thoughts.append(text[opened.end() : closing.start() if closing else len(text)])
         text = text[closing.end() :] if closing else ""
-    if "<think>" in text.lower():
+    if "<think" in text.lower():
         thoughts += _INLINE.findall(text)
         text = _INLINE.sub("", text)
         thoughts += _INSIDE.findall(text)
@@ -87,6 +87,12 @@ def text_of(content: object, field: str = "text") -> str:
         parts = [part.get(field) if isinstance(part, Mapping) else part for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
     return clean(content) if isinstance(content, str) else ""
+
+
+def thought_in(content: object) -> str:
+    """Reasoning that stands among a message's parts: `thinking`, which is a text or has parts of its own."""
+    parts = [part.get("thinking") for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    return "\n\n".join(text for part in parts if (text := text_of(part)))
 
 
 def name_of(served: object) -> str | None:

@@ -9,7 +9,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
-from tidepool.engine.providers.replies import Said, name_of, part_of, said, text_of, tokens
+from tidepool.engine.providers.replies import Said, name_of, part_of, said, text_of, thought_in, tokens
 from tidepool.engine.providers.texts import clean
 from tidepool.engine.providers.unsupported_settings import SYSTEM_ROLE, UnsupportedSettings
 from tidepool.engine.vectors import packed_vectors
@@ -108,10 +108,11 @@ def answer_of(
 def _said(choice: Mapping[str, Any]) -> Said:
     message = choice["message"]
     refusal = message.get("refusal")
+    content = message.get("content")
     return said(
-        text_of(message.get("content")),
+        text_of(content),
         choice.get("finish_reason"),
-        thought=text_of(message.get("reasoning_content") or message.get("reasoning")),
+        thought=text_of(message.get("reasoning_content") or message.get("reasoning")) or thought_in(content),
         tool=bool(message.get("tool_calls") or message.get("function_call")),
         refusal=clean(refusal) if isinstance(refusal, str) else "",
     )
