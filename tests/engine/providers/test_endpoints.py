@@ -33,7 +33,16 @@ SECRETS = {
     "ANTHROPIC_AUTH_TOKEN": "token-of-anthropic-0123456789",
     "ANTHROPIC_CUSTOM_HEADERS": "X-Mine: header-of-anthropic-0123456789",
 }
-GOES_TO = {"lab": "LAB_KEY", "claude": "", "box": "", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY"}
+GOES_TO = {
+    "lab": "LAB_KEY",
+    "lab2": "LAB_KEY",
+    "claude": "",
+    "box": "",
+    "box2": "",
+    "openrouter": "OPENROUTER_API_KEY",
+    "openai": "OPENAI_API_KEY",
+}
+"""the servers, and the variable whose key each of them gets"""
 STUDY = """
 [batch]
 kind = "secret_game"
@@ -48,7 +57,7 @@ base_url = "{openai}"
 
 [providers.lab]
 like = "openai"
-base_url = "{lab}"
+hosts = ["{lab}", "{lab2}"]
 api_key_env = "LAB_KEY"
 prices = {{ "gpt-4o-mini" = {{ input = 1.0, output = 2.0 }} }}
 
@@ -60,7 +69,7 @@ prices = {{ "*" = {{ input = 0.0, output = 0.0 }} }}
 
 [providers.box]
 like = "ollama"
-hosts = ["{box}"]
+hosts = ["{box}", "{box2}"]
 
 [providers.openrouter]
 base_url = "{openrouter}"
@@ -81,13 +90,14 @@ MODELS = (
 async def servers(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Emulator]:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    likes = {"lab": "openai", "claude": "anthropic", "box": "ollama", "openrouter": "openai"}
+    likes = {"lab": "openai", "lab2": "openai", "claude": "anthropic", "box": "ollama", "box2": "ollama"}
+    likes["openrouter"] = "openai"
     async with Emulator(hosts={name: Faults(like=like) for name, like in likes.items()}) as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.urls["openai"])
         yield running
 
 
-async def test_one_study_meets_models_of_five_endpoints_and_each_gets_its_own_key_alone(
+async def test_one_study_meets_models_of_five_endpoints_two_of_them_pools_and_each_gets_its_own_key_alone(
     servers: Emulator, tmp_path: Path
 ) -> None:
     agents = "".join(
@@ -101,7 +111,10 @@ async def test_one_study_meets_models_of_five_endpoints_and_each_gets_its_own_ke
     assert summary["units"]["completed"] == 30 and summary["cost_usd"] > 0
     asked = {model for (model,) in query(tmp_path / "study.db", "SELECT DISTINCT model FROM messages")}
     assert asked == set(MODELS)
-    assert {purchase.provider for purchase in servers.purchases} == set(GOES_TO)
+    assert {purchase.provider.removesuffix("2") for purchase in servers.purchases} == {
+        name.removesuffix("2") for name in GOES_TO
+    }
+    assert all(servers.traffic(name) for name in GOES_TO), "every server of a pool is looked at"
     for name, variable in GOES_TO.items():
         seen = str(dict(servers.providers[name].headers))
         leaked = {other for other, value in SECRETS.items() if value.split(": ")[-1] in seen} - {variable}
