@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.state import end_state
 from tests.support.studies import game
+from tidepool.engine.config.sections import ProviderSettings, Service
+from tidepool.engine.core.services import batch_from
 from tidepool.engine.run import run_batch
 
 SERVICES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -63,6 +65,26 @@ async def test_a_hundred_conversations_are_five_waves_and_the_same_statistics_by
 async def test_a_wave_tells_by_which_transport_it_went(number: int, transport: str, tmp_path: Path) -> None:
     summary, _ = await played(tmp_path, number)
     assert {wave["transport"] for wave in summary["waves"]} == {transport}
+
+
+@pytest.mark.parametrize(
+    ("service", "provider", "like", "least"),
+    [
+        ("auto", "openai", None, 7),
+        ("auto", "simulated", None, 7),
+        ("openai", "openai", None, 0),
+        ("openai", "lab", "openai", 0),
+        ("openai", "anthropic", None, 7),
+        ("openai", "lab", "anthropic", 7),
+        ("anthropic-conversation", "anthropic", None, 0),
+        ("anthropic-conversation", "simulated", None, 0),
+        ("anthropic-conversation", "ollama", None, 7),
+    ],
+)
+def test_a_service_that_names_a_provider_takes_its_small_waves_too_and_others_go_as_under_auto(
+    service: Any, provider: str, like: Any, least: int
+) -> None:
+    assert batch_from(Service(name=service), provider, ProviderSettings(batch_from=7, like=like)) == least
 
 
 async def test_another_seed_is_another_sample(tmp_path: Path) -> None:
