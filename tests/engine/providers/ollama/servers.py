@@ -1,7 +1,7 @@
 """Ollama servers of any speed, in virtual time: each answers so many calls at once and queues the rest."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,7 +44,11 @@ class Server:
             raise ConnectionError("refused")
         return SimpleNamespace(models=[SimpleNamespace(model=f"{name}:latest") for name in self.models])
 
-    async def chat(self, model: str, messages: Sequence[dict[str, str]], options: dict[str, Any]) -> Any:
+    async def _request_raw(self, method: str, path: str, *, json: dict[str, Any]) -> Any:
+        reply = await self._chat(json["model"], json["options"])
+        return SimpleNamespace(json=lambda: reply)
+
+    async def _chat(self, model: str, options: dict[str, Any]) -> dict[str, Any]:
         if self.down():
             raise ConnectionError("refused")
         if model not in self.models:
@@ -62,14 +66,9 @@ class Server:
         if self.down():
             raise httpx.RemoteProtocolError("Server disconnected")
         self.answered += 1
-        return ollama.ChatResponse(
-            model=model,
-            message=ollama.Message(role="assistant", content="yes"),
-            done=True,
-            done_reason="stop",
-            prompt_eval_count=10,
-            eval_count=tokens,
-        )
+        message = {"role": "assistant", "content": "yes"}
+        figures = {"prompt_eval_count": 10, "eval_count": tokens}
+        return {"model": model, "message": message, "done": True, "done_reason": "stop", **figures}
 
     async def close(self) -> None: ...
 
