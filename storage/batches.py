@@ -20,7 +20,7 @@ from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import is_held
 from tidepool.storage.reading import search
 from tidepool.storage.states import OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
-from tidepool.storage.surplus import UNDER_WAY, book_under_way
+from tidepool.storage.under_way import UNDER_WAY, book_under_way
 from tidepool.storage.unit_ids import unit_id
 
 BATCH_TABLES = [

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tidepool.storage.surplus import UNDER_WAY
+from tidepool.storage.under_way import UNDER_WAY
 from tidepool.storage.writer import Statement, Writer
 
 _BEAT = Statement(

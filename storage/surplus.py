@@ -5,7 +5,6 @@ a list of what it may have bought. Such rows have numbers of their own, below ze
 rows upwards from the highest there is, so the two never meet.
 """
 
-import sqlite3
 import time
 from dataclasses import dataclass
 from itertools import count
@@ -15,9 +14,6 @@ from tidepool.storage.ledger import Ledger
 from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.writer import Statement, insert_into
 
-UNDER_WAY = "under way"
-KILLED = "killed"
-"""it was under way when its process ended, and was asked again"""
 _COLUMNS = (
     *("batch_number", "order_id", "unit_id", "step", "text"),
     *("input_tokens", "output_tokens", "cost_usd", "at", "reason"),
@@ -77,21 +73,3 @@ class SurplusBook:
             time.time(),
             surplus.reason,
         )
-
-
-def book_under_way(connection: sqlite3.Connection, batch_number: int) -> int:
-    """Nobody runs the batch any more: calls that were under way may have been charged, and count as bought."""
-    under_way = "FROM surplus WHERE batch_number = ? AND reason = ?"
-    calls, cost, unpriced = connection.execute(
-        f"SELECT count(*), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd IS NULL), 0) {under_way}",
-        (batch_number, UNDER_WAY),
-    ).fetchone()
-    connection.execute(
-        "UPDATE progress SET bought = bought + ?, cost_usd = cost_usd + ?, unpriced = unpriced + ?, in_flight = '[]', "
-        "in_flight_usd = 0 WHERE batch_number = ?",
-        (calls, cost, unpriced, batch_number),
-    )
-    connection.execute(
-        "UPDATE surplus SET reason = ? WHERE batch_number = ? AND reason = ?", (KILLED, batch_number, UNDER_WAY)
-    )
-    return int(calls)

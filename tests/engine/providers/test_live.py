@@ -38,6 +38,7 @@ async def test_a_study_is_answered_with_usage_and_cost(emulator: Emulator, talks
     tokens = {
         "input": sum(p.input_tokens for p in emulator.purchases),
         "output": sum(p.output_tokens for p in emulator.purchases),
+        "reasoning": 0,
     }
     assert summary["tokens"] == tokens
     assert (summary["cost_usd"] == 0.0) is (provider == "ollama")
