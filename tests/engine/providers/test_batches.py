@@ -7,6 +7,7 @@ import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
+from tidepool.engine.batching.giving_up import give_up
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import RunError
 from tidepool.storage.states import StopCode
@@ -187,6 +188,22 @@ async def test_a_stopped_study_leaves_or_cancels_its_batch_and_resume_takes_it_u
     summary = await talks.resume()
     assert summary["status"] == "completed" and len(emulator.purchases) == 40
     assert emulator.traffic(provider)["create"] == (1 if on_stop == "leave" else 2)
+
+
+@BOTH
+async def test_given_up_while_nobody_runs_it_its_answers_wait_for_the_resume(
+    emulator: Emulator, talks: Talks, provider: str
+) -> None:
+    emulator.set_faults(provider, batch_polls=3)
+    control = RunControl()
+    talks.events = _When("state", "in_progress", lambda: control.stop_for(StopCode.STOPPED))
+    await ordered(talks, provider, messages=1, control=control)
+    remote_id = query(talks.database, "SELECT remote_id FROM provider_batch")[0][0]
+    given_up = await give_up(talks.database, "last", remote_id)
+    assert given_up.outcome == "kept" and 0 < given_up.answers < 40
+    summary = await talks.resume()
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == len(emulator.purchases) == 40
+    assert any("was given up" in line for line in log_of(talks.database, summary["batch_id"]))
 
 
 class _When(list[Any]):
