@@ -14,7 +14,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -240,7 +240,10 @@ class SdkConnection:
             if isinstance(refused, Refused):
                 words = str(refused)
                 return Complained(ProviderComplaint(200, code=NOT_LET_IN, words=words, silence=Silence.BROKEN))
-        return Complained(complaint_of(error))
+        complaint = complaint_of(error)
+        if complaint.status is None and complaint.silence is None:  # no error of the network: what came cannot be read
+            complaint = replace(complaint, silence=Silence.BROKEN)
+        return Complained(complaint)
 
     def diagnosed(self, complaint: ProviderComplaint) -> ProviderError:
         return diagnosed(complaint, self.endpoint, self.where)

@@ -89,7 +89,7 @@ class SdkProvider(HostedProvider):
 
     def _no_reply(self, client: SdkConnection, data: object, headers: Mapping[str, str]) -> Exception:
         """An error that came as if all were well, or something else that is no reply."""
-        said = read_error(data)
+        said = read_error(data if isinstance(data, (dict, list)) else None)
         return Complained(complaint_about(200, said, headers)) if said.words else client.garbage()
 
     def price(self, model_name: str) -> PriceTag | None:
