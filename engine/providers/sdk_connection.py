@@ -176,7 +176,9 @@ class SdkConnection:
                 await response.aclose()
         if response.has_redirect_location:
             await refuse_strange_redirect(response)
-            response = await self._http.send(pattern.request(content))
+            self._patterns.clear()  # the next one goes by the client again, which follows
+            words = "it has moved on its own server"
+            raise Complained(ProviderComplaint(None, words=words, silence=Silence.BROKEN))
         if response.is_error:
             raise Complained(complaint_in(response))
         return response

@@ -69,3 +69,17 @@ async def test_later_posts_are_answered_and_refused_as_the_first_one_is(emulator
     first, later = first_refusal.value.complaint, later_refusal.value.complaint
     assert (first.status, first.code, first.words, first.param) == (later.status, later.code, later.words, later.param)
     assert len(emulator.purchases) == 3
+
+
+async def test_a_server_that_moves_while_a_study_runs_is_followed_from_the_next_try_on(emulator: Emulator) -> None:
+    path, body = BODIES["openai"]
+    line = SdkConnection(endpoint_of("openai", ProviderSettings()), os.environ["OPENAI_BASE_URL"])
+    content = json.dumps(body).encode()
+    try:
+        await line.post(path, content, 5.0)
+        emulator.set_faults("openai", script={"live": ["body:in-circles"]})
+        with pytest.raises(Complained, match="moved"):
+            await line.post(path, content, 5.0)
+        assert not line._patterns and (await line.post(path, content, 5.0)).status_code == 200
+    finally:
+        await line.close()
