@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import httpx
+import ollama
 import pytest
 
 from tests.emulator import Emulator
@@ -130,18 +132,16 @@ async def test_several_settings_are_learned_from_a_server_that_takes_none(
     assert len(told) == 2
 
 
-async def test_a_local_model_that_cannot_think_is_asked_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    import ollama
-
+async def test_a_local_model_that_cannot_think_is_asked_without() -> None:
     provider = OllamaProvider(ProviderSettings())
     sent: list[dict[str, Any]] = []
 
     class Client:
-        async def chat(self, **request: Any) -> Any:
-            sent.append(request)
-            if "think" in request:
+        async def _request_raw(self, method: str, path: str, json: dict[str, Any]) -> httpx.Response:
+            sent.append(json)
+            if "think" in json:
                 raise ollama.ResponseError('"llama3.2" does not support thinking', 400)
-            return ollama.ChatResponse(message=ollama.Message(role="assistant", content="yes"), eval_count=1)
+            return httpx.Response(200, json={"message": {"role": "assistant", "content": "yes"}, "eval_count": 1})
 
     call = Call("t1", 1, "ollama:llama3.2", (Message("user", "hello"),), reasoning_effort="low")
     for _ in range(2):
