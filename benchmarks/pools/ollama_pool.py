@@ -1,6 +1,6 @@
 """Two Ollama servers, one three times slower than the other: how much of both does a study use?
 
-    python -m benchmarks.ollama_pool
+    python -m benchmarks.pools.ollama_pool
 
 The servers are emulated in a process of their own; they answer so many calls at once and queue the rest, as Ollama
 does, and do not tell how many. The study is a mutation of many environments whose mutator and target are on both

@@ -1,6 +1,6 @@
 """Servers that speak alike, each of another speed and with other slots: how much of all does a study use?
 
-    python -m benchmarks.openai_pool
+    python -m benchmarks.pools.openai_pool
 
 The servers are emulated in a process of their own; they answer so many calls at once and queue the rest, and do not tell
 how many. What they could do together is worked out from latency and slots: what each brings alone at its best, added

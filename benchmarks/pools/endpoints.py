@@ -1,6 +1,6 @@
 """One study that meets five endpoints at once, two of them pools of servers of mixed speed.
 
-    python -m benchmarks.endpoints
+    python -m benchmarks.pools.endpoints
 
 Agents of a hosted OpenAI, of a Claude behind a gateway, of two servers like vLLM, of two of Ollama and of one like
 llama.cpp talk with each other, live. One server of each pool knows nothing of a setting, refuses a part of its calls or
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from benchmarks.openai_pool import CONVERSATIONS, MESSAGES, played
+from benchmarks.pools.openai_pool import CONVERSATIONS, MESSAGES, played
 from tests.emulator.remote import RemoteEmulator
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import ProviderSettings

@@ -1,0 +1,1 @@
+"""Several servers as one, and several endpoints in one study."""
