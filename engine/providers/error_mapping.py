@@ -61,9 +61,9 @@ def complaint_of(error: Exception) -> ProviderComplaint:
     return complaint_in(response, getattr(error, "body", None))
 
 
-def silence_of(error: BaseException) -> Silence | None:
+def silence_of(error: BaseException) -> Silence:
     """Whether a request left at all, and whether it may have been answered, by all that an error was caused by: the SDKs'
-    transport calls every broken connection a timeout of connecting. None: it is no error of the network."""
+    transport calls every broken connection a timeout of connecting. What came and cannot be read may have been bought."""
     names: set[str] = set()
     cause: BaseException | None = error
     while cause is not None:
@@ -72,7 +72,7 @@ def silence_of(error: BaseException) -> Silence | None:
     for silence, marks in _SILENCES:
         if names & marks:
             return silence
-    return None
+    return Silence.BROKEN
 
 
 _SILENCES = (
@@ -80,7 +80,6 @@ _SILENCES = (
     (Silence.BROKEN, {"ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ReadError", "WriteError"}),
     (Silence.UNREACHED, {"ConnectError", "ConnectTimeout", "PoolTimeout"}),
     (Silence.TIMEOUT, {"TimeoutError", "TimeoutException"}),
-    (Silence.BROKEN, {"TransportError", "ClientError", "APIConnectionError", "OSError"}),
 )
 """by the names of exceptions, the first that fits"""
 
