@@ -22,6 +22,8 @@ from tidepool.engine.providers.pool import LONGEST_REST, Host, Pool
 from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, ProviderError, Silence
 
 LOOK_SECONDS = 15.0
+LOOK_AGAIN = 20.0
+"""seconds between looks at servers that were silent"""
 LEAST_WORK = 20
 """tokens that a call counts for beside those it writes: reading it, and the way there"""
 
@@ -62,6 +64,10 @@ class HostedProvider(ABC):
         self.notices = Notices()
         self.urls = list(self.endpoint.where())
         self._pool: Pool | None = None
+        self._silent: set[str] = set()
+        """servers that did not answer when they were looked at"""
+        self._next_look = 0.0
+        self._looking: asyncio.Task[None] | None = None
 
     # -- what a family says of itself --------------------------------------------------------------------
 
@@ -126,6 +132,9 @@ class HostedProvider(ABC):
         model = self.full_name(call.model_name)
         if not self.pool.having(model):
             await self.look_around([call.model_name])
+        if self._silent and time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + LOOK_AGAIN
+            self._looking = asyncio.create_task(self._look_at_silent(call.model_name))
         while True:
             try:
                 host = await self.pool.take(model)
@@ -167,17 +176,29 @@ class HostedProvider(ABC):
 
     async def look_around(self, wanted: Sequence[str] = ()) -> dict[str, str]:
         """Asks every server for its models; those that do not answer, with the reason."""
-        silent: dict[str, str] = {}
-
-        async def look(host: Host) -> None:
-            try:
-                async with asyncio.timeout(min(LOOK_SECONDS, self.settings.timeout)):
-                    host.shows(await self.models_at(host.client, wanted))
-            except Exception as error:
-                silent[host.url] = self.words_of(error)
-
-        await asyncio.gather(*map(look, self.pool.hosts))
+        reasons = await asyncio.gather(*(self._look(host, wanted) for host in self.pool.hosts))
+        silent = {host.url: reason for host, reason in zip(self.pool.hosts, reasons, strict=True) if reason is not None}
+        self._silent, self._next_look = set(silent), time.monotonic() + LOOK_AGAIN
         return silent
+
+    async def _look(self, host: Host, wanted: Sequence[str]) -> str | None:
+        """Why it does not answer; None: it does."""
+        try:
+            async with asyncio.timeout(min(LOOK_SECONDS, self.settings.timeout)):
+                host.shows(await self.models_at(host.client, wanted))
+        except Exception as error:
+            return self.words_of(error)
+        return None
+
+    async def _look_at_silent(self, model_name: str) -> None:
+        """A server that comes later joins in."""
+        for host in self.pool.hosts:
+            if host.url in self._silent and await self._look(host, [model_name]) is None:
+                self._silent.discard(host.url)
+                self.notices(
+                    f"The {self.kind} server {shown_host(host.url)} answers now: it gets calls like the others."
+                )
+                self.pool.pump()
 
     async def check_hosts(self, model_names: Sequence[str]) -> None:
         silent = await self.look_around(model_names)
@@ -220,6 +241,8 @@ class HostedProvider(ABC):
         return f"No {self.kind} server answers ({where}). {self.start_hint}"
 
     async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
         if self._pool is not None:
             self._pool.close()
             for host in self._pool.hosts:

@@ -96,7 +96,7 @@ class Pool:
         """A place at the best server that has the model, as soon as there is one; LookupError where none has it."""
         future: asyncio.Future[Host] = asyncio.get_running_loop().create_future()
         self._waiting.append((future, model))
-        self._pump()
+        self.pump()
         try:
             return await future
         except asyncio.CancelledError:
@@ -106,7 +106,7 @@ class Pool:
 
     def give_back(self, host: Host) -> None:
         host.in_flight -= 1
-        self._pump()
+        self.pump()
 
     def best(self, model: str, now: float) -> Host | None:
         """The server that will be through first, unless waiting for a faster one is quicker still. Where all rest, those
@@ -122,7 +122,7 @@ class Pool:
         queue = fastest.share * (fastest.in_flight + len(self._waiting))
         return chosen if chosen is fastest or chosen.through_at() <= max(queue, fastest.quickest) else None
 
-    def _pump(self) -> None:
+    def pump(self) -> None:
         now = time.monotonic()
         left: deque[tuple[asyncio.Future[Host], str]] = deque()
         nowhere: set[str] = set()
@@ -151,7 +151,7 @@ class Pool:
 
     def _rang(self) -> None:
         self._timer = None
-        self._pump()
+        self.pump()
 
     def close(self) -> None:
         if self._timer is not None:
