@@ -12,9 +12,9 @@ USED = 0.96
 CATCHING_UP = 0.975
 """share of a limit that may be taken while a late loop gets back onto the grid; in any second, and in any minute, this
 and the one call that opens it stay within the limit however small that is"""
-OPENING = 0.85
+OPENING = 0.75
 """share of a limit that is taken in the first second: its calls open connections, and arrive the later for it"""
-TIMER = 0.002
+TIMER = 0.005
 """seconds by which a timer rings late as a rule: so much is made up at once"""
 LATEST = 1.0
 """seconds: what comes later than this was not late, there was nothing to send"""
