@@ -29,6 +29,7 @@ PROOFS = {
     "pools.openai_pool": "Several servers that speak like OpenAI or Anthropic",
     "pools.endpoints": "Five endpoints in one study, two of them pools",
     "kill_points": "Provider batches, killed at every step",
+    "hostile": "Hostile servers",
     "providers_speed": "Calls through the real SDKs",
     "limits.pace": "A limit of requests a minute",
     "limits.slow_server": "A server slower than its timeout",

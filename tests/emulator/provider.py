@@ -201,7 +201,7 @@ class Provider(ABC):
     async def _strike(self, request: web.Request, fault: str) -> web.StreamResponse:
         """A fault before anything was done."""
         if odd.is_odd(fault):
-            return odd.refusal(self, fault)
+            return odd.refusal(self, fault, request)
         if fault == "drop":
             return hang_up(request)
         if fault == "hang":

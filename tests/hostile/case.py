@@ -47,7 +47,9 @@ class Case:
     """purchases ÷ questions, at most"""
     unclear: bool = False
     """calls may have been paid for whose answer never came: the file may count more than were sold"""
-    seconds: float = 45.0
+    disowned: bool = False
+    """the server says that it did nothing: what its books have all the same is nobody's to count"""
+    seconds: float = 60.0
     """it hangs when it takes longer"""
     checks: Sequence[Check] = ()
 
@@ -97,9 +99,9 @@ def _books(case: Case, seen: Seen) -> list[str]:
     if seen.summary is None:
         return []
     found = []
-    if seen.bought < seen.sold or (not case.unclear and seen.bought > seen.sold):
+    if (seen.bought < seen.sold and not case.disowned) or (not case.unclear and seen.bought > seen.sold):
         found.append(f"books: {seen.bought} bought by the file, {seen.sold} by the server")
-    if seen.cost is not None and seen.cost < seen.charged * 0.999:
+    if seen.cost is not None and seen.cost < seen.charged * 0.999 and not case.disowned:
         found.append(f"books: ${seen.cost:.6f} in the file, at least ${seen.charged:.6f} charged")
     if seen.cost is not None and not seen.cost <= seen.dearest:
         found.append(f"books: ${seen.cost:.4g} in the file, at most ${seen.dearest:.6f} can have been charged")

@@ -173,15 +173,14 @@ USAGE: dict[str, tuple[str, ...]] = {
 }
 
 ON_THE_WAY: Mapping[str, tuple[Fate, dict[str, Any]]] = {
-    **{word: (HEALED, {}) for word in ("brackets", "half", "nothing", "json-null", "json-list", "json-text")},
-    **{word: (HEALED, {}) for word in ("json-number", "twice", "events", "no-content", "gzip-broken", "in-circles")},
+    **{word: (HEALED, {}) for word in ("brackets", "half", "nothing", "json-null", "json-list")},
+    **{word: (HEALED, {}) for word in ("json-number", "twice", "events", "no-content", "gzip-broken")},
     **{word: (ANY, {}) for word in ("brackets-inside", "bom", "utf-16", "not-utf-8", "long-number")},
+    "json-text": (HEALED, {"disowned": True}),
     "gzip": (KEPT, {}),
     "bomb": (ANY, {"told": "64 MB|too large|larger"}),
     "huge": (ANY, {"told": "64 MB|too large|larger"}),
     "drip": (HEALED, {"service": {"timeout": 1.0}}),
-    "elsewhere": (ANY, {"told": "redirect|another host", "checks": (no_stray,)}),
-    "moved": (ANY, {"told": "redirect|another host", "checks": (no_stray,)}),
     "key": (KEPT, {}),
 }
 
@@ -290,6 +289,12 @@ def _on_the_way() -> Iterator[Case]:
             conduct = sometimes(f"body:{word}")
             name, fate = f"{provider}, {word}", ANY if word == "bomb" else HEALED
             yield Case("on the way", name, conduct, fate, provider=provider, most_bought=PAID_AGAIN, unclear=True)
+    for provider in ("openai", "anthropic", "ollama"):
+        for word in ("elsewhere", "moved"):
+            conduct, name = sometimes(f"move:{word}"), f"{provider}, {word}"
+            told = "redirect|another (host|server)"
+            yield Case("on the way", name, conduct, ANY, told, provider, unclear=True, checks=(no_stray,))
+    yield Case("on the way", "in circles", sometimes("move:in-circles"), HEALED, unclear=True)
 
 
 def _limits_told() -> Iterator[Case]:

@@ -39,7 +39,7 @@ def _away() -> Iterator[Case]:
         )  # fmt: skip
     yield Case(
         "server", "away for good in the middle", {"outage_after": 15, "outage_seconds": 1e6}, ANY,
-        "rest|down|away|unreachable|cannot be reached", statuses=("partial",), unclear=True,
+        "rest|down|away|unreachable|cannot be reached", statuses=("partial", "failed"), unclear=True,
         service={"outage_patience": 3.0, "retries": 1, "max_concurrent": 4}, conversations=20,
     )  # fmt: skip
     yield Case(
@@ -47,7 +47,7 @@ def _away() -> Iterator[Case]:
         statuses=("failed",), service={"outage_patience": 3.0, "retries": 1},
     )  # fmt: skip
     yield Case(
-        "server", "500 to everything for a while", {"script": {"live": ["", "", *["500"] * 30]}}, ANY,
+        "server", "500 to everything for a while", {"script": {"live": ["", "", *["500"] * 14]}}, ANY,
         "rest|down|away|unreachable|500", statuses=WHOLE, service={"outage_patience": 30.0, "retries": 1},
     )  # fmt: skip
 

@@ -1,11 +1,11 @@
 """What an odd, broken or hostile server answers: `KIND:WORD` is a fault like any other, and a row of a table here.
 
 Kinds   reply, usage       the answer itself, live or for one request of a batch: why it ended, what was said, what it used
-        body, head         the answer on its way: bytes, encodings, redirects, slowness; headers of limits
+        body, head         the answer on its way: bytes, encodings, slowness; headers of limits
         rows, card         a batch's file of results; a batch as it is shown
-        error, wait        refusals, in the forms that compatible servers have for them; nothing has happened
+        error, wait, move  refusals, in the forms that compatible servers have for them, and redirects; nothing has happened
 
-A row changes an honest answer after it was given and paid for, except for the last two kinds. To add a case is to add a
+A row changes an honest answer after it was given and paid for, except for the last three kinds. To add a case is to add a
 function to a table.
 """
 
@@ -19,6 +19,7 @@ from aiohttp import web
 from .bodies import BODIES
 from .cards import CARDS
 from .headers import HEADERS, WAITS
+from .moves import MOVES
 from .refusals import REFUSALS, in_form
 from .replies import REPLIES
 from .rows import ROWS
@@ -27,7 +28,7 @@ from .usage import USAGE
 if TYPE_CHECKING:
     from ..provider import Provider
 
-REFUSING = ("error", "wait")
+REFUSING = ("error", "wait", "move")
 """kinds that strike before anything was done"""
 OF_AN_ANSWER = ("reply", "usage")
 """kinds that change an answer's JSON, and so one request of a batch too"""
@@ -41,6 +42,7 @@ WORDS = {
     "card": sorted({word for table in CARDS.values() for word in table}),
     "error": list(REFUSALS),
     "wait": list(WAITS),
+    "move": list(MOVES),
 }
 
 
@@ -52,9 +54,11 @@ def strikes_before(fault: str) -> bool:
     return fault.partition(":")[0] in REFUSING
 
 
-def refusal(provider: Provider, fault: str) -> web.Response:
+def refusal(provider: Provider, fault: str, request: web.Request) -> web.Response:
     """What comes in place of an answer."""
     kind, _, word = fault.partition(":")
+    if kind == "move":
+        return MOVES[word](request)
     if kind == "wait":
         body = json.dumps(provider.error_body(429)).encode()
         return web.Response(body=body, status=429, headers=WAITS[word](), content_type="application/json")

@@ -1,4 +1,4 @@
-"""An honest answer on its way to the client: other bytes, other encodings, another place, another pace."""
+"""An honest answer on its way to the client: other bytes, other encodings, another pace."""
 
 import asyncio
 import gzip
@@ -78,20 +78,6 @@ async def _events(request: web.Request, content: bytes) -> web.StreamResponse:
     return web.Response(body=lines, content_type="text/event-stream")
 
 
-def _elsewhere(status: int) -> Spoil:
-    """The same machine under another name is another host: keys and questions shall not go there."""
-
-    async def spoil(request: web.Request, content: bytes) -> web.StreamResponse:
-        where = f"http://localhost:{request.url.port}/elsewhere{request.path}"
-        return web.Response(status=status, headers={"Location": where})
-
-    return spoil
-
-
-async def _in_circles(request: web.Request, content: bytes) -> web.StreamResponse:
-    return web.Response(status=307, headers={"Location": str(request.url)})
-
-
 def _with_key(request: web.Request, content: bytes) -> bytes:
     """A gateway in a debug mode: the first text of the answer holds the request's own key."""
     given = request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get("x-api-key", "")
@@ -130,8 +116,5 @@ BODIES: dict[str, Spoil] = {
     "long-number": _bytes(lambda content: b'{"created_by": ' + b"9" * 100_000 + b", " + content.lstrip()[1:]),
     "events": _events,
     "no-content": _status(204),
-    "elsewhere": _elsewhere(307),
-    "moved": _elsewhere(301),
-    "in-circles": _in_circles,
     "key": _echo,
 }

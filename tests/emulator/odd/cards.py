@@ -42,6 +42,7 @@ CARDS: dict[str, dict[str, Spoil]] = {
         **_EITHER,
         "status-missing": _without("status"),
         "status-unknown": _has(status="paused_for_review"),
+        "status-stuck": _has(status="paused_for_review", output_file_id=None, error_file_id=None),
         "status-null": _has(status=None),
         "status-number": _has(status=7),
         "status-capitals": lambda card: {**card, "status": card["status"].upper()},

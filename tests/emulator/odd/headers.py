@@ -26,7 +26,7 @@ def _date(seconds: float) -> Headers:
 
 
 HEADERS: dict[str, Headers] = {
-    "none-left": _limits("60", "0", "99999d"),
+    "none-left": _limits("60000", "0", "99999d"),
     "none-left-now": _limits("6000", "0", "0s"),
     "negative": _limits("-5", "-1", "-3s"),
     "garbage": _limits("many", "some", "soon"),

@@ -15,7 +15,7 @@ TELLING = (
     "usage: openai, nan",
     "refusals: detail-list",
     "batch, replies: openai, filtered",
-    "batch, files: corrupt",
+    "batch, files: body-text",
 )
 
 
