@@ -25,6 +25,7 @@ from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.wavefront import Wavefront
 
 SLOW = game(name="Slow one", talks=40, latency=0.2)
+KILLED = game(name="Killed one", talks=120, latency=0.2)
 LONG = game(name="Long one", talks=4000, latency=0.2)
 
 
@@ -71,7 +72,7 @@ async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path) 
 async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     async with opened(path) as (app, pilot):
-        app.run_config(config_file(tmp_path, SLOW), "slow")
+        app.run_config(config_file(tmp_path, KILLED), "killed")
         await until_running(app, pilot)
         os.kill(app._launched[0].process.pid, signal.SIGKILL)
         await until_seen(pilot, "interrupted")
