@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.providers.protocol import ErrorClass, ProviderBatchGone, ProviderError
+from tidepool.engine.providers.protocol import ErrorClass, ProviderBatchGone, ProviderError, Silence
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Looks:
             except ProviderError as error:
                 if error.fault not in (ErrorClass.HEALS, ErrorClass.REFUSED):
                     raise
-                if error.silence is not None:
+                if error.silence in (Silence.UNREACHED, Silence.TIMEOUT):
                     since = time.monotonic()
                 troubled += 1
                 if troubled >= GONE_LOOKS and time.monotonic() - since >= longest:

@@ -47,7 +47,6 @@ class BatchScheduler:
         self._refused: set[str] = set()
         """providers whose batch API takes nothing"""
         self._losers: set[str] = set()
-        """providers that have lost a provider batch of this run"""
         self._most_calls: dict[str, int] = {}
         self._leaving: asyncio.Handle | None = None
         context.give_up = self.give_up
@@ -170,18 +169,17 @@ class BatchScheduler:
             self._lose(job, ending.lost or str(ending.refusal))
 
     def _lose(self, job: ProviderBatch, reason: str) -> None:
-        """What was seen to exist may be charged, though nothing of it comes back. An API that loses a second one is asked
-        no more."""
-        after = "its calls are asked again"
-        if job.provider in self._losers:
-            self._refused.add(job.provider)
-            after = "its calls, and those that follow, go live"
+        """What was seen to exist may be charged. An API that loses a second one is asked no more."""
+        after = (
+            "its calls, and those that follow, go live" if job.provider in self._losers else "its calls are asked again"
+        )
+        self._refused |= self._losers & {job.provider}
         self._losers.add(job.provider)
         self._context.log("warning", f"A provider batch at {job.provider} is lost ({reason}): {after}.")
         if job.known:
             self._settlement.book_lost(job)
-        live = job.provider in self._refused or is_small(len(job.waiting), job.ticket.count)
-        self._dissolve(job, ProviderBatchPhase.LOST, live=live)
+        small = is_small(len(job.waiting), job.ticket.count)
+        self._dissolve(job, ProviderBatchPhase.LOST, live=small or job.provider in self._refused)
 
     def _collect(self, job: ProviderBatch, ending: Ending) -> None:
         job.results, job.unread = ending.results, ending.unread

@@ -138,7 +138,7 @@ class ResultReading:
             complaint = complained.complaint
             if complaint.status in ABSENT:
                 self._troubles.append(f"a file of them is not there ({scrubbed(complaint.words)})")
-            elif self._rows + self._unreadable > begun:
+            elif complaint.status == 200 or self._rows + self._unreadable > begun:
                 self._troubles.append(f"the download was cut ({scrubbed(complaint.words)})")
             else:
                 raise unseen(self._line, complaint) from None

@@ -44,6 +44,8 @@ LOOK_SECONDS = 30.0
 """what a look at a list, a state or a model may take"""
 STREAM_SECONDS = 3600.0
 """what a file of results may take, however slowly it comes"""
+SLOWEST_STREAM = 1_000
+"""bytes a second below which a file is not waited for"""
 LONGEST_LINE = 64 << 20
 """bytes of a line of results"""
 
@@ -192,7 +194,7 @@ class SdkConnection:
     async def lines(self, path: str) -> AsyncIterator[bytes]:
         """The lines of what stands at a path, as they come. Only a newline ends one: JSON may hold every other separator
         of Unicode. Of a line beyond all measure the beginning is given; what came before a cut is given too."""
-        line, until = bytearray(), time.monotonic() + STREAM_SECONDS
+        line, began, came = bytearray(), time.monotonic(), 0
         cut: Complained | None = None
         try:
             async with self._streamed(path) as response:
@@ -204,9 +206,9 @@ class SdkConnection:
                             yield bytes(line)
                         line.clear()
                     line += rest[: LONGEST_LINE - len(line)]
-                    if time.monotonic() > until:
-                        words = f"not whole within {STREAM_SECONDS:g} s"
-                        raise Complained(ProviderComplaint(None, words=words, silence=Silence.TIMEOUT))
+                    came += len(chunk)
+                    if time.monotonic() - began > min(LOOK_SECONDS + came / SLOWEST_STREAM, STREAM_SECONDS):
+                        raise Complained(ProviderComplaint(200, words="it came too slowly", silence=Silence.TIMEOUT))
         except self._errors as error:
             cut = self._complained(error)
         except Complained as late:

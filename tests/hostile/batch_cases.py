@@ -225,7 +225,14 @@ def _collecting() -> Iterator[Case]:
         unclear=True,
     )
     yield case("a bomb for a file", always("results", "body:bomb"), most_bought=ALL_AGAIN, unclear=True)
-    yield case("a file at one byte a second", always("results", "body:drip"), most_bought=ALL_AGAIN, unclear=True)
+    yield case(
+        "a file at one byte a second",
+        always("results", "body:drip"),
+        "slowly",
+        most_bought=ALL_AGAIN,
+        unclear=True,
+        seconds=240.0,
+    )
     yield case(
         "a redirect to another host",
         always("results", "move:elsewhere"),

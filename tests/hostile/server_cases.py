@@ -21,7 +21,7 @@ def _small() -> Iterator[Case]:
     for provider in ("openai", "anthropic", "ollama"):
         yield Case(
             "server", f"{provider}, two slots and six calls", {"parallel": 2, "latency": 0.3}, ANY, provider=provider,
-            service={"max_concurrent": 6, "timeout": 0.9, "retries": 5}, statuses=WHOLE, most_bought=1.25, unclear=True,
+            service={"max_concurrent": 6, "timeout": 0.9, "retries": 5}, statuses=WHOLE, most_bought=1.4, unclear=True,
         )  # fmt: skip
     yield Case(
         "server", "one slot, ten calls, all of them slow", {"parallel": 1, "latency": 0.3, "jitter": 0.3}, ANY,
