@@ -185,10 +185,8 @@ class BatchScheduler:
         job.results, job.unread = ending.results, ending.unread
         if job.unread and not job.results:
             self._refused.add(job.provider)
-            words = (
-                f"Nothing of a provider batch at {job.provider} can be read: its calls, and those that follow, go live."
-            )
-            self._context.log("warning", words)
+            words = f"Nothing of a provider batch at {job.provider} can be read"
+            self._context.log("warning", f"{words}: its calls, and those that follow, go live.")
         self._open.queue_of(job).served()
         self._open.record_surplus(job)
         if job.can_settle:
