@@ -15,6 +15,7 @@ from typing import Any
 from tidepool.engine.call import Call
 from tidepool.engine.config.endpoints import Family
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.keys import shown_host
 from tidepool.engine.providers.parallelism import Parallelism
@@ -56,6 +57,8 @@ class HostedProvider(ABC):
     batches: BatchApi | None = None
     start_hint: str
     """what to do where no server answers"""
+    nothing_there = "no server answers"
+    """what a list says where it has nothing to show"""
 
     def __init__(self, settings: ProviderSettings, name: str) -> None:
         self.name = name
@@ -82,6 +85,9 @@ class HostedProvider(ABC):
     @abstractmethod
     async def ask(self, client: Any, call: Call, seed: int) -> Answer:
         """One call to one server, within its time."""
+
+    @abstractmethod
+    def price(self, model_name: str) -> PriceTag | None: ...
 
     @abstractmethod
     def fault_at(self, host: Host, error: Exception) -> HostFault: ...

@@ -14,6 +14,7 @@ from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.provider import AnthropicProvider
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, endpoint_of, is_endpoint
+from tidepool.engine.providers.hosted import HostedProvider
 from tidepool.engine.providers.keys import scrubbed, shown_host
 from tidepool.engine.providers.model_listing import ModelCard
 from tidepool.engine.providers.ollama.provider import OllamaProvider
@@ -101,7 +102,7 @@ async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
         return replace(known, note=f"set {endpoint.key_variable} to see all models of the account")
     provider = _opened(endpoint, settings)
     try:
-        if isinstance(provider, OllamaProvider):
+        if isinstance(provider, OllamaProvider) or provider.pooled:
             return await _with_hosts(provider, known)
         _ = provider.line.client  # loading its SDK takes longer than an answer may
         async with asyncio.timeout(SECONDS):
@@ -113,13 +114,14 @@ async def _listed(name: str, settings: ProviderSettings) -> ListedProvider:
         await provider.close()
 
 
-async def _with_hosts(provider: OllamaProvider, known: ListedProvider) -> ListedProvider:
+async def _with_hosts(provider: HostedProvider, known: ListedProvider) -> ListedProvider:
     cards = await provider.hosts()
     hosts = tuple(ListedHost(shown_host(card.url), card.models, scrubbed(card.silence)) for card in cards)
     names: set[str] = set().union(*(card.models for card in cards))
-    models = _models(provider, [ModelCard(name) for name in sorted(names)])
-    note = "" if names else "no server answers, or none has a model; start one with `ollama serve`"
-    return replace(known, models=models, note=note, hosts=hosts, reached=not all(host.silence for host in hosts))
+    models = _models(provider, [ModelCard(name) for name in sorted(names)]) or known.models
+    reached = not all(host.silence for host in hosts)
+    note = "" if names or (reached and provider.like != "ollama") else provider.nothing_there
+    return replace(known, models=models, note=note, hosts=hosts, reached=reached)
 
 
 def _opened(endpoint: Endpoint, settings: ProviderSettings) -> OpenAIProvider | AnthropicProvider | OllamaProvider:
@@ -133,9 +135,7 @@ def _key(endpoint: Endpoint) -> str:
     return "not needed" if not endpoint.key_needed else "missing" if endpoint.lacks_key else "set"
 
 
-def _models(
-    provider: OpenAIProvider | AnthropicProvider | OllamaProvider, cards: Iterable[ModelCard]
-) -> tuple[ListedModel, ...]:
+def _models(provider: HostedProvider, cards: Iterable[ModelCard]) -> tuple[ListedModel, ...]:
     models = (_model(f"{provider.name}:{card.name}", provider.price(card.name), card.retires) for card in cards)
     if provider.endpoint.has_batches:
         return tuple(models)

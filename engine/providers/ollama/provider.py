@@ -45,6 +45,7 @@ class Pulling:
 
 class OllamaProvider(HostedProvider):
     like = "ollama"
+    nothing_there = "no server answers, or none has a model; start one with `ollama serve`"
     start_hint = (
         "Start one with `ollama serve`, or name those there are: "
         '[providers.ollama] hosts = ["http://…:11434"] or OLLAMA_HOST.'
