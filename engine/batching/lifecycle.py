@@ -240,7 +240,9 @@ class BatchLifecycle:
         try:
             async with asyncio.timeout(LAST_LOOK_SECONDS + patience):
                 if job.remote_id is None:  # its looks alone do not tell whose it is: it is read, and not cancelled
+                    job.known = True  # as long as no search has shown that there is none
                     job.remote_id = await self.creation.found_once(job)
+                    job.known = job.remote_id is not None
                     ended = job.remote_id is not None and (await self.api.poll(job.remote_id)).ended
                 else:
                     ended = await self._ends(job, job.remote_id, patience)

@@ -39,7 +39,7 @@ class ProviderBatch:
     unsure: bool = False
     """it was recognised by its looks: its results must prove that it is ours"""
     known: bool = False
-    """this run has created it, or was shown it by the provider"""
+    """this run has created it, was shown it by the provider, or cannot rule out that it exists"""
     withdrawn: bool = False
     """its upload was taken back while its creation was unclear"""
     queued: int = 0
