@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from tidepool.engine.core.pace import RatePace
+from tidepool.engine.core.pace import Departures, RatePace
 
 CUT = 0.7
 QUICK = 2
@@ -30,6 +30,7 @@ class Limiter:
         self.peak = 0
         self.requests = RatePace(requests_per_minute)
         self.tokens = RatePace(tokens_per_minute)
+        self.departures = Departures()
         self.paused = False
         self.answered = 0
         """how many calls succeeded"""

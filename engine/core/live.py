@@ -81,6 +81,8 @@ class LiveCall:
         try:
             if not account.provider.simulated and not pending.under_way:
                 await self.books.leaving(pending, account.worst_cost_or_unknown(call))
+            if limiter.requests.per_minute:
+                await limiter.departures.next(limiter.requests.per_minute)
             answer = await account.provider.complete(call, pending.seed, self.attempts)
         except ProviderError as error:
             self._came_back(error)

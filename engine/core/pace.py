@@ -5,6 +5,9 @@ in a second that leaves some 40 ms for what arrives unevenly. A loop that was la
 burst: while it catches up, calls still leave at less than the limit's own pace.
 """
 
+import asyncio
+import time
+from collections import deque
 from dataclasses import dataclass
 
 USED = 0.96
@@ -14,10 +17,40 @@ CATCHING_UP = 0.975
 and the one call that opens it stay within the limit however small that is"""
 OPENING = 0.75
 """share of a limit that is taken in the first second: its calls open connections, and arrive the later for it"""
+SPARE = 0.04
+"""seconds that a second's calls take beyond it: so unevenly may they arrive"""
+CLOSEST = 0.6
+"""of the even distance: no two calls leave closer to each other"""
 TIMER = 0.005
 """seconds by which a timer rings late as a rule: so much is made up at once"""
 LATEST = 1.0
 """seconds: what comes later than this was not late, there was nothing to send"""
+
+
+class Departures:
+    """The last gate before the wire. What was let go evenly may be held up unevenly, by the disk or by a late loop, and must
+    not arrive in a bunch: as many calls as a second allows take a little more than a second, whatever held them up."""
+
+    def __init__(self) -> None:
+        self._one_by_one = asyncio.Lock()
+        self._left: deque[float] = deque()
+        """when the last calls left, as many as a second allows"""
+
+    async def next(self, per_minute: float) -> None:
+        async with self._one_by_one:
+            if (wait := self._soonest(per_minute) - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+            self._left.append(time.monotonic())
+
+    def _soonest(self, per_minute: float) -> float:
+        left, in_a_second = self._left, int(per_minute // 60)
+        while len(left) > max(1, in_a_second):
+            left.popleft()
+        if not left:
+            return 0.0
+        if len(left) < in_a_second or not in_a_second:
+            return left[-1] + 60 / per_minute * (CLOSEST if in_a_second else 1 + SPARE)
+        return max(left[0] + 1 + SPARE, left[-1] + 60 / per_minute * CLOSEST)
 
 
 @dataclass(slots=True)

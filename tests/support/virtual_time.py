@@ -14,6 +14,7 @@ import tidepool.engine.core.accounts
 import tidepool.engine.core.limits
 import tidepool.engine.core.live
 import tidepool.engine.core.outage
+import tidepool.engine.core.pace
 import tidepool.engine.providers.hosted
 import tidepool.engine.providers.pool
 import tidepool.engine.simulated.provider
@@ -23,6 +24,7 @@ T = TypeVar("T")
 MODULES = (
     tidepool.engine.core.accounts,
     tidepool.engine.core.limits,
+    tidepool.engine.core.pace,
     tidepool.engine.core.live,
     tidepool.engine.providers.pool,
     tidepool.engine.providers.hosted,

@@ -16,7 +16,7 @@ from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.limits import Limiter
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pace import RatePace
+from tidepool.engine.core.pace import Departures, RatePace
 from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
 from tidepool.engine.simulated.provider import SimulatedProvider
@@ -340,3 +340,25 @@ def test_a_call_that_heals_is_answered_and_tells_its_attempts(monkeypatch: pytes
 
     assert play(monkeypatch, story())[0].attempts == 3
     assert told == ["fault 1", "fault 2"]
+
+
+@pytest.mark.parametrize("per_minute", [30, 60, 600, 1200])
+def test_calls_that_were_held_up_on_their_way_out_do_not_leave_in_a_bunch(
+    per_minute: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[float] = []
+
+    async def held_up(gate: Departures, number: int) -> None:
+        await asyncio.sleep(number * 60 / per_minute / 0.96 // 0.7 * 0.7)  # the disk lets several go at once
+        await gate.next(per_minute)
+        left.append(asyncio.get_running_loop().time())
+
+    async def minute() -> None:
+        gate = Departures()
+        await asyncio.gather(*(held_up(gate, number) for number in range(per_minute)))
+
+    _, seconds = play(monkeypatch, minute())
+    in_a_second = max(1, per_minute // 60)
+    spans = [later - earlier for earlier, later in zip(left, left[in_a_second:], strict=False)]
+    assert min(spans) >= 1.03 * max(1, 60 / per_minute), "so much may their arrival differ"
+    assert seconds <= 60 / 0.95 + 1
