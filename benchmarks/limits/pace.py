@@ -17,7 +17,7 @@ from tidepool.engine.config.sections import Agent, Providers, ProviderSettings, 
 from tidepool.engine.events import CallAnswered
 from tidepool.engine.run import run_batch
 
-MINUTES = 2
+MINUTES = 1
 
 
 def prove() -> Iterator[Measurement]:

@@ -106,12 +106,12 @@ class BatchLifecycle:
                 raise RunError(str(error)) from error
             job.known = True
             self._changed(job, state.label)
+            self._book.polled(job.id, state.label)
             if state.ended:
                 return state
             unclear = unclear + 1 if state.unclear else 0
             if unclear == GONE_LOOKS:
                 self._tell_unclear(job, state.label)
-            self._book.polled(job.id, state.label)
             await self._hurry(job, overdue, UNCLEAR_SECONDS if unclear >= GONE_LOOKS else 0.0)
             interval = self.account.settings.poll_interval
             await self._wait(job, state.label, min(wait, interval))

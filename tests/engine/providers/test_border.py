@@ -35,8 +35,8 @@ async def _error_of(emulator: Emulator, provider: Provider, *words: str) -> Prov
     ("word", "words"),
     [
         ("body:bomb", "more than 64 MB"),
-        ("body:elsewhere", "redirect to another server (localhost"),
-        ("body:moved", "redirect to another server (localhost"),
+        ("move:elsewhere", "redirect to another server (localhost"),
+        ("move:moved", "redirect to another server (localhost"),
     ],
 )
 async def test_a_body_without_end_and_a_redirect_elsewhere_fail_their_call_alone(

@@ -77,7 +77,7 @@ async def test_a_server_that_moves_while_a_study_runs_is_followed_from_the_next_
     content = json.dumps(body).encode()
     try:
         await line.post(path, content, 5.0)
-        emulator.set_faults("openai", script={"live": ["body:in-circles"]})
+        emulator.set_faults("openai", script={"live": ["move:in-circles"]})
         with pytest.raises(Complained, match="moved"):
             await line.post(path, content, 5.0)
         assert not line._patterns and (await line.post(path, content, 5.0)).status_code == 200
