@@ -5,12 +5,14 @@ The clients of all SDKs are httpx's, of one generation or another; this knows on
 
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from tidepool.engine.providers.keys import shown_host
 
 MOST_BYTES = 64_000_000
 """of a body, decompressed"""
 _UNPACKED = ("", "identity")
+_PORTS = {"http": 80, "https": 443}
 
 
 class Refused(Exception):
@@ -43,15 +45,16 @@ async def refuse_strange_redirect(response: Any) -> None:
     if not response.has_redirect_location:
         return
     await read_within(response)
-    here = response.request.url
     try:
-        there = here.join(response.headers["Location"])
-    except Exception:
+        here = urlsplit(str(response.request.url))
+        there = urlsplit(urljoin(here.geturl(), response.headers["Location"]))
+        same_port = (there.port or _PORTS.get(there.scheme)) == (here.port or _PORTS.get(here.scheme))
+    except ValueError:
         raise Refused("a redirect to no address") from None
     upgraded = (here.scheme, there.scheme) == ("http", "https")
-    if there.host != here.host or ((there.scheme, there.port) != (here.scheme, here.port) and not upgraded):
+    if there.hostname != here.hostname or not (upgraded or (there.scheme == here.scheme and same_port)):
         raise Refused(
-            f"a redirect to another server ({shown_host(str(there))}), which is not followed: the key would go there too. "
+            f"a redirect to another server ({shown_host(there.geturl())}), which is not followed: the key would go there too. "
             "Write the address that is meant into the config"
         )
 

@@ -58,8 +58,10 @@ async def test_bad_weather_costs_retries_and_loses_nothing(emulator: Emulator, t
     assert summary["calls"]["retried"] > 20
     traffic = emulator.traffic(provider)
     assert len(emulator.purchases) == 120 + traffic["live:cut"], "only an answer that was cut is bought again"
-    unclear = sum(traffic[f"live:{fault}"] for fault in ("drop", "hang", "cut", "garbage"))
-    assert summary["calls"]["bought"] >= 120 + unclear, "what may have been charged is counted"
+    unclear = dict(query(talks.database, "SELECT reason, count(*) FROM surplus GROUP BY reason"))
+    broken = sum(traffic[f"live:{fault}"] for fault in ("drop", "cut", "garbage"))
+    assert unclear.get("broken", 0) == broken and unclear.get("timeout", 0) >= traffic["live:hang"]
+    assert summary["calls"]["bought"] == 120 + sum(unclear.values()), "what may have been charged is counted"
     assert query(talks.database, "SELECT count(*), count(DISTINCT unit_id || step) FROM call") == [(120, 120)]
 
 
