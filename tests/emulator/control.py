@@ -10,6 +10,7 @@ from .books import Books
 from .faults import Faults
 from .points import Points
 from .provider import Provider, json_response
+from .stalls import StallWatch
 
 _KNOWN = {field.name for field in fields(Faults)}
 
@@ -19,6 +20,7 @@ class Control:
         self._providers = providers
         self._books = books
         self._points = points
+        self._stalls = StallWatch()
         self._at_start = {name: provider.faults for name, provider in providers.items()}
 
     def routes(self) -> list[web.RouteDef]:
@@ -28,6 +30,8 @@ class Control:
             web.delete("/_emulator/faults", self._reset_faults),
             web.get("/_emulator/purchases", self._purchases),
             web.get("/_emulator/traffic", self._traffic),
+            web.get("/_emulator/stalls", self._stood_still),
+            web.get("/_emulator/arrivals/{provider}", self._arrivals),
             web.post("/_emulator/points/{name}", self._arm),
             web.get("/_emulator/points/{name}", self._reached),
             web.delete("/_emulator/points/{name}", self._release),
@@ -58,6 +62,14 @@ class Control:
 
     async def _traffic(self, request: web.Request) -> web.Response:
         return json_response({name: dict(provider.traffic) for name, provider in self._providers.items()})
+
+    async def _stood_still(self, request: web.Request) -> web.Response:
+        """From when to when this process stood still, since the first time that somebody asked."""
+        self._stalls.start()
+        return json_response(self._stalls.stalls)
+
+    async def _arrivals(self, request: web.Request) -> web.Response:
+        return json_response(self._providers[request.match_info["provider"]].arrivals)
 
     async def _arm(self, request: web.Request) -> web.Response:
         self._points.arm(request.match_info["name"], int(request.query.get("skip", 0)))

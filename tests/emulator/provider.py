@@ -65,6 +65,8 @@ class Provider(ABC):
         self._dice = Dice(faults)
         self._requests = SlidingMinute()
         self._window = SlidingMinute()
+        self.arrivals: list[tuple[float, bool]] = []
+        """when live calls came, and whether they were too many; kept where a window is enforced"""
         self._tokens = SlidingMinute()
         self.faults = faults
 
@@ -185,6 +187,8 @@ class Provider(ABC):
             self._window.wait(1, faults.in_window(faults.requests_per_minute), faults.window, now),
             self._tokens.wait(tokens, faults.tokens_per_minute, faults.minute, now),
         )
+        if faults.window:
+            self.arrivals.append((now, bool(wait)))
         if wait:
             self.traffic["live:limit"] += 1
             return self._too_many(wait, now)

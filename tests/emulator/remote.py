@@ -56,6 +56,14 @@ class RemoteEmulator:
         counts: dict[str, int] = (await self._ask("GET", "traffic"))[provider]
         return counts
 
+    async def stalls(self) -> list[tuple[float, float]]:
+        """When the server's process stood still, since the first time that this was asked."""
+        return [(since, until) for since, until in await self._ask("GET", "stalls")]
+
+    async def arrivals(self, provider: str) -> list[tuple[float, bool]]:
+        """When live calls came, and whether they were too many."""
+        return [(at, refused) for at, refused in await self._ask("GET", f"arrivals/{provider}")]
+
     async def arm(self, point: str, skip: int = 0) -> None:
         await self._ask("POST", f"points/{point}", params={"skip": skip})
 
