@@ -23,7 +23,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.demo
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: $(DEV)
 	$(BIN)/ruff format --check .

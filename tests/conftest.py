@@ -1,5 +1,6 @@
 """What every test may ask for: a study file of its own, a seller's folder of its own, and the real command."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from tests.support.stage import Stage
 settings.register_profile("tidepool", deadline=None)
 settings.load_profile("tidepool")
 """a busy machine is no failure: what must be quick is measured in benchmarks/"""
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and all that they import are there for good: nobody need look through them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
