@@ -68,7 +68,7 @@ def test_the_plan_tells_the_way_of_calls_and_marks_its_price(
     text = text.replace("simulated:trusting", "openai:gpt-6-luna")
     found = look(edited(text, [Put(("service", "batch_from"), batch_from)]), study)
     lines = in_full(found).plain.splitlines()
-    assert any(line.startswith("sent") and words in line for line in lines), lines
+    assert f"sent {words}" in " ".join(" ".join(lines).split()), lines
     assert [line[:9].strip() for line in lines if "← chosen" in line] == [chosen]
 
 

@@ -1,6 +1,7 @@
 """A plan as a person reads it: what will be asked, what it costs, how long it takes; or what is still wrong."""
 
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
 from textual.content import Content
@@ -10,6 +11,8 @@ from tidepool.tui.drawing.plain import shortened
 from tidepool.tui.drawing.words import count, dollars, span
 
 MOST_WAVES_SHOWN = 12
+NAMES, WORDS = 10, 36
+"""columns of a row's name, and of what is said of it: together they fit beside a form"""
 Row = tuple[str, str]
 
 
@@ -46,7 +49,10 @@ def in_full(examined: Examined) -> Content:
     rows = [*_size(plan), *_money(examined, plan), *_time(plan)]
     lines = [Content(words) for words in examined.shape]
     lines += [Content("")]
-    lines += [Content.assemble((f"{name:<10}", "$quiet"), words) for name, words in rows]
+    for name, words in rows:
+        beginning, *more = wrap(words, WORDS, break_on_hyphens=False) or [""]
+        lines += [Content.assemble((f"{name:<{NAMES}}", "$quiet"), beginning)]
+        lines += [Content(" " * NAMES + line) for line in more]
     lines += [Content(""), *_waves(plan), Content("")]
     lines += [Content.assemble((shortened(note), "$quiet")) for note in plan["notes"]]
     return Content("\n").join(lines)
