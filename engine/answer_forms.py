@@ -1,7 +1,7 @@
 """The shapes that judges, raters and rewriters answer in, for models that can be held to a JSON schema.
 
 What is asked stays the same in words, so a model without structured output answers in the words' own form, and whoever
-reads a reply looks for the form first and for the words after it. A form is no part of what a call is known by.
+reads a reply looks for the form first, and for the words where there is none. A form is no part of what a call is known by.
 """
 
 import json
@@ -20,29 +20,55 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     name: {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
     for name, fields in _FIELDS.items()
 }
-_FENCED = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
+_BEGINNING = re.compile(r"\s*(?:```\w*\s*)?\{(?=\s*(?:[\"}]|$))")
+_PAIR = re.compile(
+    r'\s*"(?P<name>(?:[^"\\]|\\.)*)"\s*:\s*'
+    r'(?P<value>"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)\s*(?P<end>[,}])',
+    re.DOTALL,
+)
+_AFTER = re.compile(r"\s*(?:```)?\s*$")
+"""what may follow a form; where more does, the reply is words"""
 _DEEPEST = 20
 """brackets that a form can have, and some to spare: more is an attempt at the reader"""
 
 
-def field_of(reply: str, name: str) -> Any:
-    """The field of a reply in a form; None where the reply is no JSON object or has no such field."""
-    fenced = _FENCED.fullmatch(reply)
-    text = (fenced[1] if fenced else reply).strip()
-    if not text.startswith("{") or text.count("{") + text.count("[") > _DEEPEST:
+def fields_of(reply: str) -> dict[str, Any] | None:
+    """The fields of a reply in a form, by their names in small letters; None where the reply is words.
+
+    Only what is whole is a field: of a form that was cut, those before the cut. What stands in a field is never taken
+    for the words of a reply, so a form without the field that is looked for has no answer.
+    """
+    beginning = _BEGINNING.match(reply)
+    if beginning is None:
         return None
+    fields: dict[str, Any] = {}
+    place = beginning.end()
+    while pair := _PAIR.match(reply, place):
+        place = pair.end()
+        try:
+            fields[pair["name"].lower()] = json.loads(pair["value"], strict=False)
+        except ValueError:
+            break
+        if pair["end"] == "}":
+            return fields if _AFTER.match(reply, place) else None
+    return _nested(reply[beginning.end() - 1 :]) or fields
+
+
+def _nested(text: str) -> dict[str, Any]:
+    """A whole form with more in it than was asked for."""
+    text = text.rstrip("` \n")
+    if text.count("{") + text.count("[") > _DEEPEST:
+        return {}
     try:
-        data = json.loads(text)
+        return {name.lower(): value for name, value in json.loads(text, strict=False).items()}
     except ValueError:
-        return None
-    return data.get(name)
+        return {}
 
 
-def text_field_of(reply: str, name: str) -> str | None:
-    found = field_of(reply, name)
-    return found if isinstance(found, str) else None
+def text_of(value: object) -> str:
+    """A field's own words, where it has any."""
+    return value if isinstance(value, str) else ""
 
 
-def number_field_of(reply: str, name: str) -> float | None:
-    found = field_of(reply, name)
-    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+def number_of(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

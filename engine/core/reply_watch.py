@@ -19,7 +19,7 @@ class ReplyWatch:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self._cut: Counter[str] = Counter()
+        self._cut: Counter[tuple[str, str]] = Counter()
         self._told: set[tuple[str, str]] = set()
 
     def odd(self, call: Call, answer: Answer) -> None:
@@ -36,17 +36,19 @@ class ReplyWatch:
             self._tell(call, str(answer.finish), words)
 
     def _count_cut(self, call: Call) -> None:
-        self._cut[call.model] += 1
-        cut, calls = self._cut[call.model], self._context.ledger.tally.by_model[call.model]
+        kind = (call.model, call.form)
+        self._cut[kind] += 1
+        cut, calls = self._cut[kind], self._context.ledger.tally.by_model[call.model]
         if cut >= LEAST and cut > FEW * calls:
-            words = (
-                f"{cut:,} of {calls:,} replies of {call.model} reached their length limit of {call.max_tokens:,} tokens"
-            )
-            self._tell(
-                call,
-                "cut",
-                f"{words}, so what they say is incomplete: raise max_tokens, or max_reasoning_tokens where the model reasons.",
-            )
+            replies = f"{cut:,} of {calls:,} replies of {call.model}"
+            limit = f"reached their length limit of {call.max_tokens:,} tokens"
+            if call.form and call.form != "query":  # no study sets their limit
+                words = f"{replies}, asked for a {call.form}, {limit}: where it came too late, it is missing"
+                advice = "choose a model that is brief, or raise max_reasoning_tokens where it reasons"
+            else:
+                words = f"{replies} {limit}, so what they say is incomplete"
+                advice = "raise max_tokens, or max_reasoning_tokens where the model reasons"
+            self._tell(call, f"cut {call.form}", f"{words}: {advice}.")
 
     def _tell(self, call: Call, what: str, words: str) -> None:
         if (call.model, what) not in self._told:

@@ -57,7 +57,9 @@ def complaint_of(error: Exception) -> ProviderComplaint:
     response = getattr(error, "response", None)
     if response is None:
         cause = error.__cause__ or error
-        return ProviderComplaint(None, words=str(cause) or type(cause).__name__, silence=silence_of(error))
+        return ProviderComplaint(
+            None, words=str(cause).replace(" ssl:default", "") or type(cause).__name__, silence=silence_of(error)
+        )
     return complaint_in(response, getattr(error, "body", None))
 
 

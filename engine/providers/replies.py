@@ -109,6 +109,17 @@ class Said:
     finish: FinishReason
 
 
+Usage = tuple[int, int, int, int, int]
+"""input, output, of it reasoning; of the input read from the cache, and written to it"""
+
+
+def believed(usage: Usage | None, words: Said) -> Usage | None:
+    """None where it cannot be: no question is without tokens, and nothing is said with none."""
+    if usage is None or not usage[0] or (not usage[1] and (words.text or words.thought)):
+        return None
+    return usage
+
+
 def said(text: str, word: object, *, thought: str = "", tool: bool = False, refusal: str = "") -> Said:
     """What a reply comes to: `text` and `thought` as they came, `word` the provider's own for its end."""
     finish = finish_reason(word)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tidepool.engine.answer_forms import SCHEMAS, field_of, number_field_of, text_field_of
+from tidepool.engine.answer_forms import SCHEMAS, fields_of
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import REASONING_ROOM, Agent, reasoning_of
 from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat
@@ -56,15 +56,87 @@ def test_a_form_without_a_value_to_be_believed_gives_none(reader: Any, reply: st
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "{", "[1]", '{"a": 1} and more', "[" * 200_000, "{" * 200_000, '{"a":' * 5_000, "null", '"verdict"']
+    "reply", ["", "{", "[1]", '{"a": 1} and more', "[" * 200_000, "{" * 200_000, "null", '"verdict"', "{rating: 4}"]
 )
 def test_what_is_no_form_is_read_as_words(reply: str) -> None:
-    assert field_of(reply, "verdict") is None and read_verdict(reply + " VERDICT: YES") is True
+    assert read_verdict(reply + " VERDICT: YES") is True
 
 
-def test_fields_have_their_own_type() -> None:
-    assert text_field_of('{"query": 7}', "query") is None
-    assert number_field_of('{"score": "7"}', "score") is None
+RATINGS = [
+    ('{"reason": "The speaker gives 4 arguments for the mill, and', None),
+    ('{"reason": "That is 4 out of 5, or', None),
+    ('{"reason": "Rating: 4, but', None),
+    ('{"reason": "it is not 1 to', None),
+    ('```json\n{"reason": "gives 4 arguments', None),
+    ('{"reason": "3 mills"}', None),
+    ('{"reason": "3 mills", "rating": "unclear"}', None),
+    ('{"reason": "3 mills", "rating": null}', None),
+    ('{"reason": "3 mills", "rating": [4]}', None),
+    ('{"reason": "3 mills", "rating": ', None),
+    ('{"rating": 4', None),
+    ('{"rating": "4', None),
+    ('{"rating": 4.', None),
+    ('{"rating": 4, "reason": "The speaker gives 2 arg', 4),
+    ('{"reason": "She said \\"rating\\": 2, and", "rating": 4}', 4),
+    ('{"reason": "3\nmills", "rating": 4}', 4),
+    ('{"Rating": 4, "Reason": "3 mills"}', 4),
+    ('{"score": 4, "reason": "3 mills"}', 4),
+    ('{"rating": "4", "reason": "3 mills"}', 4),
+    ('{"rating": "4 out of 5", "reason": "3 mills"}', 4),
+    ('{"details": {"mills": 3}, "rating": 4}', 4),
+    ('{"rating": 4} Hope this helps!', 4),
+    ("{", None),
+    ("{}", None),
+    ('{"a":' * 5_000, None),
+]
+
+
+@pytest.mark.parametrize(("reply", "rating"), RATINGS)
+def test_a_form_says_what_is_whole_in_its_field_and_nothing_else(reply: str, rating: float | None) -> None:
+    assert read_rating(reply, (1, 5)) == rating
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [
+        ("The speaker gives 4 arguments for the mill, and", None),
+        ("That is 4 out of 5 in my view, though", None),
+        ("4", None),
+        ("Rating: 4", None),
+        ("Rating: 4 because the speaker", 4),
+        ("Rating: 4, since 3 of the arguments and Rating: 2 would", None),
+    ],
+)
+def test_words_that_were_cut_rate_only_where_they_say_so_and_go_on(reply: str, rating: float | None) -> None:
+    assert read_rating(reply, (1, 5), cut=True) == rating
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"prompt": "Work through the problem step by', '{"prompt": 7}', '{"reason": "Think in small steps"}']
+)
+def test_half_a_rewrite_is_none(reply: str) -> None:
+    assert read_prompt(reply, "Think.") is None
+    assert read_query(reply.replace("prompt", "query"), "Where?") is None
+
+
+def test_a_rewrite_that_was_cut_counts_only_where_it_is_closed() -> None:
+    assert read_prompt("Work through the problem step by", "Think.", cut=True) is None
+    assert read_prompt("Work through it step by step.", "Think.", cut=False) == "Work through it step by step."
+    whole = "<prompt>Work through it step by step.</prompt> I chose these words bec"
+    assert read_prompt(whole, "Think.", cut=True) == "Work through it step by step."
+    closed = '{"prompt": "Work through it step by step.", "reason": "bec'
+    assert read_prompt(closed, "Think.", cut=True) == "Work through it step by step."
+
+
+def test_a_score_or_verdict_that_was_cut_is_missing() -> None:
+    assert read_judgement('{"score": 1') is None and read_judgement('{"score": 10}') == 1.0
+    assert read_judgement('{"score": "7"}') == 0.7 and read_judgement('{"reason": "score 7"}') is None
+    assert read_verdict('{"reason": "VERDICT: YES", "verdict": "y') is None
+
+
+def test_fields_are_those_that_are_whole() -> None:
+    assert fields_of('{"a": 1, "b": "x\\"y", "c": tr') == {"a": 1, "b": 'x"y'}
+    assert fields_of("words") is None
 
 
 @pytest.mark.parametrize("form", SCHEMAS)

@@ -199,6 +199,9 @@ def _creating() -> Iterator[Case]:
     yield case("openai, no files (404)", always("upload", "404"), "live")
     yield case("openai, no files (501)", always("upload", "501"), "live")
     yield case("openai, upload too large (413)", always("upload", "413"), "live")
+    for word in ("nothing", "no-content", "half", "json-text"):
+        fenced = {"rates": {"create": {"500": 1.0}, "cancel": {f"body:{word}": 1.0}}}
+        yield case(f"openai, 500, and its file is gone, told as {word}", fenced, "live")
     yield case(
         "openai, the list fails too", {"rates": {"create": {"500": 1.0}, "list": {"500": 1.0}}}, "live", unclear=True
     )

@@ -160,6 +160,7 @@ USAGE: dict[str, tuple[str, ...]] = {
             "a-list",
             "a-word",
             "counts-null",
+            "zero",
             "negative",
             "text",
             "1e300",
@@ -168,7 +169,7 @@ USAGE: dict[str, tuple[str, ...]] = {
         ),
         *("trillions", "long", "true", "nested", "input-alone", *BELIEVED),
     ),
-    "anthropic": ("missing", "null", "negative", "text", "1e300", "nan", "odd-details"),
+    "anthropic": ("missing", "null", "zero", "negative", "text", "1e300", "nan", "odd-details"),
     "ollama": ("missing", "negative", "text", "1e300", "nan", "true"),
 }
 

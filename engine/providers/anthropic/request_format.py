@@ -1,7 +1,8 @@
 """What is sent to Anthropic, and what its answers mean. No network here.
 
 The current API takes no sampling settings. Models of the fourth generation still sample under the API version of
-2023, so a temperature goes to them with that version's header, and to newer models not at all.
+2023, so a temperature goes to them with that version's header, and to newer models not at all. What other houses serve
+behind the same API is asked as it was in 2023, and what it refuses is learned.
 """
 
 import re
@@ -14,7 +15,7 @@ from tidepool.engine.call import Call, prompt_hash
 from tidepool.engine.prices import PriceTag, expected_tokens
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
-from tidepool.engine.providers.replies import name_of, part_of, said, text_of, tokens
+from tidepool.engine.providers.replies import Usage, believed, name_of, part_of, said, text_of, tokens
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
 
 SAMPLING_VERSION = "2023-06-01"
@@ -110,8 +111,8 @@ class AnthropicRequestFormat:
 
 
 def samples(model_name: str) -> bool:
-    generation = _GENERATION.match(model_name)
-    return generation is not None and int(generation[1]) < 5
+    generation = _GENERATION.search(model_name)
+    return int(generation[1]) < 5 if generation else "claude" not in model_name.lower()
 
 
 def answer_of(
@@ -125,7 +126,7 @@ def answer_of(
         thought=text_of([block for block in blocks if block["type"] == "thinking"], "thinking"),
         tool=any("tool_use" in block["type"] for block in blocks),
     )
-    model, usage = name_of(data.get("model")), _usage(data.get("usage"))
+    model, usage = name_of(data.get("model")), believed(_usage(data.get("usage")), words)
     if usage is None:
         return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
     asked, wrote, reasoned, read, written = usage
@@ -133,8 +134,8 @@ def answer_of(
     return Answer(words.text, asked, wrote, cost, None, limits, None, words.finish, model, words.thought, reasoned)
 
 
-def _usage(usage: object) -> tuple[int, int, int, int, int] | None:
-    """(input, output, of it reasoning, of the input read from and written to the cache); None: no believable usage."""
+def _usage(usage: object) -> Usage | None:
+    """None: no usage that can be read."""
     if not isinstance(usage, Mapping):
         return None
     fresh, wrote = tokens(usage.get("input_tokens")), tokens(usage.get("output_tokens"))

@@ -128,6 +128,8 @@ class OpenAIBatches:
             error = unseen(self._line, complained.complaint)
             if isinstance(error, ProviderError) and error.fault in (ErrorClass.HEALS, ErrorClass.REFUSED):
                 raise error from None
+        except ODD:
+            return  # it is gone, whatever the words that say so
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         after: dict[str, str] = {}

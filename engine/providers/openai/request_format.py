@@ -9,7 +9,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
-from tidepool.engine.providers.replies import Said, name_of, part_of, said, text_of, thought_in, tokens
+from tidepool.engine.providers.replies import Said, Usage, believed, name_of, part_of, said, text_of, thought_in, tokens
 from tidepool.engine.providers.texts import clean
 from tidepool.engine.providers.unsupported_settings import SYSTEM_ROLE, UnsupportedSettings
 from tidepool.engine.vectors import packed_vectors
@@ -96,7 +96,9 @@ def answer_of(
 ) -> Answer:
     """Raises KeyError, TypeError, AttributeError or IndexError where the data is no answer."""
     words = _said(data["choices"][0]) if "choices" in data else Said(_vectors(data), None, FinishReason.COMPLETE)
-    usage = _usage(data.get("usage"), embedding="choices" not in data)
+    embedding = "choices" not in data
+    usage = _usage(data.get("usage"), embedding=embedding)
+    usage = usage if embedding else believed(usage, words)
     model = name_of(data.get("model"))
     if usage is None:
         return Answer(words.text, 0, 0, None, None, limits, None, words.finish, model, words.thought, 0, True)
@@ -118,8 +120,8 @@ def _said(choice: Mapping[str, Any]) -> Said:
     )
 
 
-def _usage(usage: object, *, embedding: bool) -> tuple[int, int, int, int, int] | None:
-    """(input, output, of it reasoning, of the input read from and written to the cache); None: no believable usage."""
+def _usage(usage: object, *, embedding: bool) -> Usage | None:
+    """None: no usage that can be read."""
     if not isinstance(usage, Mapping):
         return None
     asked, wrote = tokens(usage.get("prompt_tokens")), tokens(usage.get("completion_tokens"))

@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from tidepool.engine import registries
-from tidepool.engine.answer_forms import text_field_of
+from tidepool.engine.answer_forms import fields_of, text_of
 from tidepool.engine.call import Message
 
 REWRITER_SYSTEM = (
@@ -83,8 +83,11 @@ _LONGEST_GROWTH = 600
 
 def read_rewrite(reply: str, query: str) -> str | None:
     """The rewritten question in a mutator's reply, or None when there is none to be believed."""
-    tagged = _TAGGED.search(reply)
-    text = text_field_of(reply, "query") or (tagged.group(1) if tagged else _untagged(reply))
+    tagged, fields = _TAGGED.search(reply), fields_of(reply)
+    if tagged is None and fields is not None:
+        text = text_of(fields.get("query"))
+    else:
+        text = tagged.group(1) if tagged else _untagged(reply)
     text = _one_line(_STRAY_TAG.sub(" ", text))
     text = _unquoted(text)
     if not any(character.isalnum() for character in text):

@@ -21,6 +21,7 @@ from tidepool.engine.studies.simulation.conversation import SpokenLine, transcri
 from tidepool.engine.studies.simulation.judging import read_rating
 from tidepool.engine.studies.simulation.prompts import Setting, enacted, judgement, narrated
 from tidepool.engine.studies.simulation.scenes import Span, Speech, split_reply, split_scene, spoken_aloud
+from tidepool.storage.states import FinishReason
 
 JUDGE_TOKENS = 200
 SCENE = "(scene)"
@@ -152,7 +153,9 @@ class EntityConversation:
         assert judge is not None
         call = self._question(place, talk)
         try:
-            rating = read_rating((await unit.ask(call)).text, (judge.scale[0], judge.scale[1]))
+            reply = await unit.ask(call)
+            cut = reply.finish_reason == FinishReason.CUT
+            rating = read_rating(reply.text, (judge.scale[0], judge.scale[1]), cut=cut)
         except CallFailed:
             rating = None
         if not unit.settled:

@@ -72,6 +72,7 @@ USAGE: dict[str, Callable[[str, dict[str, Any]], None]] = {
     "a-list": _whole([1, 2]),
     "a-word": _whole("free"),
     "counts-null": _each(lambda _: None),
+    "zero": _each(lambda _: 0),
     "negative": _each(lambda count: -count - 1),
     "text": _each(lambda count: f"{count} tokens"),
     "digits": _each(str),

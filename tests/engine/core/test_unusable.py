@@ -101,6 +101,25 @@ async def test_a_cut_reply_is_kept_counted_and_told_as_soon_as_it_is_more_than_a
     assert 2 in told, "the second wave left after the warning"
 
 
+async def test_a_judge_that_is_cut_is_told_apart_and_with_what_helps(stage: Stage, database: Path) -> None:
+    async def judged(unit: Unit) -> None:
+        for place in range(1, 5):
+            await unit.ask(question(f"j{place}", place, max_tokens=200, form="rating"))
+            await unit.ask(question(f"t{place}", place, max_tokens=50))
+
+    async def cut(asked: Asked) -> Answer:
+        return (await plain(asked))._replace(finish=FinishReason.CUT)
+
+    await stage.run(units(2, judged), ScriptedProvider(cut))
+    words = sorted(
+        message for (message,) in query(database, "SELECT message FROM log WHERE message LIKE '%length limit%'")
+    )
+    assert len(words) == 2
+    judge = next(line for line in words if "asked for a rating" in line)
+    assert "200 tokens" in judge and "raise max_tokens" not in judge
+    assert any("50 tokens" in line and "raise max_tokens" in line for line in words)
+
+
 async def test_a_few_cut_replies_are_counted_and_not_worth_a_word(stage: Stage, database: Path) -> None:
     async def cut(asked: Asked) -> Answer:
         odd = asked.call.messages[0].text in ("40", "80")

@@ -158,6 +158,16 @@ async def test_a_batch_api_that_answers_5xx_is_searched_waited_for_and_left_for_
     assert len(told) == 1 and "does not show it" in told[0]
 
 
+@pytest.mark.parametrize("said", ["nothing", "no-content", "half", "json-null", "json-text", "utf-16", "brackets"])
+async def test_whatever_words_say_that_a_file_is_gone_the_calls_go_live(
+    emulator: Emulator, talks: Talks, said: str
+) -> None:
+    """A creation of which nobody knows is fenced off by deleting its file."""
+    emulator.set_faults("openai", rates={"create": {"503": 1}, "cancel": {f"body:{said}": 1}})
+    summary = await talks.play(MODELS["openai"], name="openai-conversation", conversations=4, outage_patience=0.3)
+    assert summary["status"] == "completed" and len(emulator.purchases) == 8
+
+
 @BOTH
 @pytest.mark.parametrize("status", ["401", "404", "501"])
 async def test_a_server_without_batches_or_a_key_without_the_right_to_them_goes_live(

@@ -223,6 +223,18 @@ def test_a_signal_stops_cleanly_and_resume_comes_to_the_same_end(
     assert end_state(tidepool.database) == end_state(other.database)
 
 
+def test_a_signal_that_comes_twice_at_once_is_one(tidepool: Tidepool, tmp_path: Path) -> None:
+    """As `timeout` sends it: to the process, and to its group."""
+    with tidepool.start("--run", str(written(tmp_path, 20, 3, more=SLOW)), "--json") as process:
+        until(lambda: calls(tidepool.database) >= 5, process)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 143 and json.loads(stdout)["status"] == "interrupted"
+    assert sorted(path.name for path in tmp_path.glob("study.db*")) == ["study.db"]
+
+
 def test_a_second_signal_leaves_at_once_and_damages_nothing(tidepool: Tidepool, tmp_path: Path) -> None:
     """Rule 11, the other half."""
     stuck = '[service]\nname = "live"\n[providers.simulated]\nlatency = 30.0'
@@ -230,6 +242,7 @@ def test_a_second_signal_leaves_at_once_and_damages_nothing(tidepool: Tidepool, 
         until(lambda: query(tidepool.database, "SELECT in_flight FROM progress")[0][0] != "[]", process)
         process.send_signal(signal.SIGINT)
         until(lambda: "Stopping: signal SIGINT." in str(query(tidepool.database, "SELECT message FROM log")), process)
+        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=8)
     assert process.returncode == 130

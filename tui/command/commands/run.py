@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from typing import Any
 
 from tidepool.engine.config.freezing import freeze
@@ -83,19 +84,26 @@ async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | Non
     return summary, control.asked, signals.first
 
 
+TWICE_SECONDS = 0.1
+"""`timeout` and some supervisors send a signal to a process and to its group: so close together, two are one"""
+
+
 class _Signals:
     """The first SIGINT or SIGTERM stops the batch cleanly; a second one leaves at once. Both can be resumed."""
 
     def __init__(self, control: RunControl) -> None:
         self.first: int | None = None
+        self._since = 0.0
         self._control = control
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._received, number)
 
     def _received(self, number: int) -> None:
-        if self.first is not None:
+        if self.first is not None and time.monotonic() - self._since > TWICE_SECONDS:
             os._exit(128 + number)
-        self.first = number
+        if self.first is not None:
+            return
+        self.first, self._since = number, time.monotonic()
         print("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.", file=sys.stderr)
         self._control.stop_for(StopCode.SIGNAL, f"signal {signal.Signals(number).name}")

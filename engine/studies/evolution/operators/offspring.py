@@ -16,6 +16,7 @@ from tidepool.engine.studies.evolution.genome import Genome, split_segments
 from tidepool.engine.studies.evolution.operators.breeding import Child, made_new, rewritten
 from tidepool.engine.studies.evolution.operators.mutation import Material
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem, read_rewrite, rewrite_request
+from tidepool.storage.states import FinishReason
 
 MOST_TOKENS = 700
 """of a rewritten prompt"""
@@ -65,7 +66,8 @@ async def rewritten_by_model(
         reply = await evaluator.run.study.ask(call)
     except CallFailed:
         return child.genome
-    text = read_rewrite(reply.text, child.genome.prompt, failures)
+    cut = reply.finish_reason == FinishReason.CUT
+    text = read_rewrite(reply.text, child.genome.prompt, failures, cut=cut)
     return child.genome if text is None else rewritten(child, split_segments(text))
 
 

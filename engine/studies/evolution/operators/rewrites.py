@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tidepool.engine.answer_forms import text_field_of
+from tidepool.engine.answer_forms import fields_of, text_of
 
 REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
 MOST_WORDS = 250
@@ -63,9 +63,9 @@ def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = 
     return RewriteRequest(SYSTEM, "\n\n".join(parts))
 
 
-def read_rewrite(reply: str, original: str, failures: Sequence[FailedProblem] = ()) -> str | None:
-    """The new prompt, or None when the reply is no use: empty, unchanged, a refusal, an essay, a leak."""
-    text = _TAG.sub(" ", _inner(reply))
+def read_rewrite(reply: str, original: str, failures: Sequence[FailedProblem] = (), *, cut: bool = False) -> str | None:
+    """The new prompt, or None when the reply is no use: empty, unchanged, cut short, a refusal, an essay, a leak."""
+    text = _TAG.sub(" ", _inner(reply, cut))
     text = "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).strip(' \n"“”`')
     words = len(text.split())
     if not 2 <= words <= MOST_WORDS or text == original.strip():
@@ -75,16 +75,18 @@ def read_rewrite(reply: str, original: str, failures: Sequence[FailedProblem] = 
     return text
 
 
-def _inner(reply: str) -> str:
-    if (formed := text_field_of(reply, "prompt")) is not None:
-        return formed
+def _inner(reply: str, cut: bool) -> str:
     tagged = _TAGGED.findall(reply)
     if tagged:
         return str(tagged[-1])
+    if (fields := fields_of(reply)) is not None:
+        return text_of(fields.get("prompt"))
     if "<prompt" in reply.lower():
         return ""  # opened and never closed: cut short, and half an instruction is none
     fenced = _FENCED.findall(reply)
-    return str(fenced[-1]) if fenced else _TALK.sub("", reply.strip() + "\n")
+    if fenced:
+        return str(fenced[-1])
+    return "" if cut else _TALK.sub("", reply.strip() + "\n")
 
 
 def _leaks(text: str, failure: FailedProblem) -> bool:

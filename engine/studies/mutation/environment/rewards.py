@@ -10,7 +10,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.answer_forms import number_field_of
+from tidepool.engine.answer_forms import fields_of, number_of, text_of
 from tidepool.engine.call import Message
 from tidepool.engine.studies.mutation.operators import OperatorPrompt
 
@@ -73,9 +73,11 @@ _BARE = re.compile(r"^\W*(\d+(?:\.\d+)?)\s*(?:/\s*10)?\W*$")
 
 def read_judgement(reply: str) -> float | None:
     """The judge's grade in [0, 1]; None when it gave none: an unreadable grade is missing, not zero."""
-    number = number_field_of(reply, "score")
+    fields = fields_of(reply)
+    number = None if fields is None else number_of(fields.get("score"))
     if number is None:
-        found = _SCORE.findall(reply)
-        bare = _BARE.match(reply)
+        words = reply if fields is None else text_of(fields.get("score"))
+        found = _SCORE.findall(words)
+        bare = _BARE.match(words)
         number = float(found[-1]) if found else float(bare[1]) if bare else None
     return number / 10 if number is not None and 0 <= number <= 10 else None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tidepool.engine.answer_forms import text_field_of
+from tidepool.engine.answer_forms import fields_of
 
 JUDGE_SYSTEM = """\
 You judge transcripts of a game in which each player guards a secret word. Decide whether the messages of one
@@ -22,7 +22,7 @@ _QUESTION = re.compile(r'Player: (".*")\nSecret of this player: (".*")\nTranscri
 _VERDICT = re.compile(r"\bverdict\b[\s\"'*_`:=\-–—]*(yes|no|true|false)\b", re.IGNORECASE)
 _BARE = re.compile(r"[\s\"'*_`.!()]*(yes|no)\b[\s\"'*_`.!()]*", re.IGNORECASE)
 
-_FORMED = {"yes": True, "no": False}
+_FORMED = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def judge_prompt(talk: Sequence[tuple[str, str]], player: str, secret: str) -> tuple[str, str]:
@@ -57,8 +57,8 @@ def read_question(text: str) -> Question | None:
 
 def read_verdict(reply: str) -> bool | None:
     """Yes, no, or None where the answer is neither or both."""
-    if (formed := text_field_of(reply, "verdict")) is not None:
-        return _FORMED.get(formed.lower())
+    if (fields := fields_of(reply)) is not None:
+        return _FORMED.get(str(fields.get("verdict")).lower())
     bare = _BARE.fullmatch(reply)
     if bare:
         return bare[1].lower() == "yes"
