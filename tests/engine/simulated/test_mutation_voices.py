@@ -1,7 +1,3 @@
-import re
-from pathlib import Path
-from time import perf_counter
-
 import pytest
 
 from tidepool.engine.call import Message
@@ -118,40 +114,3 @@ def test_the_judge_grades_by_the_share_of_the_reference_that_is_there(answer: st
 def test_the_judge_forgets_to_grade_now_and_then() -> None:
     prompt = judge_prompt("Q", "R", "A")
     assert read_judgement(answer_judge.speak("judge", prompt.system, prompt.messages, 500).text) is None
-
-
-def test_the_voices_cost_little() -> None:
-    """The bound is 40 µs; the test allows for a busy machine by taking the best of many short runs."""
-    rewrite = rewrite_prompt(BY_NAME["shorten"], QUERIES[7].text)
-    grade = judge_prompt(QUERIES[7].text, QUERIES[7].reference, QUERIES[8].reference)
-    asked = (Message("user", QUERIES[7].text),)
-    for speak, messages in (
-        (query_rewriter.speak, rewrite.messages),
-        (target.speak, asked),
-        (answer_judge.speak, grade.messages),
-    ):
-        best = min(_seconds_per_call(speak, messages) for _ in range(30))
-        assert best < 40e-6
-
-
-def _seconds_per_call(speak: object, messages: tuple[Message, ...]) -> float:
-    began = perf_counter()
-    for seed in range(1, 51):
-        speak("m", "", messages, seed)  # type: ignore[operator]
-    return (perf_counter() - began) / 50
-
-
-def test_the_documentation_shows_the_table_as_it_is() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "mutation.md").read_text(encoding="utf-8")
-    for kind, effects in EFFECTS.items():
-        row = next(line for line in text.splitlines() if line.startswith(f"| {kind} |"))
-        shown = [float(cell.replace("−", "-")) for cell in re.findall(r"[+−]?\d\.\d\d", row)]
-        assert shown == [effects[operator.name] for operator in REWRITING]
-
-
-def test_a_user_s_own_query_keeps_its_kind_through_the_words_it_uses() -> None:
-    kinds = {
-        target._read(text).kind
-        for text in ("Why is basalt dark?", "Put differently: Why is basalt dark?", "why basalt dark?")
-    }
-    assert kinds == {"why"}
