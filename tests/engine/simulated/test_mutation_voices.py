@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from tidepool.engine.call import Message
@@ -114,3 +117,19 @@ def test_the_judge_grades_by_the_share_of_the_reference_that_is_there(answer: st
 def test_the_judge_forgets_to_grade_now_and_then() -> None:
     prompt = judge_prompt("Q", "R", "A")
     assert read_judgement(answer_judge.speak("judge", prompt.system, prompt.messages, 500).text) is None
+
+
+def test_the_documentation_shows_the_table_as_it_is() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "mutation.md").read_text(encoding="utf-8")
+    for kind, effects in EFFECTS.items():
+        row = next(line for line in text.splitlines() if line.startswith(f"| {kind} |"))
+        shown = [float(cell.replace("−", "-")) for cell in re.findall(r"[+−]?\d\.\d\d", row)]
+        assert shown == [effects[operator.name] for operator in REWRITING]
+
+
+def test_a_user_s_own_query_keeps_its_kind_through_the_words_it_uses() -> None:
+    kinds = {
+        target._read(text).kind
+        for text in ("Why is basalt dark?", "Put differently: Why is basalt dark?", "why basalt dark?")
+    }
+    assert kinds == {"why"}
