@@ -26,8 +26,8 @@ _PAIR = re.compile(
     r'(?P<value>"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)\s*(?P<end>[,}])',
     re.DOTALL,
 )
-_AFTER = re.compile(r"\s*(?:```)?\s*$")
-"""what may follow a form; where more does, the reply is words"""
+AFTER = ""
+"""the name of what follows a whole form, where that is words"""
 _DEEPEST = 20
 """brackets that a form can have, and some to spare: more is an attempt at the reader"""
 
@@ -50,7 +50,8 @@ def fields_of(reply: str) -> dict[str, Any] | None:
         except ValueError:
             break
         if pair["end"] == "}":
-            return fields if _AFTER.match(reply, place) else None
+            words = reply[place:].strip("` \n")
+            return {**fields, AFTER: words} if words else fields
     return _nested(reply[beginning.end() - 1 :]) or fields
 
 

@@ -85,6 +85,9 @@ RATINGS = [
     ('{"rating": "4 out of 5", "reason": "3 mills"}', 4),
     ('{"details": {"mills": 3}, "rating": 4}', 4),
     ('{"rating": 4} Hope this helps!', 4),
+    ('{"rating": "unclear", "reason": "3 mills"} Hope this helps!', None),
+    ('{"reason": "3 mills"} Hope this helps!', None),
+    ('{"reason": "3 mills"} Rating: 4', 4),
     ("{", None),
     ("{}", None),
     ('{"a":' * 5_000, None),
@@ -117,6 +120,12 @@ def test_words_that_were_cut_rate_only_where_they_say_so_and_go_on(reply: str, r
 def test_half_a_rewrite_is_none(reply: str) -> None:
     assert read_prompt(reply, "Think.") is None
     assert read_query(reply.replace("prompt", "query"), "Where?") is None
+
+
+def test_tags_within_a_form_are_taken_off_and_its_lines_are_lines() -> None:
+    reply = json.dumps({"prompt": "<prompt>Read it.\nThen think.</prompt>"})
+    assert read_prompt(reply, "Think.") == "Read it.\nThen think."
+    assert read_query(json.dumps({"query": '<query>Where is "it"?</query>'}), "Where?") == 'Where is "it"?'
 
 
 def test_a_rewrite_that_was_cut_counts_only_where_it_is_closed() -> None:

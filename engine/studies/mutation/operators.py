@@ -84,10 +84,9 @@ _LONGEST_GROWTH = 600
 def read_rewrite(reply: str, query: str) -> str | None:
     """The rewritten question in a mutator's reply, or None when there is none to be believed."""
     tagged, fields = _TAGGED.search(reply), fields_of(reply)
-    if tagged is None and fields is not None:
-        text = text_of(fields.get("query"))
-    else:
-        text = tagged.group(1) if tagged else _untagged(reply)
+    text = text_of((fields or {}).get("query")) or (tagged.group(1) if tagged else "")
+    if not text and fields is None:
+        text = _untagged(reply)
     text = _one_line(_STRAY_TAG.sub(" ", text))
     text = _unquoted(text)
     if not any(character.isalnum() for character in text):

@@ -2,7 +2,7 @@
 
 import re
 
-from tidepool.engine.answer_forms import fields_of, number_of, text_of
+from tidepool.engine.answer_forms import AFTER, fields_of, number_of, text_of
 
 _NUMBER = r"(?P<rating>[-+−]?\d{1,6}(?:[.,]\d{1,6})?)(?![\d%])(?!\s*[-–—]\s*\d)"
 _LABELS = ("rating", "score", "verdict", "answer", "note")
@@ -26,7 +26,7 @@ def read_rating(reply: str, scale: tuple[float, float], *, cut: bool = False) ->
     A reply that was cut has said its verdict only where it is labelled, and where something follows it."""
     fields = fields_of(reply)
     if fields is not None:
-        found = next((fields[name] for name in _LABELS if name in fields), None)
+        found = next((fields[name] for name in (*_LABELS, AFTER) if name in fields), None)
         number = number_of(found)
         return _in_words(text_of(found), scale) if number is None else _single({number}, scale)
     return _labelled(_UNENDED.sub("", reply), scale) if cut else _in_words(reply, scale)

@@ -100,9 +100,9 @@ class _Signals:
             loop.add_signal_handler(number, self._received, number)
 
     def _received(self, number: int) -> None:
-        if self.first is not None and time.monotonic() - self._since > TWICE_SECONDS:
-            os._exit(128 + number)
         if self.first is not None:
+            if time.monotonic() - self._since > TWICE_SECONDS:
+                os._exit(128 + number)
             return
         self.first, self._since = number, time.monotonic()
         print("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.", file=sys.stderr)

@@ -76,11 +76,13 @@ def read_rewrite(reply: str, original: str, failures: Sequence[FailedProblem] = 
 
 
 def _inner(reply: str, cut: bool) -> str:
-    tagged = _TAGGED.findall(reply)
+    fields, tagged = fields_of(reply), _TAGGED.findall(reply)
+    if formed := text_of((fields or {}).get("prompt")):
+        return formed
     if tagged:
         return str(tagged[-1])
-    if (fields := fields_of(reply)) is not None:
-        return text_of(fields.get("prompt"))
+    if fields is not None:
+        return ""
     if "<prompt" in reply.lower():
         return ""  # opened and never closed: cut short, and half an instruction is none
     fenced = _FENCED.findall(reply)

@@ -10,7 +10,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.answer_forms import fields_of, number_of, text_of
+from tidepool.engine.answer_forms import AFTER, fields_of, number_of, text_of
 from tidepool.engine.call import Message
 from tidepool.engine.studies.mutation.operators import OperatorPrompt
 
@@ -76,7 +76,7 @@ def read_judgement(reply: str) -> float | None:
     fields = fields_of(reply)
     number = None if fields is None else number_of(fields.get("score"))
     if number is None:
-        words = reply if fields is None else text_of(fields.get("score"))
+        words = reply if fields is None else text_of(fields.get("score", fields.get(AFTER)))
         found = _SCORE.findall(words)
         bare = _BARE.match(words)
         number = float(found[-1]) if found else float(bare[1]) if bare else None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tidepool.engine.answer_forms import fields_of
+from tidepool.engine.answer_forms import AFTER, fields_of, text_of
 
 JUDGE_SYSTEM = """\
 You judge transcripts of a game in which each player guards a secret word. Decide whether the messages of one
@@ -58,7 +58,9 @@ def read_question(text: str) -> Question | None:
 def read_verdict(reply: str) -> bool | None:
     """Yes, no, or None where the answer is neither or both."""
     if (fields := fields_of(reply)) is not None:
-        return _FORMED.get(str(fields.get("verdict")).lower())
+        if "verdict" in fields:
+            return _FORMED.get(str(fields["verdict"]).lower())
+        reply = text_of(fields.get(AFTER))
     bare = _BARE.fullmatch(reply)
     if bare:
         return bare[1].lower() == "yes"
