@@ -4,7 +4,6 @@ Short synchronous transactions; what happens thousands of times a second is the 
 """
 
 import json
-import re
 import secrets
 import sqlite3
 import time
@@ -17,7 +16,7 @@ from typing import Any
 from tidepool.storage import locks
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
-from tidepool.storage.lock_files import is_held
+from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.reading import search
 from tidepool.storage.states import OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
 from tidepool.storage.under_way import UNDER_WAY, book_under_way
@@ -38,8 +37,6 @@ BATCH_TABLES = [
     "problem",
 ]
 """tables with a batch_number"""
-BATCH_ID = re.compile(r"[0-9A-Za-z_-]{1,64}\Z")
-"""ids become names of files"""
 UNIT_TABLES = ["call", "line", "outcome", "judgement", "answer", "code", "record"]
 """tables with a unit_id, and no batch_number"""
 MOST_BATCHES = 1 << 30
@@ -260,24 +257,28 @@ def refuse_running(path: Path, reference: str) -> sqlite3.Row:
 
 
 def delete_batch(path: Path, reference: str) -> str:
-
-    batch = refuse_running(path, reference)
-    number = batch["number"]
-    with writing(path) as connection:
-        bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
-        search.forget(connection, *bounds)
-        for table in UNIT_TABLES:
-            connection.execute(f"DELETE FROM {table} WHERE unit_id BETWEEN ? AND ?", bounds)
-        for table in (*BATCH_TABLES, "unit"):
-            connection.execute(f"DELETE FROM {table} WHERE batch_number = ?", (number,))
-        connection.execute("DELETE FROM batch WHERE number = ?", (number,))
-        connection.execute("DELETE FROM study WHERE id NOT IN (SELECT study_id FROM batch WHERE study_id IS NOT NULL)")
-        connection.execute(
-            "DELETE FROM prompt WHERE NOT EXISTS (SELECT 1 FROM batch) "
-            "OR hash NOT IN (SELECT prompt FROM call WHERE prompt IS NOT NULL)"
-        )
+    """Under the batch's lock, so that nobody begins to run what is being removed."""
+    batch_id = str(refuse_running(path, reference)["id"])
+    with locks.holding(path, batch_id), writing(path) as connection:
+        delete_rows(connection, find_batch(connection, batch_id)["number"])
     settle(path)
-    return str(batch["id"])
+    return batch_id
+
+
+def delete_rows(connection: sqlite3.Connection, number: int) -> None:
+    """All that the file holds of a batch, and what only this batch had use for."""
+    bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+    search.forget(connection, *bounds)
+    for table in UNIT_TABLES:
+        connection.execute(f"DELETE FROM {table} WHERE unit_id BETWEEN ? AND ?", bounds)
+    for table in (*BATCH_TABLES, "unit"):
+        connection.execute(f"DELETE FROM {table} WHERE batch_number = ?", (number,))
+    connection.execute("DELETE FROM batch WHERE number = ?", (number,))
+    connection.execute("DELETE FROM study WHERE id NOT IN (SELECT study_id FROM batch WHERE study_id IS NOT NULL)")
+    connection.execute(
+        "DELETE FROM prompt WHERE NOT EXISTS (SELECT 1 FROM batch) "
+        "OR hash NOT IN (SELECT prompt FROM call WHERE prompt IS NOT NULL)"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def beat(
 ) -> None:
     """The batch lives: how long it has run, what is at the providers (unit and wave of each call), and its limits."""
     shown = json.dumps(in_flight, separators=(",", ":"))
-    writer.put(_BEAT, (time.time(), seconds, peak_concurrency, shown, json.dumps(limits), batch_number))
+    writer.beat(_BEAT, (time.time(), seconds, peak_concurrency, shown, json.dumps(limits), batch_number))
 
 
 def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, str, dict[str, Any]]]:

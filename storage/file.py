@@ -4,6 +4,7 @@ WAL while open; after a clean close a single plain file that can be copied and m
 """
 
 import glob
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -13,7 +14,9 @@ from threading import Lock
 
 from tidepool.storage.errors import FileError
 from tidepool.storage.schema import migrations
-from tidepool.storage.schema.check import refuse_triggers
+from tidepool.storage.schema.check import refuse_odd_schema
+from tidepool.storage.schema.statements import NEWEST
+from tidepool.storage.watched import LIMIT_VARIABLE, WatchedConnection, interrupted_by_user
 
 APPLICATION_ID = 0x7469_6465
 """Marks a SQLite file as ours in its header ("tide")."""
@@ -21,54 +24,76 @@ APPLICATION_ID = 0x7469_6465
 BUSY_SECONDS = 30
 SMALLEST_PAGE = 512
 """no SQLite file is shorter"""
+MOST_LOCKS = 500
+"""that one process holds at once: each takes one of the files that it may have open"""
 
 
 def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.Step] | None = None) -> None:
     """Makes sure that `path` is a study file of today's version."""
-    steps = migrations.STEPS if steps is None else steps
-    if not path.exists() or path.stat().st_size == 0:
-        if not create:
-            told = f"The file {path} is empty" if path.exists() else f"There is no file {path}"
-            raise FileError(f"{told}. Run a study first, or name another file with --db.")
-        _create(path, migrations.newest(steps))
-        _known.add(_identity(path))
-        return
-    _refuse_by_header(path, migrations.newest(steps))
-    with _explained(path), closing(connect(path)) as connection:
-        refuse_strangers(path, connection, migrations.newest(steps))
-        refuse_triggers(path, connection)
-        if migrations.version_of(connection) < migrations.newest(steps):
-            _upgrade(path, connection, steps)
+    with explained(path), closing(_checked(path, create=create, steps=steps)):
+        pass
 
 
-def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """A plain connection in autocommit, so that no forgotten snapshot holds the WAL back."""
+def connect(path: Path, *, read_only: bool = False) -> WatchedConnection:
+    """A plain connection in autocommit to a file that is known to be ours."""
     # As a URI, so that files attached later may be named by one, too.
     address = path.resolve().as_uri() + ("?mode=ro" if read_only else "")
-    connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(
+        address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=WatchedConnection
+    )
     connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA wal_autocheckpoint = 0")
-    connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path) -> Iterator[WatchedConnection]:
     """A short-lived connection for queries; the file is left as it was."""
-    prepare(path, create=False)
-    with _explained(path), closing(connect(path)) as connection:
+    with explained(path), closing(_checked(path, create=False)) as connection:
         connection.execute("PRAGMA query_only = ON")
         yield connection
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """A short transaction: all of it or nothing. For small writes beside a running batch."""
-    prepare(path)
-    with _explained(path), closing(connect(path)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        with _all_or_nothing(connection):
+def writing(path: Path) -> Iterator[WatchedConnection]:
+    """A short transaction: all of it or nothing, and safe from a power cut. For small writes beside a running batch."""
+    with explained(path), closing(_checked(path)) as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        with transaction(connection):
             yield connection
+
+
+def _checked(
+    path: Path, *, create: bool = True, steps: Mapping[int, migrations.Step] | None = None
+) -> WatchedConnection:
+    """Opens the file, which is made when missing, upgraded when old, and refused where it is not as we make it."""
+    steps = migrations.STEPS if steps is None else steps
+    newest = migrations.newest(steps)
+    if not path.exists() or path.stat().st_size == 0:
+        if not create:
+            told = f"The file {path} is empty" if path.exists() else f"There is no file {path}"
+            raise FileError(f"{told}. Run a study first, or name another file with --db.")
+        _create(path, newest)
+        _known.add(_identity(path))
+    _refuse_by_header(path, newest)
+    connection = connect(path)
+    try:
+        version = refuse_strangers(path, connection, newest)
+        if version <= NEWEST:  # a newer one is a step that is being tried
+            refuse_odd_schema(path, connection, version)
+        if version < newest:
+            _upgrade(path, connection, steps)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing; whoever else writes waits."""
+    connection.execute("BEGIN IMMEDIATE")
+    with _all_or_nothing(connection):
+        yield
 
 
 @contextmanager
@@ -101,12 +126,10 @@ def _create(path: Path, version: int) -> None:
         raise FileError(f"Cannot make {path}: the folder {path.parent} does not exist. Create it first.")
     existed = path.exists()
     try:
-        with _explained(path), closing(connect(path)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            with _all_or_nothing(connection):
-                if migrations.version_of(connection) == 0:
-                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                    migrations.create(connection, version)
+        with explained(path), closing(connect(path)) as connection, transaction(connection):
+            if migrations.version_of(connection) == 0:
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                migrations.create(connection, version)
     except FileError:
         if not existed and path.exists() and path.stat().st_size == 0:
             path.unlink()
@@ -128,7 +151,7 @@ def _refuse_by_header(path: Path, newest: int) -> None:
         raise FileError(f"{path} cannot be read: {error.strerror}.") from None
     if len(header) < 100 or header[:16] != b"SQLite format 3\0":
         raise FileError(explain(path, sqlite3.DatabaseError("file is not a database")))
-    _refuse(path, int.from_bytes(header[68:72]), int.from_bytes(header[60:64]), newest)
+    _refuse(path, int.from_bytes(header[68:72]), int.from_bytes(header[60:64], signed=True), newest)
     _known.add(_identity(path))
 
 
@@ -141,11 +164,13 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | None = None) -> None:
-    """Raises where the file is not ours, or newer than this program."""
+def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | None = None) -> int:
+    """Raises where the file is not ours, or newer than this program. Returns its version."""
     newest = migrations.newest() if newest is None else newest
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
-    _refuse(path, application_id, migrations.version_of(connection), newest)
+    version = migrations.version_of(connection)
+    _refuse(path, application_id, version, newest)
+    return version
 
 
 def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
@@ -158,30 +183,36 @@ def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:
         )
 
 
-def _upgrade(path: Path, connection: sqlite3.Connection, steps: Mapping[int, migrations.Step]) -> None:
+def _upgrade(path: Path, connection: WatchedConnection, steps: Mapping[int, migrations.Step]) -> None:
     """Nobody runs a batch or writes meanwhile; a copy is put beside the file before anything is changed.
 
     Of several processes that open an old file at once the first upgrades it, and the others find it new. The copy gets its
     name only when the upgrade has gone well: one that failed leaves the file as it was, and nothing beside it.
     """
-    connection.execute("BEGIN IMMEDIATE")
-    with _all_or_nothing(connection):
+    connection.take_all_the_time()
+    with transaction(connection):
         version = migrations.version_of(connection)
         if version >= migrations.newest(steps):
             return
-        _refuse_while_running(path)
-        with _copy_beside(path, version):
+        with _nobody_running(path, connection), _copy_beside(path, version):
             migrations.upgrade(connection, steps)
+            if migrations.newest(steps) <= NEWEST:
+                refuse_odd_schema(path, connection, migrations.newest(steps))
 
 
-def _refuse_while_running(path: Path) -> None:
-    from tidepool.storage.lock_files import batches_held  # only an upgrade needs filelock
+@contextmanager
+def _nobody_running(path: Path, connection: sqlite3.Connection) -> Iterator[None]:
+    """The locks of all batches that may be run are held, so that no older program begins with one."""
+    from tidepool.storage.lock_files import locked_by_us  # only an upgrade needs filelock
 
-    if running := batches_held(path):
-        raise FileError(
-            f"{path} is of an older version, and batch {running[0]} runs in it. Let it end, or stop it with the Tidepool "
-            "it was started with; then open the file again to upgrade it."
-        )
+    query = "SELECT id FROM batch WHERE status <> 'completed' ORDER BY number DESC LIMIT ?"
+    with locked_by_us(path, [str(row[0]) for row in connection.execute(query, (MOST_LOCKS,))]) as running:
+        if running:
+            raise FileError(
+                f"{path} is of an older version, and batch {running} runs in it. Let it end, or stop it with the Tidepool "
+                "it was started with; then open the file again to upgrade it."
+            )
+        yield
 
 
 @contextmanager
@@ -192,7 +223,10 @@ def _copy_beside(path: Path, version: int) -> Iterator[None]:
     unfinished.unlink(missing_ok=True)
     try:
         with closing(connect(path, read_only=True)) as reader:
+            reader.take_all_the_time()
             reader.execute("VACUUM INTO ?", (str(unfinished),))
+        with unfinished.open("rb") as copy:
+            os.fsync(copy.fileno())
         yield
         taken = {found.name for found in path.parent.glob(f"{glob.escape(name)}*.bak")}
         unfinished.replace(next(path.with_name(candidate) for candidate in _names(name) if candidate not in taken))
@@ -206,10 +240,13 @@ def _names(name: str) -> Iterator[str]:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """What SQLite complains of is told with the name of the file."""
     try:
         yield
     except sqlite3.Error as error:
+        if interrupted_by_user(error):
+            raise KeyboardInterrupt from None
         raise FileError(explain(path, error)) from error
 
 
@@ -226,6 +263,10 @@ def explain(path: Path, error: Exception) -> str:
         return f"{path} cannot be written ({words}). Check the permissions of the file and its folder."
     if "locked" in words:
         return f"{path} is locked by another program ({words}). Close it there, then try again."
+    if "interrupted" in words:
+        return f"A question to {path} took too long and was ended. {LIMIT_VARIABLE} gives such questions more seconds."
+    if "too big" in words:
+        return f"{path} holds a text or a row that is too long to be read ({words}). Somebody changed the file."
     if "I/O" in words:
         return f"The disk that holds {path} failed ({words}). Everything committed so far is safe; look after the disk."
     return f"{path} cannot be used: {words}."

@@ -7,16 +7,20 @@ tables must be tables like ours, its ids must be ids, and every value of the kin
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.storage.batches import BATCH_ID, BATCH_TABLES, MOST_BATCHES, UNIT_TABLES, delete_batch, refuse_running
+from tidepool.storage.batches import BATCH_TABLES, MOST_BATCHES, UNIT_TABLES, delete_rows, find_batch
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import connect, explain, prepare, refuse_strangers, settle
+from tidepool.storage.file import APPLICATION_ID, connect, explained, prepare, refuse_strangers, settle, transaction
+from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.locks import holding
 from tidepool.storage.schema import migrations
+from tidepool.storage.schema.check import oddities
+from tidepool.storage.schema.statements import statements
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.unit_ids import UNIT_BITS
 
@@ -44,8 +48,6 @@ _JSON = {
 }
 """columns that hold JSON"""
 _STATES = tuple(BatchStatus)
-SET_ASIDE = "-replaced"
-"""behind the id of a batch while its place is taken by an imported copy"""
 _LIBRARY_ID = re.compile(r"[\w. -]{1,200}\Z")
 
 
@@ -74,17 +76,22 @@ def opened_other(other: Path) -> Iterator[Path]:
     """The other file, or an upgraded copy of it where it is older; checked."""
     if not other.is_file() or not other.stat().st_size:
         raise FileError(f"There is no study file {other}. Check the path.")
-    try:
-        with closing(connect(other, read_only=True)) as connection:
-            refuse_strangers(other, connection)
-            older = migrations.version_of(connection) < migrations.newest()
-        with tempfile.TemporaryDirectory(prefix="tidepool-import-") as folder:
-            path = _upgraded_copy(other, Path(folder)) if older else other
+    with tempfile.TemporaryDirectory(prefix="tidepool-import-") as folder:
+        with explained(other):
+            with closing(connect(other, read_only=True)) as connection:
+                version = refuse_strangers(other, connection)
+                _refuse_odd_tables(other, connection, version)
+            path = other if version == migrations.newest() else _upgraded_copy(other, Path(folder), version)
             with closing(connect(path, read_only=True)) as connection:
                 _refuse_what_is_not_ours(other, connection)
-            yield path
-    except sqlite3.Error as error:
-        raise FileError(explain(other, error)) from error
+        yield path
+
+
+def _refuse_odd_tables(other: Path, connection: sqlite3.Connection, version: int) -> None:
+    """Whatever else it holds stays behind: nothing but the rows of our tables comes over."""
+    odd = next((one for one in oddities(connection, version) if one.in_table), None)
+    if odd is not None:
+        raise FileError(f"{other}: {odd.words}. The file was changed; it is not imported.")
 
 
 def other_batches(path: Path) -> list[OtherBatch]:
@@ -98,42 +105,34 @@ def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool 
     prepare(path)
     if path.resolve() == other.resolve():
         raise FileError(f"{other} is the file that is open: there is nothing to import.")
-    with closing(connect(path)) as connection:
-        here = {row[0] for row in connection.execute("SELECT id FROM batch")}
-    known = [batch_id for batch_id in configs if batch_id in here and not replace]
-    replaced = [batch_id for batch_id in configs if batch_id in here and replace]
-    for batch_id in replaced:
-        refuse_running(path, batch_id)
-    new = {batch_id: config for batch_id, config in configs.items() if batch_id not in known}
-    added = _copied(path, other, new, replaced)
-    for batch_id in replaced:
-        delete_batch(path, batch_id + SET_ASIDE)
-    settle(path)
-    return Imported(list(new), known, **added)
-
-
-def _copied(path: Path, other: Path, configs: Mapping[str, str], replaced: Sequence[str]) -> dict[str, int]:
-    """A transaction for each batch: whoever runs one here waits for no more than that."""
-    with closing(connect(path)) as connection, attached(connection, other) as origin:
+    new: list[str] = []
+    with explained(path), closing(connect(path)) as connection, attached(connection, other) as origin:
+        connection.take_all_the_time()
         numbers = {row[0]: row[1] for row in connection.execute(f"SELECT id, number FROM {origin}.batch")}
         for batch_id, config in configs.items():
-            with _transaction(connection):
-                if batch_id in replaced:
-                    _set_aside(connection, batch_id)
-                copy = copy_batch(connection, origin, numbers[batch_id])
-                connection.execute(
-                    "UPDATE main.batch SET imported = 1, host = NULL, config = ? WHERE number = ?", (config, copy)
-                )
-        with _transaction(connection):
-            return {shelf: _copy_shelf(connection, origin, table) for shelf, table in SHELVES.items()}
+            if not replace and _is_here(connection, batch_id):
+                continue
+            # There is never none of a batch that is replaced, nor two; whoever runs another one waits for this one alone.
+            with holding(path, batch_id), transaction(connection):
+                if _is_here(connection, batch_id):
+                    if not replace:  # another import was faster
+                        continue
+                    delete_rows(connection, find_batch(connection, batch_id)["number"])
+                _copy_over(connection, origin, numbers[batch_id], config)
+                new.append(batch_id)
+        with transaction(connection):
+            added = {shelf: _copy_shelf(connection, origin, table) for shelf, table in SHELVES.items()}
+    settle(path)
+    return Imported(new, [batch_id for batch_id in configs if batch_id not in new], **added)
 
 
-def _set_aside(connection: sqlite3.Connection, batch_id: str) -> None:
-    """Frees the id of a batch, and those of its provider batches: the copy brings the same ones."""
-    connection.execute(
-        "DELETE FROM main.provider_batch WHERE batch_number = (SELECT number FROM main.batch WHERE id = ?)", (batch_id,)
-    )
-    connection.execute("UPDATE main.batch SET id = id || ? WHERE id = ?", (SET_ASIDE, batch_id))
+def _is_here(connection: sqlite3.Connection, batch_id: str) -> bool:
+    return connection.execute("SELECT 1 FROM main.batch WHERE id = ?", (batch_id,)).fetchone() is not None
+
+
+def _copy_over(connection: sqlite3.Connection, origin: str, number: int, config: str) -> None:
+    copy = copy_batch(connection, origin, number)
+    connection.execute("UPDATE main.batch SET imported = 1, host = NULL, config = ? WHERE number = ?", (config, copy))
 
 
 def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
@@ -146,21 +145,17 @@ def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
     return connection.total_changes - before
 
 
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-def _upgraded_copy(other: Path, folder: Path) -> Path:
+def _upgraded_copy(other: Path, folder: Path, version: int) -> Path:
+    """Its rows in a file that we made ourselves of its version's text: nothing else of it comes along."""
     copy = folder / "copy.db"
-    with closing(connect(other, read_only=True)) as connection:
-        connection.execute("VACUUM INTO ?", (str(copy),))
+    with closing(connect(copy)) as connection, attached(connection, other) as origin:
+        connection.take_all_the_time()
+        with transaction(connection):
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            migrations.create(connection, version)
+            for statement in statements(version):
+                if statement.kind == "table":
+                    connection.execute(f"INSERT INTO main.{statement.name} SELECT * FROM {origin}.{statement.name}")
     prepare(copy)
     return copy
 

@@ -3,19 +3,27 @@
 Beneath the opening of a file: an old one is upgraded only while nobody holds a lock of its batches.
 """
 
-import glob
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from tidepool.storage.errors import FileError
+
+BATCH_ID = re.compile(r"[0-9A-Za-z_-]{1,64}\Z")
+"""ids become names of files"""
 
 
 def lock_path(path: Path, batch_id: str) -> Path:
     """The file whose lock stands for the batch."""
+    if not BATCH_ID.match(batch_id):
+        raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
     return path.with_name(f"{path.name}-{batch_id}.lock")
 
 
 def is_held(path: Path, batch_id: str) -> bool:
     """Whether a process of this host runs the batch. A lock file that a killed one left is removed."""
-    where = lock_path(path, batch_id)
-    if not where.exists():
+    if not BATCH_ID.match(batch_id) or not (where := lock_path(path, batch_id)).exists():
         return False
     from filelock import FileLock, Timeout  # loaded where a lock is at stake: it brings asyncio with it
 
@@ -29,9 +37,21 @@ def is_held(path: Path, batch_id: str) -> bool:
     return False
 
 
-def batches_held(path: Path) -> list[str]:
-    """The ids of the batches of this file that a process of this host runs."""
-    marks = (f"{path.name}-", ".lock")
-    found = path.parent.glob(f"{glob.escape(marks[0])}*{marks[1]}")
-    ids = [where.name[len(marks[0]) : -len(marks[1])] for where in found]
-    return [batch_id for batch_id in ids if is_held(path, batch_id)]
+@contextmanager
+def locked_by_us(path: Path, batch_ids: Iterable[str]) -> Iterator[str | None]:
+    """Holds the locks of all these batches; where somebody else holds one, none of them, and tells which."""
+    from filelock import FileLock, Timeout
+
+    with ExitStack() as stack:
+        for batch_id in batch_ids:
+            where = lock_path(path, batch_id)
+            lock = FileLock(where, blocking=False)
+            try:
+                lock.acquire()
+            except Timeout:
+                stack.close()
+                yield batch_id
+                return
+            stack.callback(lock.release)
+            stack.callback(where.unlink, missing_ok=True)
+        yield None

@@ -1,7 +1,8 @@
 """One writer for each process: rows are queued, and whole groups of them are committed at once.
 
 The queue drains without a timer: while one group is being written the next one grows. `committed()` waits until
-everything put so far is on disk.
+everything put so far is committed. A commit survives the end of the process at once, and a loss of power from the next
+durable one on, which the heartbeat brings once a second.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_r
 
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import BUSY_SECONDS, explain
+from tidepool.storage.watched import WatchedConnection
 
 CHECKPOINT_ROWS = 20_000
 
@@ -38,7 +40,7 @@ def insert_into(table: str, *columns: str, conflict: str = "") -> Statement:
     return Statement(f'{verb} INTO "{table}" ({names}) VALUES ({", ".join("?" * len(columns))})', rank=0)
 
 
-_PRAGMAS = ("trusted_schema = OFF", "synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -16384")
+_PRAGMAS = ("synchronous = NORMAL", "checkpoint_fullfsync = ON", "cache_size = -16384")
 
 
 @dataclass(slots=True)
@@ -46,6 +48,9 @@ class _Group:
     rows: dict[Statement, list[Row]] = field(default_factory=dict)
     size: int = 0
     durable: bool = False
+    """its commit syncs the disk, and with it every commit before"""
+    beats: int = 0
+    """rows that only say that somebody lives"""
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
 
@@ -60,10 +65,14 @@ class Writer:
         self._wake = asyncio.Event()
         self._failure: FileError | None = None
         self._since_checkpoint = 0
+        self._unsynced = False
+        """something was committed, or will be, that a loss of power may take"""
         self._closing = False
 
     async def open(self) -> None:
-        self._connection = await aiosqlite.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        self._connection = await aiosqlite.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, factory=WatchedConnection
+        )
         try:
             await self._enter_wal()
             for pragma in _PRAGMAS:
@@ -100,6 +109,12 @@ class Writer:
         self._group.size += 1
         self._wake.set()
 
+    def beat(self, statement: Statement, row: Row) -> None:
+        """A row by whose commit all before it is safe from a loss of power; while nothing happens, the disk may sleep."""
+        self._group.durable |= self._unsynced or self._group.size > self._group.beats
+        self._group.beats += 1
+        self.put(statement, row)
+
     def committed(self, *, durable: bool = False) -> asyncio.Future[None]:
         """Done once all that was put before is committed; durable: also through a loss of power."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -119,6 +134,7 @@ class Writer:
                 put_counters()
             group = self._writing = self._group
             self._group = _Group()
+            self._unsynced = not group.durable and (self._unsynced or group.size > group.beats)
             try:
                 await self._write(group)
             except Exception as error:

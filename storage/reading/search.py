@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidepool.storage.file import writing
+from tidepool.storage.schema.check import CREATE_SEARCH_INDEX, SEARCH_INDEX
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 CHUNK = 2_000
@@ -21,11 +22,8 @@ PAGE = 100
 AROUND = 16
 """characters shown before a hit"""
 
-_EXISTS = "SELECT 1 FROM sqlite_master WHERE name = 'message_search'"
-_CREATE = (
-    "CREATE VIRTUAL TABLE IF NOT EXISTS message_search USING fts5"
-    "(text, content='call', content_rowid='id', tokenize='unicode61 remove_diacritics 2')"
-)
+_EXISTS = f"SELECT 1 FROM sqlite_master WHERE name = '{SEARCH_INDEX}'"
+_CREATE = CREATE_SEARCH_INDEX.replace("TABLE", "TABLE IF NOT EXISTS", 1)
 _MASK = (1 << UNIT_BITS) - 1
 
 
@@ -98,6 +96,12 @@ def forget(connection: sqlite3.Connection, first_unit: int, last_unit: int) -> N
         "SELECT 'delete', id, text FROM call WHERE unit_id BETWEEN ? AND ? AND id <= ? AND status = 'answered'",
         (first_unit, last_unit, _mark(connection)),
     )
+
+
+def drop(path: Path) -> None:
+    """Takes the index away, of a file that somebody else filled; the next search makes it anew from what was said."""
+    with writing(path) as connection:
+        connection.execute(f"DROP TABLE IF EXISTS {SEARCH_INDEX}")
 
 
 def _mark(connection: sqlite3.Connection) -> int:

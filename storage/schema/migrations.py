@@ -8,7 +8,7 @@ stands in its way. An upgraded file has the very schema of a new one.
 import sqlite3
 from collections.abc import Callable, Mapping
 
-from tidepool.storage.schema.statements import statements
+from tidepool.storage.schema.statements import NEWEST, statements
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -71,7 +71,8 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def create(connection: sqlite3.Connection, version: int) -> None:
-    for statement in statements():
+    """An empty file, of the text of this version; of the newest, where steps beyond it are tried."""
+    for statement in statements(min(version, NEWEST)):
         connection.execute(statement.sql)
     connection.execute(f"PRAGMA user_version = {version}")
 

@@ -4,18 +4,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.support.state import change, query
 from tests.support.studies import game
+from tidepool.engine.exports.export import export_batch
+from tidepool.engine.importing import import_file
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage import locks
 from tidepool.storage.batches import delete_batch, find_batch, is_running, progress_of, shown_status, steer
 from tidepool.storage.errors import BatchLocked, NotFound
 from tidepool.storage.file import reading
-from tidepool.storage.lock_files import batches_held, is_held, lock_path
+from tidepool.storage.lock_files import is_held, lock_path, locked_by_us
 
 HOLD = """
 import pathlib, sys
@@ -41,7 +45,8 @@ def holder(database: Path, batch_id: str) -> "subprocess.Popen[str]":
 async def test_a_batch_that_another_process_runs_cannot_be_run_until_that_dies(database: Path, batch_id: str) -> None:
     change(database, "UPDATE batch SET status = 'in_progress', host = ?", locks.host_name())
     with holder(database, batch_id) as process:
-        assert is_held(database, batch_id) and batches_held(database) == [batch_id]
+        with locked_by_us(database, [batch_id]) as running:
+            assert is_held(database, batch_id) and running == batch_id
         with pytest.raises(BatchLocked, match="is being run by another process"):
             await resume_batch(batch_id, database)
         with pytest.raises(BatchLocked, match="Stop it first"):
@@ -141,3 +146,53 @@ async def test_a_lock_does_not_travel_with_a_copy(database: Path, batch_id: str,
         copy.write_bytes(database.read_bytes())
         assert not is_held(copy, batch_id)
     assert query(copy, "SELECT count(*) FROM batches") == [(1,)]
+
+
+@pytest.mark.parametrize("status", ["pending", "interrupted", "completed"])
+def test_a_batch_whose_lock_is_held_is_not_deleted_whatever_the_file_says_of_it(
+    database: Path, batch_id: str, status: str
+) -> None:
+    """Its runner holds the lock before it writes that it has begun."""
+    change(database, "UPDATE batch SET status = ?", status)
+    with locks.holding(database, batch_id), pytest.raises(BatchLocked):
+        delete_batch(database, batch_id)
+    with reading(database) as connection:
+        assert find_batch(connection, batch_id)["status"] == status
+    delete_batch(database, batch_id)
+
+
+async def test_what_was_deleted_before_its_runner_began_is_not_run_and_its_number_never_used_again(
+    database: Path, batch_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(database, "UPDATE batch SET status = 'interrupted'")
+    with reading(database) as connection:
+        number = find_batch(connection, batch_id)["number"]
+    hold = locks.holding
+
+    @contextmanager
+    def too_late(path: Path, held: str) -> Iterator[None]:
+        monkeypatch.setattr(locks, "holding", hold)
+        delete_batch(path, held)
+        with hold(path, held):
+            yield
+
+    monkeypatch.setattr(locks, "holding", too_late)
+    with pytest.raises(NotFound):
+        await resume_batch(batch_id, database)
+    await run_batch(game(2, 1), database)
+    with reading(database) as connection:
+        assert find_batch(connection, "last")["number"] > number
+    assert not list(database.parent.glob("*.lock"))
+
+
+def test_an_import_takes_no_place_of_a_batch_that_is_run(database: Path, batch_id: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    export_batch(database, batch_id, "sqlite", other)
+    change(database, "UPDATE batch SET name = 'as it is here'")
+    with locks.holding(database, batch_id):
+        assert import_file(database, other).known == [batch_id]
+        with pytest.raises(BatchLocked):
+            import_file(database, other, replace=True)
+    with reading(database) as connection:
+        assert find_batch(connection, batch_id)["name"] == "as it is here"
+    assert import_file(database, other, replace=True).batches == [batch_id]

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tidepool.storage.file import prepare
+
 ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "fixtures" / "v1"
 NEVER = {"sqlmodel", "sqlalchemy", "scipy", "textual", "openai", "anthropic", "ollama", "genai_prices", "safetensors"}
@@ -57,6 +59,7 @@ def loaded_by(*arguments: str, folder: Path) -> set[str]:
 def file_of_all_kinds(tmp_path: Path) -> Path:
     path = tmp_path / "all_kinds.db"
     shutil.copy(FIXTURES / path.name, path)
+    prepare(path)  # an upgrade holds locks; looking does not
     return path
 
 
