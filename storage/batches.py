@@ -109,7 +109,8 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
         return False
     if batch["host"] == locks.host_name():
         return is_held(path, batch["id"])
-    return bool(time.time() - progress["heartbeat_at"] <= STALE_SECONDS)
+    # By its age, which a clock that was set back makes negative; and a file may claim any moment.
+    return bool(abs(time.time() - progress["heartbeat_at"]) <= STALE_SECONDS)
 
 
 def begin(path: Path, batch_id: str, *, simulated: bool) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tidepool.storage.batches import BATCH_TABLES, UNIT_TABLES, number_of_new
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
+from tidepool.storage.watched import WatchedConnection
 
 LEFT_BEHIND = {"control"}
 """words to a running process mean nothing elsewhere"""
@@ -19,8 +20,9 @@ OWN_NUMBERS = {"call", "surplus", "log_line"}
 
 
 @contextmanager
-def attached(connection: sqlite3.Connection, path: Path, name: str = "origin") -> Iterator[str]:
+def attached(connection: WatchedConnection, path: Path, name: str = "origin") -> Iterator[str]:
     """Another study file, to read from, under a name of its own. Not inside a transaction."""
+    connection.take_all_the_time()
     connection.execute(f"ATTACH ? AS {name}", (f"{path.resolve().as_uri()}?mode=ro",))
     try:
         yield name

@@ -15,7 +15,16 @@ from pathlib import Path
 from tidepool.storage.batches import BATCH_TABLES, MOST_BATCHES, UNIT_TABLES, delete_rows, find_batch
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import APPLICATION_ID, connect, explained, prepare, refuse_strangers, settle, transaction
+from tidepool.storage.file import (
+    APPLICATION_ID,
+    connect,
+    explain,
+    explained,
+    prepare,
+    refuse_strangers,
+    settle,
+    transaction,
+)
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.locks import holding
 from tidepool.storage.schema import migrations
@@ -107,7 +116,6 @@ def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool 
         raise FileError(f"{other} is the file that is open: there is nothing to import.")
     new: list[str] = []
     with explained(path), closing(connect(path)) as connection, attached(connection, other) as origin:
-        connection.take_all_the_time()
         numbers = {row[0]: row[1] for row in connection.execute(f"SELECT id, number FROM {origin}.batch")}
         for batch_id, config in configs.items():
             if not replace and _is_here(connection, batch_id):
@@ -148,15 +156,18 @@ def _copy_shelf(connection: sqlite3.Connection, origin: str, table: str) -> int:
 def _upgraded_copy(other: Path, folder: Path, version: int) -> Path:
     """Its rows in a file that we made ourselves of its version's text: nothing else of it comes along."""
     copy = folder / "copy.db"
-    with closing(connect(copy)) as connection, attached(connection, other) as origin:
-        connection.take_all_the_time()
-        with transaction(connection):
+    try:
+        with closing(connect(copy)) as connection, attached(connection, other) as origin, transaction(connection):
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             migrations.create(connection, version)
             for statement in statements(version):
                 if statement.kind == "table":
                     connection.execute(f"INSERT INTO main.{statement.name} SELECT * FROM {origin}.{statement.name}")
-    prepare(copy)
+            migrations.upgrade(connection, migrations.STEPS)
+    except sqlite3.Error as error:
+        if "full" in str(error):  # of the copy, not of the file that it is a copy of
+            raise FileError(explain(copy, error)) from error
+        raise
     return copy
 
 
