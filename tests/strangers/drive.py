@@ -1,0 +1,223 @@
+"""Every command on a stranger's file, as a user types them, one after another in a process of its own.
+
+The process says what it begins and what came of it; whoever drives it sends SIGINT when a command takes too long, and goes
+on with the next in another process. So a hang is seen, and whether it hears Ctrl+C.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tests.support import warm
+
+HARD_SECONDS = 20.0
+INTERRUPT_SECONDS = 1.0
+CANARY = "canary-5f1d"
+KEYS = {name: f"sk-{CANARY}-{name}" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_API_KEY", "LAB_KEY")}
+SMALL = "small.toml"
+"""a study of the user's own, run into the file"""
+
+READING: tuple[tuple[str, ...], ...] = (
+    ("list",),
+    ("list", "--json"),
+    ("show", "last"),
+    ("show", "last", "--json"),
+    ("show", "last", "--conversation", "1"),
+    ("show", "last", "--genealogy"),
+    ("stats", "last"),
+    ("log", "last"),
+    ("orders", "last"),
+    ("compare", "last", "last"),
+    *(("export", "last", "--format", name, "-o", f"OUT/{name}") for name in ("json", "csv", "sqlite", "html", "parquet", "policy")),
+    ("entities", "list"),
+    ("agents", "list"),
+    ("trust", "list"),
+    ("--resume", "last", "--dry-run"),
+    ("import", "FILE"),
+)  # fmt: skip
+"""commands that leave the file as it is; `import` is into a fresh file"""
+WRITING: tuple[tuple[str, ...], ...] = (
+    ("--resume", "last"),
+    ("--resume", "last"),
+    ("--run", SMALL),
+    ("delete", "last", "--yes"),
+)
+
+
+@dataclass(slots=True)
+class Ended:
+    """What came of one command."""
+
+    words: tuple[str, ...]
+    code: int | None
+    """None: it had to be killed"""
+    cpu: float = 0.0
+    out: str = ""
+    err: str = ""
+    interrupted: float | None = None
+    """seconds from Ctrl+C, sent after the hard limit, to its end"""
+    left: list[str] = field(default_factory=list)
+    """what is not as it was in the folder of the file"""
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.words).replace("OUT/", "")
+
+
+Step = tuple[str, ...]
+EXTRA: dict[str, Callable[[Path], int]] = {}
+"""what is no command of the command line: the API and the app, by their name"""
+
+
+def drive(
+    path: Path, steps: Sequence[Step], environment: Mapping[str, str], seconds: float = HARD_SECONDS
+) -> list[Ended]:
+    """Each step in its turn; a step that hangs is ended, and the next begins in a new process."""
+    done: list[Ended] = []
+    while len(done) < len(steps):
+        done += _some(path, steps[len(done) :], environment, seconds)
+    return done
+
+
+def _some(path: Path, steps: Sequence[Step], environment: Mapping[str, str], seconds: float) -> list[Ended]:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*warm.LOADED, "tests.strangers.drive"])
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_play, args=(path, list(steps), dict(environment), theirs))
+    process.start()
+    theirs.close()
+    done: list[Ended] = []
+    try:
+        while len(done) < len(steps):
+            words = steps[len(done)]
+            if ours.poll(seconds):
+                done.append(_received(ours, words))
+                if done[-1].code is None:
+                    break
+                continue
+            done.append(_interrupted(process.pid, ours, words))
+            break
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    return done
+
+
+def _received(ours: Connection, words: Step) -> Ended:
+    try:
+        ended: Ended = ours.recv()
+    except EOFError:
+        return Ended(words, None, err="its process died")
+    return ended
+
+
+def _interrupted(pid: int | None, ours: Connection, words: Step) -> Ended:
+    assert pid is not None
+    os.kill(pid, signal.SIGINT)
+    sent = time.monotonic()
+    if not ours.poll(4 * INTERRUPT_SECONDS):
+        return Ended(words, None, err="deaf to Ctrl+C")
+    ended = _received(ours, words)
+    ended.interrupted = time.monotonic() - sent
+    return ended
+
+
+# -- within the process --------------------------------------------------------------------------------------
+
+
+def _play(path: Path, steps: list[Step], environment: dict[str, str], told: Connection) -> None:
+    os.chdir(path.parent)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    before = snapshot(path.parent)
+    with tempfile.TemporaryDirectory(prefix="strangers-") as folder:
+        for words in steps:
+            ended = _ended(path, words, Path(folder))
+            after = snapshot(path.parent)
+            ended.left = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+            before = after
+            told.send(ended)
+
+
+def _ended(path: Path, words: Step, folder: Path) -> Ended:
+    out, err = folder / "stdout", folder / "stderr"
+    for place, said in ((1, out), (2, err)):
+        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), place)
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    started = time.process_time()
+    try:
+        code = _code(path, words, folder)
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else 1
+    except KeyboardInterrupt:
+        code = 130
+    except BaseException:
+        traceback.print_exc()
+        code = -1
+    cpu = time.process_time() - started
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(ValueError, OSError):
+            stream.flush()
+    return Ended(words, code, cpu, *(_text(said) for said in (out, err)))
+
+
+MOST_READ = 2_000_000
+
+
+def _text(said: Path) -> str:
+    with said.open("rb") as file:
+        return file.read(MOST_READ).decode("utf-8", "replace")
+
+
+def _code(path: Path, words: Step, folder: Path) -> int:
+    from tidepool.tui.command.main import main
+
+    if words[0] in EXTRA:
+        return EXTRA[words[0]](path)
+    if words[0] == "import":
+        return main(["--db", str(folder / "fresh.db"), "import", str(path)])
+    return main(["--db", str(path), *(word.replace("OUT", str(folder / "out")) for word in words)])
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Every file of the folder with a hash of what it holds; of what is no file, that it is there."""
+    return {str(found.relative_to(folder)): _state(found) for found in sorted(folder.rglob("*"))}
+
+
+def _state(found: Path) -> str:
+    if found.is_symlink():
+        return f"link to {found.readlink()}"
+    if not found.is_file():
+        return "no file"
+    size = found.stat().st_size
+    if size > 10**9:
+        return f"{size} bytes"
+    with found.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
+def write_small(folder: Path) -> None:
+    from tests.strangers.honest import GAME
+
+    agents = "".join(f"[[agents]]\n{_lines(agent)}" for agent in GAME["agents"])
+    sections = {**{name: GAME[name] for name in ("batch", "service", "secret_game")}}
+    (folder / SMALL).write_text("".join(f"[{name}]\n{_lines(keys)}" for name, keys in sections.items()) + agents)
+
+
+def _lines(keys: Mapping[str, object]) -> str:
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())

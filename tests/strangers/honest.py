@@ -1,0 +1,131 @@
+"""The honest files that strangers' files are forged from: each made once, by running a tiny simulated study."""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from tests.support.command import ROOT
+from tidepool import run_batch
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.run import enlist
+from tidepool.storage.file import prepare, settle
+from tidepool.storage.reading.search import fill_some
+
+OLD = ROOT / "tests" / "fixtures" / "v1"
+SECRETS = {"Ada": ("simulated:guarded", "marigold"), "Bob": ("simulated:trusting", "lantern")}
+AGENTS = [{"name": name, "model": model, "secret": secret} for name, (model, secret) in SECRETS.items()]
+PEOPLE = [{"name": "Hypatia", "description": "Of Alexandria"}, {"name": "Omar", "description": "Of Nishapur"}]
+LIVE = {"name": "live", "max_concurrent": 8}
+
+GAME: dict[str, Any] = {
+    "batch": {"kind": "secret_game", "name": "An honest game"},
+    "service": LIVE,
+    "secret_game": {"num_interactions": 4, "messages_per_interaction": 3},
+    "agents": AGENTS,
+}
+TALKS: dict[str, Any] = {
+    "batch": {"kind": "simulation", "name": "An honest panel"},
+    "service": LIVE,
+    "simulation": {
+        "context": "A new mill",
+        "num_simulations": 2,
+        "model": "simulated:persona",
+        "judge": {"model": "simulated:judge", "question": "Does the speaker agree, 1 to 5?", "scale": [1, 5]},
+    },
+    "entities": PEOPLE,
+}
+EVOLUTION: dict[str, Any] = {
+    "batch": {"kind": "evolution", "name": "An honest evolution"},
+    "service": LIVE,
+    "evolution": {
+        "population_size": 4,
+        "max_generations": 2,
+        "max_problems": 4,
+        "validation_problems": 4,
+        "elite_size": 1,
+        "random_baseline": False,
+    },
+}
+MUTATION: dict[str, Any] = {
+    "batch": {"kind": "mutation", "name": "An honest mutation"},
+    "service": LIVE,
+    "mutation": {
+        "num_processes": 2,
+        "num_steps": 2,
+        "num_env_steps": 8,
+        "repeats": 1,
+        "queries": str(OLD / "studies" / "queries.jsonl"),
+    },
+}
+
+
+def honest_files(folder: Path) -> dict[str, Path]:
+    """Every honest file by its name; those that are there already are left as they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f"{name}.db" for name in MAKERS}
+    for name, path in files.items():
+        if not path.exists():
+            MAKERS[name](path)
+            settle(path)
+    return files
+
+
+def _run(*studies: dict[str, Any]) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        for study in studies:
+            asyncio.run(run_batch(config_from(study, source="an honest study"), path))
+
+    return make
+
+
+def _queued(path: Path) -> None:
+    """As the API left it that took the batch in."""
+    enlist(config_from(TALKS, source="an honest study"), path)
+    change(path, "UPDATE batch SET reason = 'queued'")
+
+
+def _paused(path: Path) -> None:
+    _run(GAME)(path)
+    change(
+        path, "UPDATE batch SET status = 'in_progress', paused = 1, finished_at = NULL; DELETE FROM call WHERE id > 6"
+    )
+
+
+def _indexed(path: Path) -> None:
+    _run(GAME)(path)
+    while not fill_some(path).complete:
+        pass
+
+
+def _old(name: str) -> Callable[[Path], None]:
+    return lambda path: (shutil.copy(OLD / f"{name}.db", path), None)[1]
+
+
+def _ordered(path: Path) -> None:
+    """With provider batches under way at OpenAI, of today's version."""
+    shutil.copy(OLD / "openai_batch_open.db", path)
+    prepare(path)
+    path.with_name(f"{path.name}.v1.bak").unlink()
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {
+    "game": _run(GAME),
+    "talks": _run(TALKS),
+    "evolution": _run(EVOLUTION),
+    "mutation": _run(MUTATION),
+    "several": _run(TALKS, GAME),
+    "ordered": _ordered,
+    "queued": _queued,
+    "paused": _paused,
+    "indexed": _indexed,
+    "old": _old("all_kinds"),
+}
+
+
+def change(path: Path, script: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(script)
