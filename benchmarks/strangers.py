@@ -15,7 +15,7 @@ from tests.strangers.case import Case
 from tests.strangers.cases import CASES
 from tests.strangers.drive import READING, WRITING
 from tests.strangers.stage import Seen, staged
-from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.bench.figures import Measurement, at_least
 
 AT_ONCE = 2
 STEPS = (*READING, *WRITING)
@@ -38,8 +38,17 @@ def results(cases: Sequence[Case], tell: bool = False) -> list[Seen]:
 
 
 def _line(seen: Seen) -> str:
-    verdict = "ok" if not seen.wrongs else "WRONG\n    " + "\n    ".join(seen.wrongs)
-    return f"{seen.case.title} | {seen.told[:200]!r} | {verdict}"
+    verdict = "ok" if not seen.wrongs else "WRONG\n    " + "\n    ".join(_together(seen.wrongs))
+    return f"{seen.case.title} | {seen.told[:300]!r} | {verdict}"
+
+
+def _together(wrongs: Sequence[str]) -> list[str]:
+    """The commands that go wrong in the same way, in one line."""
+    ways: dict[str, list[str]] = {}
+    for wrong in wrongs:
+        command, _, way = wrong.rpartition(": ")
+        ways.setdefault(way, []).append(command)
+    return [f"{way}: {', '.join(commands)}" for way, commands in ways.items()]
 
 
 def prove() -> Iterator[Measurement]:

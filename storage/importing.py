@@ -4,7 +4,6 @@ The other file may be a stranger's. It is opened read-only and never upgraded in
 tables must be tables like ours, its ids must be ids, and every value of the kind its column holds.
 """
 
-import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.storage.batches import BATCH_TABLES, MOST_BATCHES, UNIT_TABLES, delete_rows, find_batch
+from tidepool.storage.batches import delete_rows, find_batch
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import (
@@ -25,39 +24,13 @@ from tidepool.storage.file import (
     settle,
     transaction,
 )
-from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.locks import holding
+from tidepool.storage.reading.damage import find_damage
 from tidepool.storage.schema import migrations
 from tidepool.storage.schema.check import oddities
 from tidepool.storage.schema.statements import statements
-from tidepool.storage.states import BatchStatus
-from tidepool.storage.unit_ids import UNIT_BITS
 
-LIBRARY_TABLES = ("library_entity", "library_type", "library_agent")
 SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "library_agent"}
-
-_HOLDS = {"INTEGER": ("integer",), "BOOLEAN": ("integer",), "FLOAT": ("real", "integer"), "BLOB": ("blob",)}
-"""declared type → what SQLite calls the values that fit; anything else is text"""
-_JSON = {
-    "batch": ("origin",),
-    "study": ("design",),
-    "outcome": ("details",),
-    "answer": ("details",),
-    "code": ("details",),
-    "record": ("content",),
-    "unit": ("participants", "details"),
-    "genome": ("parents", "details"),
-    "training_update": ("details",),
-    "finding": ("content",),
-    "provider_batch": ("calls",),
-    "progress": ("in_flight", "limits"),
-    "library_entity": ("attributes",),
-    "library_type": ("definition",),
-    "library_agent": ("definition",),
-}
-"""columns that hold JSON"""
-_STATES = tuple(BatchStatus)
-_LIBRARY_ID = re.compile(r"[\w. -]{1,200}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +65,9 @@ def opened_other(other: Path) -> Iterator[Path]:
                 _refuse_odd_tables(other, connection, version)
             path = other if version == migrations.newest() else _upgraded_copy(other, Path(folder), version)
             with closing(connect(path, read_only=True)) as connection:
-                _refuse_what_is_not_ours(other, connection)
+                connection.take_all_the_time()
+                if damage := find_damage(connection):
+                    raise FileError(f"{other}: {damage}. The file was changed, or is damaged; it is not imported.")
         yield path
 
 
@@ -169,72 +144,3 @@ def _upgraded_copy(other: Path, folder: Path, version: int) -> Path:
             raise FileError(explain(copy, error)) from error
         raise
     return copy
-
-
-# -- what a stranger's file must be --------------------------------------------------------------------------
-
-
-def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None:
-    ours = _our_tables()
-    for table in ("batch", "unit", "prompt", "study", *BATCH_TABLES, *UNIT_TABLES, *LIBRARY_TABLES):
-        _refuse_other_table(path, connection, table, ours[table])
-    _refuse_other_ids(path, connection)
-
-
-def _our_tables() -> dict[str, dict[str, tuple[str, bool]]]:
-    """Every table with the declared type of its columns, and whether they may be empty."""
-    with closing(sqlite3.connect(":memory:")) as model:
-        model.row_factory = sqlite3.Row
-        migrations.create(model, migrations.newest())
-        names = [row["name"] for row in model.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {
-            name: {
-                row["name"]: (row["type"], not row["notnull"]) for row in model.execute(f"PRAGMA table_info({name})")
-            }
-            for name in names
-        }
-
-
-def _refuse_other_table(
-    path: Path, connection: sqlite3.Connection, table: str, columns: Mapping[str, tuple[str, bool]]
-) -> None:
-    row = connection.execute("SELECT type, sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-    if row is None or row["type"] != "table" or "VIRTUAL" in (row["sql"] or "").upper().split("(")[0]:
-        raise FileError(f"{path}: {table} is not the table it should be. The file was changed; it is not imported.")
-    names = {column["name"] for column in connection.execute(f"PRAGMA table_info({table})")}
-    if names != set(columns):
-        raise FileError(f"{path}: the table {table} has other columns than it should. It is not imported.")
-    conditions = [_unfit(name, declared, may_be_empty) for name, (declared, may_be_empty) in columns.items()]
-    conditions += [f"({name} IS NOT NULL AND NOT json_valid({name}))" for name in _JSON.get(table, ())]
-    wrong = " OR ".join(conditions)
-    if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone():
-        raise FileError(f"{path}: the table {table} holds a value that does not fit its column. It is not imported.")
-
-
-def _unfit(column: str, declared: str, may_be_empty: bool) -> str:
-    kinds = _HOLDS.get(declared.partition("(")[0], ("text",))
-    allowed = ", ".join(f"'{kind}'" for kind in (*kinds, *(("null",) if may_be_empty else ())))
-    return f'typeof("{column}") NOT IN ({allowed})'
-
-
-def _refuse_other_ids(path: Path, connection: sqlite3.Connection) -> None:
-    for batch_id, number, status in connection.execute("SELECT id, number, status FROM batch"):
-        if not BATCH_ID.match(batch_id) or not 0 < number < MOST_BATCHES or status not in _STATES:
-            raise FileError(f"{path}: {batch_id[:80]!r} is no batch of ours. The file was changed; it is not imported.")
-    for (study_id,) in connection.execute(
-        "SELECT id FROM study UNION SELECT study_id FROM batch WHERE study_id IS NOT NULL"
-    ):
-        if not BATCH_ID.match(study_id):
-            raise FileError(f"{path}: {study_id[:80]!r} is no study of ours. The file was changed; it is not imported.")
-    stray = connection.execute(
-        f"SELECT 1 FROM unit WHERE id <> (batch_number << {UNIT_BITS} | sequence_number) OR sequence_number < 0 "
-        f"OR sequence_number >= 1 << {UNIT_BITS} OR batch_number NOT IN (SELECT number FROM batch) "
-        "OR json_type(participants) <> 'array' OR json_type(coalesce(details, '{}')) <> 'object' "
-        "OR EXISTS (SELECT 1 FROM json_each(participants) WHERE type <> 'text') LIMIT 1"
-    ).fetchone()
-    if stray:
-        raise FileError(f"{path}: a unit does not belong to its batch. The file was changed; it is not imported.")
-    for table in ("library_entity", "library_agent"):
-        for (one,) in connection.execute(f"SELECT id FROM {table}"):
-            if not _LIBRARY_ID.match(one):
-                raise FileError(f"{path}: {one[:80]!r} is no id of the library. It is not imported.")

@@ -28,6 +28,7 @@ from tidepool.engine.run import enlist, program_version
 from tidepool.storage import library
 from tidepool.storage.batches import delete_batch, is_running, progress_of, steer
 from tidepool.storage.file import prepare, reading
+from tidepool.storage.reading.damage import blame
 from tidepool.storage.states import BatchStatus
 
 PATH = "/api/batch-simulations"
@@ -73,7 +74,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.add_middleware(Guard, token=token, most_bytes=most_bytes)
-    _answer_errors(app)
+    _answer_errors(app, database)
     _add_batches(app, database, runs)
     _add_export(app, database)
     _add_life(app, database, runs)
@@ -87,7 +88,7 @@ def create_app(
     return app
 
 
-def _answer_errors(app: FastAPI) -> None:
+def _answer_errors(app: FastAPI, database: Path) -> None:
     @app.exception_handler(TidepoolError)
     async def answer_known(request: Request, error: TidepoolError) -> JSONResponse:
         code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 500)
@@ -108,6 +109,8 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def answer_unexpected(request: Request, error: Exception) -> JSONResponse:
+        if told := await asyncio.to_thread(blame, database, error):
+            return _failure(CODES[FileError], str(told))
         return _failure(500, f"Something unexpected went wrong ({type(error).__name__}). Please report it.")
 
     @app.exception_handler(sqlite3.Error)

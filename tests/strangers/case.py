@@ -76,6 +76,8 @@ class Case:
     forge: Forge
     refused: bool = False
     """no command may take it; else it may be read, or refused in words"""
+    large: bool = False
+    """it holds so much that an export or an import of all of it takes its time, as it may; Ctrl+C must be heard"""
     settles: bool = False
     """SQLite itself puts such a file in order when it is opened"""
 

@@ -148,16 +148,16 @@ _ROWS: dict[str, tuple[str, Forge]] = {
     "a million units": ("talks", _million("unit", "id, batch_number, sequence_number, participants, status, sealed", "4294967296 + x, 1, x, '[\"Ada\"]', 'completed', 0")),
     "a million lines of log": ("game", _million("log_line", "batch_number, at, level, message", "1, 1.0, 'info', 'x' || x")),
     "a million orders": ("ordered", _million("provider_batch", "id, batch_number, provider, lot, upload_id, unsure, state, calls, count, wave, content_hash, reservation_usd, created_at", "'o' || x, 1, 'openai', '', '', 0, 'created', '[]', 1, 1, 'x', 0.0, 1.0", 300_000)),
-    "a hundred thousand batches": ("game", _sql(
-        "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 100000) INSERT INTO batch SELECT x, 'b' || x, kind, name, description, status, reason, paused, seed, simulated, imported, '{}', version, host, created_at, finished_at, stop_code, study_id, replicate, origin FROM batch, n;"
-        "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 100000) INSERT INTO progress SELECT x, units_total, units_completed, units_failed, calls, bought, cached, replayed, retried, failed, input_tokens, output_tokens, cost_usd, unpriced, seconds, call_seconds, peak_concurrency, heartbeat, heartbeat_at, in_flight, limits, in_flight_usd, reasoning_tokens, cut, unusable, usage_missing FROM progress, n")),
+    "twenty thousand batches": ("game", _sql(
+        "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) INSERT INTO batch SELECT x, 'b' || x, kind, name, description, status, reason, paused, seed, simulated, imported, config, version, host, created_at, finished_at, stop_code, study_id, replicate, origin FROM batch, n;"
+        "WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 20000) INSERT INTO progress SELECT x, units_total, units_completed, units_failed, calls, bought, cached, replayed, retried, failed, input_tokens, output_tokens, cost_usd, unpriced, seconds, call_seconds, peak_concurrency, heartbeat, heartbeat_at, in_flight, limits, in_flight_usd, reasoning_tokens, cut, unusable, usage_missing FROM progress, n")),
     "two hundred thousand messages in one talk": ("game", _million("call", "unit_id, step, wave, turn, speaker, model, key, status, text, input_tokens, output_tokens, seconds, source, attempts, at", "4294967297, 't' || x, x, x, 'Ada', 'simulated:x', x'00', 'answered', 'word', 1, 1, 1.0, 'live', 1, 1.0", 200_000)),
     "two hundred thousand genomes": ("evolution", _million("genome", "batch_number, generation, genome_id, parents, operator, prompt", "1, x, 'g' || x, '[]', 'x', 'x'", 200_000)),
     "two hundred thousand entities": ("talks", _million("library_entity", "id, name, description, attributes, created_at", "'e' || x, 'x', '', '{}', 1.0", 200_000)),
     "a name of 20 MB": ("game", _sql(f"UPDATE batch SET name = {LONG}, description = {LONG}")),
     "messages of 20 MB": ("game", _sql(f"UPDATE call SET text = {LONG} WHERE id < 4")),
-    "a speaker of 20 MB": ("talks", _sql(f"UPDATE call SET speaker = {LONG}; UPDATE unit SET participants = json_array({LONG})")),
-    "an error of 20 MB": ("game", _sql(f"UPDATE unit SET status = 'failed', error = {LONG}; UPDATE batch SET reason = {LONG}")),
+    "a speaker of 20 MB": ("talks", _sql(f"UPDATE call SET speaker = {LONG} WHERE id = 1; UPDATE unit SET participants = json_array({LONG}) WHERE sequence_number = 1")),
+    "an error of 20 MB": ("game", _sql(f"UPDATE unit SET status = 'failed', error = {LONG} WHERE sequence_number = 1; UPDATE batch SET reason = {LONG}")),
     "an agent of 20 MB": ("game", _sql(f"UPDATE outcome SET agent = {LONG}, opponent = {LONG} WHERE side = 0")),
     "a prompt of 20 MB": ("evolution", _sql(f"UPDATE genome SET prompt = {LONG} WHERE rowid < 3")),
     "a line of log of 20 MB": ("game", _sql(f"UPDATE log_line SET message = {LONG}, level = {LONG}")),
@@ -228,4 +228,4 @@ def cases() -> Iterator[Case]:
             name = f"{times} odd value{'s' if times > 1 else ''} in {table}"
             yield Case("rows", name, BASES.get(table, "game"), _odd_value(table, times))
     for name, (base, forge) in _ROWS.items():
-        yield Case("rows", name, base, forge)
+        yield Case("rows", name, base, forge, large=any(word in name for word in ("million", "thousand", "20 MB")))

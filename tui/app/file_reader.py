@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from tidepool.storage.errors import FileError
+from tidepool.storage.errors import FileError, TidepoolError
 from tidepool.storage.file import connect, explain
+from tidepool.storage.reading.damage import blame
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,6 +37,10 @@ class _Lane:
             return query(self._connection)
         except sqlite3.Error as error:
             raise FileError(explain(self._path, error)) from error
+        except TidepoolError:
+            raise
+        except Exception as error:
+            raise blame(self._path, error) or error from error
 
     def close(self) -> None:
         if self._connection is not None:

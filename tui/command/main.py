@@ -7,6 +7,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidepool.storage.errors import TidepoolError
 
 COMMANDS = {
     "list": ("list_batches", "the batches of the file"),
@@ -60,17 +64,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         from tidepool.storage.errors import TidepoolError
 
-        if debug or not isinstance(error, TidepoolError):
-            if debug:
-                raise
+        if debug:
+            raise
+        told = error if isinstance(error, TidepoolError) else _blamed(arguments, error)
+        if told is None:
             print(
                 f"tidepool: something unexpected went wrong ({type(error).__name__}: {_printable(str(error))}). "
                 "Run it again with --debug to see where, and please report it.",
                 file=sys.stderr,
             )
             return 1
-        print(f"tidepool: {_printable(str(error))}", file=sys.stderr)
-        return error.exit_code
+        print(f"tidepool: {_printable(str(told))}", file=sys.stderr)
+        return told.exit_code
+
+
+def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
+    """The file may be a stranger's, with contents that no Tidepool writes: then it is told what is wrong in it."""
+    from tidepool.storage.reading.damage import blame
+
+    options, _ = _parser(arguments)[0].parse_known_args(arguments)
+    return blame(Path(options.db), error)
 
 
 def _print_what_can_be_printed() -> None:

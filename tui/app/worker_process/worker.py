@@ -8,7 +8,10 @@ import signal
 import sys
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidepool.storage.errors import TidepoolError
 
 
 def _draw(job: dict[str, Any]) -> Any:
@@ -80,7 +83,19 @@ def answer(line: str) -> str:
         job = json.loads(line)
         return json.dumps({"answer": JOBS[job["job"]](job)})
     except Exception as error:
-        return json.dumps({"error": f"{type(error).__name__}: {error}"})
+        told = _blamed(line, error)
+        return json.dumps({"error": str(told) if told else f"{type(error).__name__}: {error}"})
+
+
+def _blamed(line: str, error: Exception) -> "TidepoolError | None":
+    """What is wrong with the file that the job was about, where that is what the error came of."""
+    from tidepool.storage.errors import TidepoolError
+    from tidepool.storage.reading.damage import blame
+
+    if isinstance(error, TidepoolError):
+        return error
+    path = json.loads(line).get("path")
+    return blame(Path(path), error) if path else None
 
 
 def main() -> None:
