@@ -73,6 +73,8 @@ def opened_other(other: Path) -> Iterator[Path]:
 
 def _refuse_odd_tables(other: Path, connection: sqlite3.Connection, version: int) -> None:
     """Whatever else it holds stays behind: nothing but the rows of our tables comes over."""
+    if version < migrations.FIRST_VERSION:
+        raise FileError(f"{other} says that it is of version {version}, and there is none. It is not imported.")
     odd = next((one for one in oddities(connection, version) if one.in_table), None)
     if odd is not None:
         raise FileError(f"{other}: {odd.words}. The file was changed; it is not imported.")

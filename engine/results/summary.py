@@ -17,6 +17,7 @@ from tidepool.storage.reading.figures import (
     served_models,
     waves_of,
 )
+from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig
@@ -59,11 +60,11 @@ def _checked(text: str) -> "FrozenConfig":
 def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, progress: sqlite3.Row) -> dict[str, Any]:
     return {
         "batch_id": batch["id"],
-        "name": batch["name"],
+        "name": batch["name"][:LONGEST_NAME],
         "kind": batch["kind"],
         "status": status_now(path, batch, progress),
         "paused": bool(batch["paused"]),
-        "reason": batch["reason"],
+        "reason": batch["reason"] and batch["reason"][:LONGEST_WORDS],
         "seed": batch["seed"],
         "simulated": bool(batch["simulated"]),
         "metadata": json.loads(batch["config"])["batch"]["metadata"],

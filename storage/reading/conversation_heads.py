@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tidepool.storage.reading.queries import Transcript, transcript
 from tidepool.storage.reading.units import StoredMessage
+from tidepool.storage.reading.watching import LONGEST_WORDS, names_in
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 _MASK = (1 << UNIT_BITS) - 1
@@ -34,11 +35,11 @@ def talk_heads(
     ):
         revealed.setdefault(unit & _MASK, []).append(agent)
     rows = connection.execute(
-        "SELECT sequence_number, participants, status, error FROM unit WHERE id IN (SELECT value FROM json_each(?))",
+        f"SELECT sequence_number, participants, status, substr(error, 1, {LONGEST_WORDS}) FROM unit WHERE id IN (SELECT value FROM json_each(?))",
         (ids,),
     ).fetchall()
     return {
-        row[0]: ConversationHead(row[0], tuple(json.loads(row[1])), row[2], row[3], tuple(revealed.get(row[0], ())))
+        row[0]: ConversationHead(row[0], names_in(row[1]), row[2], row[3], tuple(revealed.get(row[0], ())))
         for row in rows
     }
 

@@ -5,16 +5,22 @@ from typing import Any
 
 from tidepool.storage.unit_ids import unit_id
 
+MOST_WAVES = 20_000
+MOST_MODELS = 200
+LONGEST_WORDS = 2_000
+
 
 def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.Row]:
-    return connection.execute("SELECT * FROM wave WHERE batch_number = ? ORDER BY wave", (batch_number,)).fetchall()
+    """The first of them: no study of ours has more, and a file of a stranger's may have millions."""
+    query = "SELECT * FROM wave WHERE batch_number = ? ORDER BY wave LIMIT ?"
+    return connection.execute(query, (batch_number, MOST_WAVES)).fetchall()
 
 
 def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) -> list[dict[str, Any]]:
     """Why units failed, the most frequent reason first, and where the first of each is to be read."""
     rows = connection.execute(
-        "SELECT error, count(*) AS units, min(sequence_number) AS first FROM unit "
-        "WHERE batch_number = ? AND status = 'failed' GROUP BY error ORDER BY units DESC, first LIMIT ?",
+        f"SELECT substr(error, 1, {LONGEST_WORDS}) AS error, count(*) AS units, min(sequence_number) AS first FROM unit "
+        "WHERE batch_number = ? AND status = 'failed' GROUP BY 1 ORDER BY units DESC, first LIMIT ?",
         (batch_number, most),
     )
     return [dict(row) for row in rows]
@@ -25,8 +31,9 @@ def served_models(connection: sqlite3.Connection, batch_number: int) -> list[dic
     bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
     rows = connection.execute(
         "SELECT model, served_model AS served, count(*) AS replies FROM call "
-        "WHERE unit_id BETWEEN ? AND ? AND served_model IS NOT NULL GROUP BY model, served_model ORDER BY model, replies DESC, served",
-        bounds,
+        "WHERE unit_id BETWEEN ? AND ? AND served_model IS NOT NULL GROUP BY model, served_model ORDER BY model, replies DESC, served "
+        "LIMIT ?",
+        (*bounds, MOST_MODELS),
     )
     return [dict(row) for row in rows]
 

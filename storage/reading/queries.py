@@ -1,13 +1,13 @@
 """What screens and commands read: short queries in autocommit, each bounded in what it returns."""
 
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import status_now
 from tidepool.storage.reading.units import StoredMessage, unit_of
-from tidepool.storage.reading.watching import resting_in
+from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS, MOST_NAMES, resting_in
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.unit_ids import unit_id
 
@@ -36,11 +36,15 @@ class BatchLine:
     """providers that its calls wait for"""
 
 
-def list_batches(path: Path, connection: sqlite3.Connection) -> list[BatchLine]:
+def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> list[BatchLine]:
+    """The newest batches, or all."""
     rows = connection.execute(
-        "SELECT b.number, b.id, b.kind, b.name, b.status, b.paused, b.reason, b.simulated, b.created_at, b.finished_at, "
+        f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, b.status, b.paused, "
+        f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, "
         "b.host, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
-        "p.heartbeat_at, p.limits FROM batch b JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC"
+        "p.heartbeat_at, p.limits FROM batch b JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC "
+        "LIMIT ?",
+        (most,),
     ).fetchall()
     return [
         BatchLine(
@@ -86,19 +90,37 @@ def transcript(connection: sqlite3.Connection, batch_number: int, sequence_numbe
     if unit is None:
         return None
     outcomes = connection.execute(
-        "SELECT * FROM outcome WHERE unit_id = ? ORDER BY side", (unit_id(batch_number, sequence_number),)
+        "SELECT * FROM outcome WHERE unit_id = ? ORDER BY side LIMIT ?",
+        (unit_id(batch_number, sequence_number), MOST_NAMES),
     ).fetchall()
     return Transcript(
         sequence_number,
-        unit.participants,
+        [name[:LONGEST_NAME] for name in unit.participants[:MOST_NAMES]],
         unit.status,
-        unit.error,
+        unit.error and unit.error[:LONGEST_WORDS],
         unit.game,
         unit.round,
-        unit.messages,
+        [_shown(message) for message in unit.messages[:MOST_MESSAGES]],
         [dict(outcome) for outcome in outcomes],
         [{"entity": entity, "rating": rating} for entity, rating in unit.ratings],
         unit.details,
+    )
+
+
+MOST_MESSAGES = 10_000
+LONGEST_MESSAGE = 200_000
+"""a transcript is read by a person; an export holds all of it"""
+
+
+def _shown(message: StoredMessage) -> StoredMessage:
+    if len(message.content) <= LONGEST_MESSAGE and len(message.speaker or "") <= LONGEST_NAME:
+        return message
+    content = message.content
+    more = len(content) - LONGEST_MESSAGE
+    return replace(
+        message,
+        speaker=message.speaker[:LONGEST_NAME],
+        content=content if more <= 0 else f"{content[:LONGEST_MESSAGE]} … and {more:,} characters more",
     )
 
 
@@ -107,6 +129,7 @@ def log_lines(
 ) -> list[sqlite3.Row]:
     """The log of a batch, from the row after `after`."""
     return connection.execute(
-        "SELECT id, at, level, message FROM log_line WHERE batch_number = ? AND id > ? ORDER BY id LIMIT ?",
+        f"SELECT id, at, substr(level, 1, {LONGEST_NAME}) AS level, substr(message, 1, {LONGEST_WORDS}) AS message "
+        "FROM log_line WHERE batch_number = ? AND id > ? ORDER BY id LIMIT ?",
         (batch_number, after, most),
     ).fetchall()

@@ -78,8 +78,16 @@ def resting_in(limits: str) -> dict[str, Any]:
     return {name: rest for name, rest in found.items() if isinstance(rest, dict) and rest.keys() == _REST}
 
 
+LONGEST_NAME = 1_000
+LONGEST_WORDS = 20_000
+"""characters of a name, and of a description, an error or a line of the log, that are read to be shown: what a stranger put into
+a file may be as long as a book, and nobody's terminal is"""
+MOST_BATCHES_SHOWN = 2_000
+
 _WATCHED = (
-    "SELECT b.number, b.id, b.kind, b.name, b.description, b.status, b.paused, b.reason, b.seed, b.simulated, b.host, "
+    f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, "
+    f"substr(b.description, 1, {LONGEST_WORDS}) AS description, b.status, b.paused, "
+    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, "
     "b.created_at, b.finished_at, p.units_total, p.units_completed, p.units_failed, p.calls, p.bought, p.cached, "
     "p.replayed, p.retried, p.failed, p.input_tokens, p.output_tokens, p.cost_usd, p.unpriced, p.seconds, "
     "p.call_seconds, p.peak_concurrency, p.heartbeat, p.heartbeat_at, p.in_flight, p.limits "
@@ -93,8 +101,9 @@ def watched(connection: sqlite3.Connection, path: Path, batch_number: int) -> Wa
 
 
 def all_watched(connection: sqlite3.Connection, path: Path) -> list[Watched]:
-    """Every batch of the file, newest first."""
-    return [_watched(path, row) for row in connection.execute(f"{_WATCHED} ORDER BY b.number DESC").fetchall()]
+    """The batches of the file, newest first."""
+    rows = connection.execute(f"{_WATCHED} ORDER BY b.number DESC LIMIT ?", (MOST_BATCHES_SHOWN,)).fetchall()
+    return [_watched(path, row) for row in rows]
 
 
 def _watched(path: Path, row: sqlite3.Row) -> Watched:
@@ -135,10 +144,19 @@ class UnitLine:
 def unit_lines(connection: sqlite3.Connection, batch_number: int, first: int, last: int) -> list[UnitLine]:
     """The units first..last that have begun."""
     rows = connection.execute(
-        "SELECT sequence_number, participants, status, error, game, round FROM unit WHERE id BETWEEN ? AND ?",
+        f"SELECT sequence_number, participants, status, substr(error, 1, {LONGEST_WORDS}), game, round FROM unit "
+        "WHERE id BETWEEN ? AND ?",
         (unit_id(batch_number, first), unit_id(batch_number, last)),
     ).fetchall()
-    return [UnitLine(row[0], tuple(json.loads(row[1])), *tuple(row)[2:]) for row in rows]
+    return [UnitLine(row[0], names_in(row[1]), *tuple(row)[2:]) for row in rows]
+
+
+MOST_NAMES = 1_000
+
+
+def names_in(participants: str) -> tuple[str, ...]:
+    """Who takes part, as far as it can be shown."""
+    return tuple(name[:LONGEST_NAME] for name in json.loads(participants)[:MOST_NAMES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +281,8 @@ class LogLine:
 def log_after(connection: sqlite3.Connection, batch_number: int, after: int, most: int = 2_000) -> list[LogLine]:
     """The newest lines of the log after row `after`, oldest first."""
     rows = connection.execute(
-        "SELECT id, at, level, message FROM log_line WHERE batch_number = ? AND id > ? ORDER BY id DESC LIMIT ?",
+        f"SELECT id, at, substr(level, 1, {LONGEST_NAME}), substr(message, 1, {LONGEST_WORDS}) FROM log_line "
+        "WHERE batch_number = ? AND id > ? ORDER BY id DESC LIMIT ?",
         (batch_number, after, most),
     ).fetchall()
     return [LogLine(*row) for row in reversed(rows)]

@@ -96,7 +96,7 @@ def drive(
 
 def _some(path: Path, steps: Sequence[Step], environment: Mapping[str, str], seconds: float) -> list[Ended]:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*warm.LOADED, "tests.strangers.drive"])
+    context.set_forkserver_preload(list(warm.LOADED))
     ours, theirs = context.Pipe()
     process = context.Process(target=_play, args=(path, list(steps), dict(environment), theirs))
     process.start()

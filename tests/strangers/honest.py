@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,10 @@ MUTATION: dict[str, Any] = {
 }
 
 
-def honest_files(folder: Path) -> dict[str, Path]:
-    """Every honest file by its name; those that are there already are left as they are."""
+def honest_files(folder: Path, names: Iterable[str] = ()) -> dict[str, Path]:
+    """Honest files by name, or all of them; those that are there already are left as they are."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: folder / f"{name}.db" for name in MAKERS}
+    files = {name: folder / f"{name}.db" for name in names or MAKERS}
     for name, path in files.items():
         if not path.exists():
             MAKERS[name](path)

@@ -3,7 +3,7 @@
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -64,10 +64,10 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 class Stage:
-    def __init__(self, folder: Path, recorder: Recorder) -> None:
+    def __init__(self, folder: Path, recorder: Recorder, names: Iterable[str]) -> None:
         self.folder = folder
         self.recorder = recorder
-        self.honest = honest_files(folder / "honest")
+        self.honest = honest_files(folder / "honest", names)
         self.usual: dict[str, dict[str, float]] = {}
         """seconds of CPU by honest file and command"""
 
@@ -115,12 +115,13 @@ class Stage:
 
 
 @contextmanager
-def staged(folder: Path) -> Iterator[Stage]:
+def staged(folder: Path, names: Iterable[str] = ()) -> Iterator[Stage]:
+    """With all honest files, or those of these names."""
     recorder = Recorder()
     thread = threading.Thread(target=recorder.serve_forever, daemon=True)
     thread.start()
     try:
-        yield Stage(folder, recorder)
+        yield Stage(folder, recorder, names)
     finally:
         recorder.shutdown()
         recorder.server_close()

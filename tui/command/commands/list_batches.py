@@ -22,7 +22,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
-        batches = list_batches(options.db, connection)
+        batches = list_batches(options.db, connection, -1 if options.json else MOST_SHOWN + 1)
     if options.json:
         print(json.dumps([asdict(batch) for batch in batches], ensure_ascii=False))
         return 0
@@ -30,13 +30,16 @@ def run(options: argparse.Namespace) -> int:
         print("no batches yet: run one with `tidepool --run CONFIG.toml`")
         return 0
     out = console()
-    out.print(batch_table(batches, out.width))
-    for batch in batches:
+    out.print(batch_table(batches[:MOST_SHOWN], out.width))
+    if len(batches) > MOST_SHOWN:
+        print("… and older ones: `tidepool list --json` has all of them")
+    for batch in batches[:MOST_SHOWN]:
         for provider, rest in batch.resting.items():
             out.print(Text(f"{printable(batch.id)}: {printable(resting(provider, **rest))}"))
     return 0
 
 
+MOST_SHOWN = 500
 LEFT_OUT = ("started", "kind", "cost")
 """what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
 SHORTEST_NAME = 14
