@@ -5,20 +5,30 @@ python -m benchmarks.strangers waves       those whose titles hold the word
 """
 
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.strangers.case import Case
+from tests.strangers.case import SEED, Case
 from tests.strangers.cases import CASES
-from tests.strangers.drive import READING, WRITING
+from tests.strangers.drive import API, APP, READING, WRITING, Step
 from tests.strangers.stage import Seen, staged
 from tidepool.engine.bench.figures import Measurement, at_least
 
 AT_ONCE = 2
-STEPS = (*READING, *WRITING)
+WITH_SIMULATIONS = ("talks", "several", "queued", "old")
+"""honest files that the API has something to say of"""
+IN_THE_APP = 1 / 3
+"""of all files are opened in the app too, by lot"""
+
+
+def steps(case: Case) -> tuple[Step, ...]:
+    in_the_app = random.Random(f"{SEED}/app/{case.title}").random() < IN_THE_APP
+    doors = (*([API] if case.base in WITH_SIMULATIONS else []), *([APP] if in_the_app else []))
+    return (*READING, *doors, *WRITING)
 
 
 def results(cases: Sequence[Case], tell: bool = False) -> list[Seen]:
@@ -26,10 +36,10 @@ def results(cases: Sequence[Case], tell: bool = False) -> list[Seen]:
         folder = Path(place)
         os.environ["TIDEPOOL_STATE"], os.environ["TIDEPOOL_SELLER"] = str(folder / "state"), str(folder / "seller")
         with staged(folder) as stage:
-            stage.measure(STEPS)
+            stage.measure((*READING, API, APP, *WRITING))
 
             def play(case: Case) -> Seen:
-                seen = stage.play(case, STEPS)
+                seen = stage.play(case, steps(case))
                 if tell:
                     print(_line(seen), flush=True)
                 return seen

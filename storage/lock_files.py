@@ -18,7 +18,10 @@ def lock_path(path: Path, batch_id: str) -> Path:
     """The file whose lock stands for the batch."""
     if not BATCH_ID.match(batch_id):
         raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
-    return path.with_name(f"{path.name}-{batch_id}.lock")
+    where = path.with_name(f"{path.name}-{batch_id}.lock")
+    if where.is_symlink() or (where.exists() and not where.is_file()):
+        raise FileError(f"{where} should be the lock of a batch, and is no plain file. Look what it is, and remove it.")
+    return where
 
 
 def is_held(path: Path, batch_id: str) -> bool:

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tests.strangers.case import Case
-from tests.strangers.drive import CANARY, INTERRUPT_SECONDS, READING, Ended
+from tests.strangers.drive import APP, CANARY, INTERRUPT_SECONDS, READING, Ended
 
 CODES = {0, 1, 2, 3, 4, 130, 143}
 MORE_CPU = 2.0
 """seconds that a command may take beyond what it takes on the honest file"""
 COPYING = ("export", "import", "delete", "--run", "--resume")
 """commands that go through all of a file"""
-WORDS = ("Traceback (most recent call last)", "omething unexpected")
+WORDS = ("Traceback (most recent call last)", "omething unexpected", "started without being asked")
 
 
 def wrongs_of(case: Case, ended: Ended, honest: Mapping[str, float]) -> list[str]:
@@ -39,7 +39,7 @@ def wrongs_of(case: Case, ended: Ended, honest: Mapping[str, float]) -> list[str
 
 
 def _changes(case: Case, ended: Ended) -> list[str]:
-    reads = ended.words in READING or case.refused
+    reads = ended.words in (*READING, APP) or case.refused
     if not reads or case.settles or not ended.left:
         return []
     upgraded = case.base == "old" and not case.refused and set(ended.left) <= {"s.db", "s.db.v1.bak"}
