@@ -6,6 +6,8 @@ A report is one file without scripts and without anything from elsewhere; a poli
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from tidepool.storage.plain_text import in_document
+
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2530; --paper: #fbfaf7; --soft: #6b7683; --line: #d8d5cc;
         --first: #2f6f9f; --second: #d08c2f; --mark: #fff1b8; }
@@ -38,12 +40,10 @@ Content = str | float | None
 
 
 def text(content: Content) -> Html:
-    """Foreign text: escaped, without control characters."""
+    """Foreign text: plain, and escaped."""
     if isinstance(content, Html):
         return content
-    plain = "" if content is None else str(content)
-    shown = "".join(sign if sign.isprintable() or sign in "\n\t" else "�" for sign in plain)
-    return Html(escape(shown))
+    return Html(escape(in_document("" if content is None else str(content))))
 
 
 def element(name: str, /, *children: Content, **attributes: Content) -> Html:

@@ -1,10 +1,11 @@
 """CSV for spreadsheets and data frames: UTF-8, one header, and no cell that a spreadsheet would run.
 
 Only text can be a formula; numbers stay as they are. A text that begins like one gets an apostrophe in front,
-which spreadsheets take as "this is text".
+which spreadsheets take as "this is text". Text is made plain as everywhere: what a control character was, is a mark.
 """
 
 import csv
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,20 +14,23 @@ from typing import Any, TextIO
 
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.exporting.rows import columns_of, rows_of
+from tidepool.storage.plain_text import MARK, in_document
 
-FORMULA_SIGNS = tuple("=+-@\t\r\n|%＝＋－＠")
+_FORMULA = re.compile(rf"[\t\n]|[\s\"'{MARK}]*[=+\-@|%＝＋－＠﹦﹢﹣﹫−]")
+"""a formula, also behind spaces, quotes and signs that some program leaves out"""
 
 
 def harmless(cell: Any) -> Any:
-    if isinstance(cell, str) and (cell.startswith(FORMULA_SIGNS) or cell.lstrip().startswith(FORMULA_SIGNS)):
-        return "'" + cell
-    return cell
+    if not isinstance(cell, str):
+        return cell
+    text = in_document(cell)
+    return "'" + text if _FORMULA.match(text) else text
 
 
 def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A header and rows, every cell made harmless."""
     writer = csv.writer(stream, lineterminator="\r\n")
-    writer.writerow(columns)
+    writer.writerow(map(harmless, columns))
     writer.writerows([harmless(cell) for cell in row] for row in rows)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from tidepool.storage.exporting.contents import PLAIN, ExportContents
 from tidepool.storage.exporting.files import finished, write_text
 from tidepool.storage.exporting.rows import RowPage, columns_of, page_of, rows_of, unit_pages
+from tidepool.storage.plain_text import json_text
 
 
 def export_results(
@@ -23,7 +24,7 @@ def export_results(
 
 
 def write_json(path: Path, content: Any) -> list[Path]:
-    return write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    return write_text(path, json_text(content, indent=1) + "\n")
 
 
 def _pieces(
@@ -90,4 +91,4 @@ def _findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, An
 
 
 def _dump(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False)
+    return json_text(content)

@@ -2,7 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
@@ -10,11 +11,13 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widgets import TextArea
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, settle
+from tidepool.storage.plain_text import in_document
 from tidepool.storage.reading.watching import Watched, all_watched, batch_number, watched
 from tidepool.tui.app import launching
 from tidepool.tui.app.actions import offers
@@ -22,6 +25,7 @@ from tidepool.tui.app.compose_model.examiner import Examiner
 from tidepool.tui.app.dialogs.dialog import ErrorDialog
 from tidepool.tui.app.dialogs.help import Help
 from tidepool.tui.app.file_reader import FileReader
+from tidepool.tui.app.plain_lines import PlainLines
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.screens.results import ResultsScreen
@@ -30,6 +34,7 @@ from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT
 from tidepool.tui.app.widgets.navigation import PLACES, Navigation
 from tidepool.tui.app.worker_process.process import WorkerProcess
 from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.terminal import console
 
 
 def _library() -> Screen[None]:
@@ -85,6 +90,8 @@ class TidepoolApp(App[None]):
         self.alone = False
         """in a process of its own, whose garbage collector it may calm"""
         self._launched: list[launching.Launched] = []
+        self._plain_lines = PlainLines()
+        self.error_console = console(sys.stderr)
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         if self.theme == "textual-dark":
@@ -115,6 +122,15 @@ class TidepoolApp(App[None]):
         self.beside.close()
         self.counting.close()
         self.examiner.close()
+
+    # -- the way out --------------------------------------------------------------------------------------
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), self._plain_lines]
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """What a person copies may be pasted into a shell."""
+        super().copy_to_clipboard(in_document(text))
 
     # -- going places ------------------------------------------------------------------------------------
 

@@ -9,7 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidepool.storage.plain_text import plain
+from tidepool.tui.command.saying import say, tell
+
 if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
     from tidepool.storage.errors import TidepoolError
 
 COMMANDS = {
@@ -65,16 +70,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         from tidepool.storage.errors import TidepoolError
 
         if debug:
-            raise
+            from traceback import format_exc
+
+            tell(format_exc())
+            return error.exit_code if isinstance(error, TidepoolError) else 1
         told = error if isinstance(error, TidepoolError) else _blamed(arguments, error)
         if told is None:
-            print(
-                f"tidepool: something unexpected went wrong ({type(error).__name__}: {_printable(str(error))}). "
-                "Run it again with --debug to see where, and please report it.",
-                file=sys.stderr,
+            tell(
+                f"tidepool: something unexpected went wrong ({type(error).__name__}: {error}). "
+                "Run it again with --debug to see where, and please report it."
             )
             return 1
-        print(f"tidepool: {_printable(str(told))}", file=sys.stderr)
+        tell(f"tidepool: {told}")
         return told.exit_code
 
 
@@ -91,11 +98,6 @@ def _print_what_can_be_printed() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def _printable(text: str) -> str:
-    """An error may quote a stranger's file: no control characters but line breaks."""
-    return "".join(character if character.isprintable() or character == "\n" else "�" for character in text)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -126,14 +128,21 @@ class _Version(argparse.Action):
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            print(f"tidepool {version('tidepool-lab')}")
+            say(f"tidepool {version('tidepool-lab')}")
         except PackageNotFoundError:
-            print("tidepool, not installed: run from its source")
+            say("tidepool, not installed: run from its source")
         parser.exit()
 
 
+class _Parser(argparse.ArgumentParser):
+    """A complaint quotes what was typed, and a shell types names of files as it finds them."""
+
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+        super()._print_message(plain(message), file)
+
+
 def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tidepool",
         description="Runs large studies with language-model agents, shows them live, and keeps them in one SQLite file. "
         "Without a command it opens the app.",

@@ -22,6 +22,8 @@ from tidepool.engine.events import (
     UnitEnded,
     UnitsExpected,
 )
+from tidepool.storage.plain_text import one_line
+from tidepool.tui.command.saying import tell
 from tidepool.tui.drawing import words
 
 BAR_SECONDS = 0.1
@@ -116,7 +118,7 @@ def _lines(stream: TextIO) -> Iterator[Listener]:
     last = time.monotonic()
 
     def say(text: str) -> None:
-        print(text, file=stream, flush=True)
+        tell(one_line(text, 4_000), stream)
 
     def listen(event: Event) -> None:
         nonlocal last
@@ -145,12 +147,13 @@ def _lines(stream: TextIO) -> Iterator[Listener]:
 
 @contextmanager
 def _bar(stream: TextIO) -> Iterator[Listener]:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.text import Text
 
+    from tidepool.tui.drawing.terminal import console
+
     tally = ProgressTally()
-    console = Console(file=stream, markup=False, highlight=False)
+    out = console(stream)
     columns = (
         TextColumn("{task.fields[title]}", markup=False),
         BarColumn(),
@@ -159,24 +162,24 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
         TimeRemainingColumn(),
     )
     last = 0.0
-    with Progress(*columns, console=console, auto_refresh=False, transient=False) as progress:
+    with Progress(*columns, console=out, auto_refresh=False, transient=False) as progress:
         task = progress.add_task("", total=None, title="", figures="")
 
         def listen(event: Event) -> None:
             nonlocal last
             tally.take(event)
             if isinstance(event, TransportPlanned):
-                console.print(Text("\n".join(f"planned: {line}" for line in event.words)))
+                out.print(Text("\n".join(f"planned: {line}" for line in event.words)))
             if isinstance(event, Logged) and event.level != "info":
-                console.print(Text(f"{event.level}: {event.message}"))
+                out.print(Text(one_line(f"{event.level}: {event.message}", 4_000)))
             if time.monotonic() - last >= BAR_SECONDS or isinstance(event, BatchEnded):
                 last = time.monotonic()
                 progress.update(
                     task,
                     total=tally.units or None,
                     completed=tally.units_done,
-                    title=tally.batch_id,
-                    figures=tally.figures(),
+                    title=one_line(tally.batch_id),
+                    figures=one_line(tally.figures()),
                     refresh=True,
                 )
 

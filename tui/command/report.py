@@ -12,7 +12,8 @@ from tidepool.engine.results.blocks import Report
 from tidepool.engine.results.report import MOST_WAVES, report_of
 from tidepool.engine.results.wording import money, span
 from tidepool.tui.drawing.blocks import print_blocks
-from tidepool.tui.drawing.terminal import console, printable
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.terminal import console
 
 
 def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True) -> None:
@@ -20,7 +21,7 @@ def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True
 
 
 def print_report(out: Console, report: Report, *, waves: bool = True) -> None:
-    out.print(Text(printable(report.title), style="bold"))
+    out.print(Text(one_line(report.title), style="bold"))
     print_blocks(out, (*report.overview, *(report.waves if waves else ())))
     out.print()
     print_blocks(out, report.findings)
@@ -28,7 +29,7 @@ def print_report(out: Console, report: Report, *, waves: bool = True) -> None:
 
 def print_plan(plan: dict[str, Any]) -> None:
     out = console()
-    out.print(Text(f"{printable(plan['name'])} · {plan['kind']} · plan only, nothing was called", style="bold"))
+    out.print(Text(f"{one_line(plan['name'])} · {plan['kind']} · plan only, nothing was called", style="bold"))
     table = Table(box=None, pad_edge=False)
     figures = {"wave": "index", "calls": "calls", "tokens in": "input_tokens", "tokens out": "output_tokens"}
     if any(wave["rounds"] > 1 for wave in plan["waves"]):

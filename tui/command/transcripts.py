@@ -7,7 +7,7 @@ from rich.text import Text
 
 from tidepool.engine.results.wording import number
 from tidepool.storage.reading.queries import Transcript
-from tidepool.tui.drawing.terminal import printable
+from tidepool.tui.drawing.plain import one_line, plain
 
 
 def print_transcript(out: Console, kind: str, talk: Transcript, *, simulated: bool) -> None:
@@ -18,47 +18,52 @@ def _any(out: Console, talk: Transcript, *, simulated: bool) -> None:
     where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
     label = " (simulated)" if simulated else ""
     title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
-    out.print(Text(printable(title), style="bold"))
+    out.print(Text(one_line(title), style="bold"))
     for message in talk.messages:
         out.print()
-        out.print(Text(f"{message.turn}. {printable(message.speaker)}", style="bold"))
+        out.print(Text(f"{message.turn}. {one_line(message.speaker)}", style="bold"))
         if message.thought:
-            out.print(Text(f"*{printable(message.thought)}*", style="italic"))
-        out.print(Text(printable(message.content)))
+            out.print(Text(f"*{message.thought}*", style="italic"))
+        out.print(Text(message.content))
     if talk.error:
-        out.print(Text(f"\nfailed: {printable(talk.error)}", style="red"))
+        out.print(Text(f"\nfailed: {talk.error}", style="red"))
     for outcome in talk.outcomes:
         verb = (
             f"revealed (message {outcome['turn']}, {outcome['detector']})" if outcome["revealed"] else "kept the secret"
         )
-        out.print(Text(f"{printable(str(outcome['agent']))} {verb}, score {outcome['score']}"))
+        out.print(Text(one_line(f"{outcome['agent']} {verb}, score {outcome['score']}")))
     for judgement in talk.judgements:
         rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
-        out.print(Text(f"\n{printable(str(judgement['entity']))} is judged: {rating}"))
+        out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
 
 
 def _game(out: Console, talk: Transcript, *, simulated: bool) -> None:
     label = " (simulated)" if simulated else ""
     names = " and ".join(talk.participants)
     title = f"conversation {talk.sequence_number}, game {talk.game}, round {talk.round}: {names}, {talk.status}{label}"
-    out.print(Text(printable(title), style="bold"))
+    out.print(Text(one_line(title), style="bold"))
     spans = {outcome["turn"]: outcome for outcome in talk.outcomes if outcome["revealed"]}
     for message in talk.messages:
         out.print()
-        out.print(Text(f"{message.turn}. {printable(message.speaker)}", style="bold"))
-        content = Text(printable(message.content))
-        if found := spans.get(message.turn):
-            content.stylize("reverse", found["start"], found["end"])  # type: ignore[arg-type]
-        out.print(content)
+        out.print(Text(f"{message.turn}. {one_line(message.speaker)}", style="bold"))
+        out.print(_marked(message.content, spans.get(message.turn)))
     out.print()
     if talk.error:
-        out.print(Text(f"failed: {printable(talk.error)}", style="red"))
+        out.print(Text(f"failed: {talk.error}", style="red"))
     for outcome in talk.outcomes:
-        out.print(Text(_came_to(outcome)))
+        out.print(Text(one_line(_came_to(outcome))))
+
+
+def _marked(text: str, outcome: dict[str, Any] | None) -> Text:
+    """What gave the secret away, marked. Its place is that in the text as it was said, before it is made plain."""
+    start, end = (outcome["start"], outcome["end"]) if outcome else (None, None)
+    if not isinstance(start, int) or not isinstance(end, int):
+        return Text(plain(text))
+    return Text.assemble(plain(text[:start]), (plain(text[start:end]), "reverse"), plain(text[end:]))
 
 
 def _came_to(outcome: dict[str, Any]) -> str:
-    name = printable(str(outcome["agent"]))
+    name = outcome["agent"]
     how = "kept the secret"
     if outcome["revealed"]:
         how = f"revealed in message {outcome['turn']} ({outcome['detector']})"
@@ -83,22 +88,22 @@ def _episode(out: Console, episode: Transcript, *, simulated: bool) -> None:
     who = " and ".join(episode.participants)
     phase = details.get("phase", "training")
     out.print(
-        Text(printable(f"episode {episode.sequence_number}, {phase}, {who}, {episode.status}{label}"), style="bold")
+        Text(one_line(f"episode {episode.sequence_number}, {phase}, {who}, {episode.status}{label}"), style="bold")
     )
     if not details:
         out.print(Text("under way: rewards are told when it has ended"))
     else:
         kind = f" ({details['kind']})" if details["kind"] else ""
-        out.print(Text(printable(f"query{kind}: {details['query']}")))
+        out.print(Text(f"query{kind}: {details['query']}"))
         if details["reference"]:
-            out.print(Text(printable(f"reference: {details['reference']}"), style="dim"))
+            out.print(Text(f"reference: {details['reference']}", style="dim"))
     said = {message.turn: message for message in episode.messages}
     steps = details.get("steps") or [{} for _ in range((max(said, default=0) + 1) // 2)]
     for index, step in enumerate(steps):
         _print_step(out, index, step, said)
     if details:
         score = number(details["mean_reward"], 3)
-        out.print(Text(f"\n{ENDINGS[details['ended']]}; mean reward {score}"))
+        out.print(Text(f"\n{ENDINGS.get(details['ended'], 'ended')}; mean reward {score}"))
 
 
 def _print_step(out: Console, index: int, step: dict[str, Any], said: dict[int, Any]) -> None:
@@ -106,11 +111,11 @@ def _print_step(out: Console, index: int, step: dict[str, Any], said: dict[int, 
     operator = step.get("operator") or (rewrite.speaker if rewrite else "step")
     fell_back = " (fell back: no usable rewrite)" if step.get("fell_back") else ""
     out.print()
-    out.print(Text(f"{index + 1}. {operator}{fell_back}", style="bold"))
+    out.print(Text(one_line(f"{index + 1}. {operator}{fell_back}"), style="bold"))
     if rewrite:
-        out.print(Text(printable(rewrite.content)))
+        out.print(Text(rewrite.content))
     if answer:
-        out.print(Text("target: ", style="bold") + Text(printable(answer.content), style="not bold"))
+        out.print(Text("target: ", style="bold") + Text(answer.content, style="not bold"))
     if step:
         lost = "lost: masked" if step["reward"] is None else f"reward {step['reward']:.3f}"
         out.print(Text(lost, style="dim"))

@@ -64,17 +64,17 @@ def _print_table(out: Console, block: Table) -> None:
 def _print_facts(out: Console, block: Table) -> None:
     """Each on a line, what does not fit below it."""
     rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows]
-    name = 2 + max((len(row[0]) for row in rows), default=0)
+    name = 2 + max((cell_len(row[0]) for row in rows), default=0)
     for row in rows:
-        first = row[0]
+        first: str = row[0]
         for part in Text(" ".join(row[1:])).wrap(out, max(20, out.width - name)):
             out.print(Text(f"{first:<{name}}") + part)
             first = ""
 
 
 def _texts(block: Table, *, brief: bool) -> list[list[str]]:
-    rows = [[one_line(text_of(cell, brief=brief)) for cell in row] for row in block.rows[: block.first]]
-    return [[one_line(name) for name in block.columns], *rows]
+    rows = [[text_of(cell, brief=brief) for cell in row] for row in block.rows[: block.first]]
+    return [[one_line(text) for text in row] for row in (block.columns, *rows)]
 
 
 def _table(block: Table, width: int) -> RichTable:

@@ -7,7 +7,7 @@ from rich.tree import Tree
 
 from tidepool.engine.results.wording import number
 from tidepool.engine.studies.evolution.records.genealogy import Family, Member
-from tidepool.tui.drawing.terminal import printable
+from tidepool.tui.drawing.plain import one_line
 
 MOST_LINES = 200
 _PROMPT_SHOWN = 60
@@ -40,7 +40,7 @@ def _grow(tree: Tree, family: Family, genome_id: str, shown: set[str]) -> None:
     branches = []
     for member in family.mothers(genome_id):
         if member.genome_id in shown:
-            tree.add(Text(f"g{member.generation} {member.genome_id} … in another branch", style="dim"))
+            tree.add(Text(one_line(f"g{member.generation} {member.genome_id} … in another branch"), style="dim"))
             break
         if len(shown) >= MOST_LINES:
             break
@@ -52,12 +52,10 @@ def _grow(tree: Tree, family: Family, genome_id: str, shown: set[str]) -> None:
 
 
 def _line(member: Member) -> Text:
-    prompt = printable(member.prompt.replace("\n", " "))
-    prompt = prompt if len(prompt) <= _PROMPT_SHOWN else prompt[: _PROMPT_SHOWN - 1] + "…"
     return Text.assemble(
-        (f"g{member.generation} {member.genome_id}", "bold"),
-        f"  {number(member.fitness, 3)}  {printable(member.operator)}  ",
-        (prompt, "dim"),
+        (one_line(f"g{member.generation} {member.genome_id}"), "bold"),
+        f"  {number(member.fitness, 3)}  {one_line(member.operator)}  ",
+        (one_line(member.prompt, _PROMPT_SHOWN - 1), "dim"),
         overflow="ellipsis",
         no_wrap=True,
     )

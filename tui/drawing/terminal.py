@@ -1,21 +1,31 @@
-"""The terminal as commands write to it, and foreign text made fit for it."""
+"""The terminal as commands draw on it: whatever is printed here is made plain, whoever wrote it."""
 
 import shutil
+from collections.abc import Iterable
+from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from tidepool.storage.plain_text import plain
 
 
-class _Terminal(Console):
-    """Rich ends the program with 1 where a reader goes away (`| head`); what that means is for the command to say."""
+class Terminal(Console):
+    """Rich leaves an escape sequence in a text as it is, and ends the program with 1 where a reader goes away (`| head`);
+    what that means is for the command to say."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable() or segment.text == "\n":
+                yield segment
+            else:
+                yield Segment(plain(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
-def console() -> Console:
-    return _Terminal(markup=False, highlight=False, width=min(110, shutil.get_terminal_size((80, 24)).columns))
-
-
-def printable(text: str) -> str:
-    """Foreign text for a terminal: no control characters but line breaks and tabs."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
+def console(file: TextIO | None = None) -> Console:
+    """On stdout, or where `file` says."""
+    width = min(110, shutil.get_terminal_size((80, 24)).columns) if file is None else None
+    return Terminal(file=file, markup=False, highlight=False, emoji=False, width=width)

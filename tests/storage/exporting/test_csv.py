@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.storage.exporting.csv_files import FORMULA_SIGNS, harmless, write_rows
+from tidepool.storage.exporting.csv_files import harmless, write_rows
+from tidepool.storage.plain_text import in_document
+
+FORMULA_SIGNS = tuple("=+-@\t\r\n|%＝＋－＠")
 
 
 @pytest.mark.parametrize(
@@ -25,10 +28,13 @@ from tidepool.storage.exporting.csv_files import FORMULA_SIGNS, harmless, write_
         "  =1",
         "＝1+1",
         "|cmd",
+        '"=1',
+        "'=1",
+        "\u200b=1",
     ],
 )
 def test_what_a_spreadsheet_would_run_gets_an_apostrophe(cell: str) -> None:
-    assert harmless(cell) == "'" + cell
+    assert harmless(cell) == "'" + in_document(cell)
 
 
 @pytest.mark.parametrize("cell", ["", "plain", "1+1", "a=b", None, 0, -1, -2.5, "Ada: hello", "'quoted"])

@@ -47,10 +47,10 @@ def in_full(examined: Examined) -> Content:
     if plan is None:
         return Content("")
     rows = [*_size(plan), *_money(examined, plan), *_time(plan)]
-    lines = [Content(words) for words in examined.shape]
+    lines = [Content(shortened(words)) for words in examined.shape]
     lines += [Content("")]
     for name, words in rows:
-        beginning, *more = wrap(words, WORDS, break_on_hyphens=False) or [""]
+        beginning, *more = wrap(shortened(words), WORDS, break_on_hyphens=False) or [""]
         lines += [Content.assemble((f"{name:<{NAMES}}", "$quiet"), beginning)]
         lines += [Content(" " * NAMES + line) for line in more]
     lines += [Content(""), *_waves(plan), Content("")]

@@ -12,6 +12,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.command.commands.steer import read_change
+from tidepool.tui.drawing.plain import shortened
 
 FIELDS = {
     "max_concurrent": "calls at once",
@@ -72,7 +73,7 @@ class LimitsDialog(Dialog[dict[str, Any]]):
         try:
             changes = self.changes()
         except UsageError as error:
-            fault.update(Content(str(error)))
+            fault.update(Content(shortened(str(error))))
             return None
         fault.update("")
         return changes

@@ -16,7 +16,7 @@ from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.reading import Passage, ReadingPane
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.plain import one_line, shortened
 from tidepool.tui.drawing.words import at_most, dollars, span
 
 
@@ -57,7 +57,7 @@ class TryDialog(Dialog[None]):
             call = trial_call(self._agent, "x" * 200)
             price = await errand(lambda: price_of(call, self._providers))
         except TidepoolError as error:
-            told = Content.styled(str(error), "$state-failed")
+            told = Content.styled(shortened(str(error)), "$state-failed")
         else:
             told = price_told(price, secret=bool(self._agent.secret))
         with while_open(self.app):

@@ -87,11 +87,11 @@ class BatchActions(ModeScreen):
         answer = await self.app.push_screen_wait(ExportDialog(batch))
         if answer is None:
             return
-        self.notify(f"Exporting to {answer[1]} …", markup=False)
+        self.notify(one_line(f"Exporting to {answer[1]} …"), markup=False)
         if fault := await export(self.tidepool.path, batch.id, *answer):
             self.tidepool.tell(fault)
         else:
-            self.notify(f"Exported to {answer[1]}.", markup=False)
+            self.notify(one_line(f"Exported to {answer[1]}."), markup=False)
 
     @work(group="act")
     async def action_duplicate(self) -> None:

@@ -16,6 +16,7 @@ from tidepool.tui.app.compose_model.running import config_to_run
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.dialogs.draft_files import OpenDialog, SaveDialog
 from tidepool.tui.app.screens.mode_screen import ModeScreen
+from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import dollars
 
 
@@ -84,7 +85,7 @@ class DraftTravel(ModeScreen):
         self.desk.saved(path)
         self.show_source()
         await self.keep()
-        self.notify(f"Saved as {path}.", markup=False)
+        self.notify(one_line(f"Saved as {path}."), markup=False)
 
     def _suggested(self) -> str:
         name = value_at(self.desk.values, ("batch", "name"))

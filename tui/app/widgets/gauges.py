@@ -48,12 +48,12 @@ def lines(batch: Watched, pulse: Throughput | None, expected_calls: int, width: 
 def _name(batch: Watched, width: int) -> Content:
     status = status_of(batch)
     colour = f"$state-{BATCH_STATES.get(status, 'waiting')}"
-    said = status.replace("in_progress", "running")
+    said: str = one_line(status.replace("in_progress", "running"))
     if batch.reason and not batch.running:
         said += f": {one_line(batch.reason)}"
     for provider, rest in batch.resting.items():
         said += f": {one_line(resting(provider, **rest))}"
-    right = f"{batch.kind.replace('_', ' ')} · {batch.id}" + (" · simulated" if batch.simulated else "")
+    right = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}") + (" · simulated" if batch.simulated else "")
     left = f"{BATCH_GLYPHS.get(status, ' ')} {said}  "
     room = max(10, width - len(left) - len(right) - 1)
     return Content.assemble(

@@ -18,6 +18,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tidepool.tui.app.theme import STATES
+from tidepool.tui.drawing.plain import plain
 
 MOST_KEPT = 2_000
 """drawn rows that are remembered"""
@@ -187,7 +188,7 @@ class Rows(ScrollView, can_focus=True):
         return strip
 
     def _strip(self, pieces: Iterable[Piece], width: int) -> Strip:
-        segments = [Segment(text, self.style_named(name)) for text, name in pieces]
+        segments = [Segment(plain(text), self.style_named(name)) for text, name in pieces]
         return Strip(segments).adjust_cell_length(width, self.style_named(""))
 
     def _cursor_style(self) -> Style:

@@ -136,12 +136,12 @@ def _body(text: str, width: int, spans: Sequence[Span], style: str) -> list[Tran
 
 
 def _outcome(outcome: dict[str, object]) -> tuple[Piece, ...]:
-    name = one_line(str(outcome["agent"]))
+    name, how = one_line(str(outcome["agent"])), one_line(str(outcome["detector"]))
     score = f", score {outcome['score']:g}" if isinstance(outcome["score"], int | float) else ""
     if outcome["revealed"]:
         return (
             (f" {name} ", "accent"),
             ("gave the secret away", "reveal"),
-            (f" in message {outcome['turn']} ({outcome['detector']}){score}", "dim"),
+            (f" in message {outcome['turn']} ({how}){score}", "dim"),
         )
     return ((f" {name} ", "accent"), ("kept the secret", "done"), (score, "dim"))

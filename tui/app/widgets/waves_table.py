@@ -49,7 +49,7 @@ class WavesTable(Rows):
         return "no wave has been answered yet"
 
     def draw_header(self, width: int) -> Sequence[Piece]:
-        titles = [fitted("wave", 7, right=True), fitted("calls", 9, right=True)]
+        titles: list[str] = [fitted("wave", 7, right=True), fitted("calls", 9, right=True)]
         titles += [fitted(name, 7, right=True) for name in self._rare]
         titles += [fitted("time", 12, right=True), fitted("a message", 10, right=True), " " + fitted("transport", 11)]
         return [(" ".join([*titles, "provider batches"]), "")]

@@ -57,22 +57,20 @@ def _expected(job: dict[str, Any]) -> Any:
 
 def _family(job: dict[str, Any]) -> Any:
     """An evolution's family tree, line by line."""
-    from rich.console import Console
-
     from tidepool.engine.results.summary import statistics_of
     from tidepool.engine.studies.evolution.records.genealogy import read_family
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.tui.drawing.genealogy import print_family
-    from tidepool.tui.drawing.plain import plain
+    from tidepool.tui.drawing.terminal import Terminal
 
-    console = Console(width=job["width"], markup=False, highlight=False, color_system=None, file=StringIO())
+    console = Terminal(width=job["width"], markup=False, highlight=False, color_system=None, file=StringIO())
     with reading(Path(job["path"])) as connection:
         batch = find_batch(connection, job["batch"])
         family = read_family(connection, batch["number"], statistics_of(connection, batch))
     with console.capture() as captured:
         print_family(console, family)
-    return plain(captured.get().rstrip("\n"))
+    return captured.get().rstrip("\n")
 
 
 JOBS = {"draw": _draw, "report": _report, "compare": _compare, "expected": _expected, "family": _family}

@@ -1,7 +1,6 @@
 """`tidepool agents`: the library's agents, written in files, made from entities, or generated."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,9 @@ from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.commands.entities import add_generation, generated
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.drawing.terminal import console, printable
+from tidepool.tui.command.saying import say, say_json
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.terminal import console
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -70,17 +71,17 @@ def _list(options: argparse.Namespace) -> None:
         with reading(options.db) as connection:
             agents = library.list_agents(connection)
     if options.json:
-        print(json.dumps([_record(agent) for agent in agents], ensure_ascii=False))
+        say_json([_record(agent) for agent in agents])
         return
     if not agents:
-        print("no agents yet: `tidepool agents add FILE`, or make some of entities with `--entity ID --model MODEL`")
+        say("no agents yet: `tidepool agents add FILE`, or make some of entities with `--entity ID --model MODEL`")
         return
     table = Table(box=None, pad_edge=False)
     for name in ("id", "name", "model", "memory", "secret"):
         table.add_column(name, no_wrap=name == "id")
     for agent in agents:
         told = [str(agent.definition.get(name, "")) for name in ("model", "memory", "secret")]
-        table.add_row(*(Text(printable(text)) for text in (agent.id, agent.name, *told)))
+        table.add_row(*(Text(one_line(text)) for text in (agent.id, agent.name, *told)))
     console().print(table)
 
 
@@ -93,14 +94,14 @@ def _show(options: argparse.Namespace) -> None:
     with reading(options.db) as connection:
         agents = library.find_agents(connection, options.ids)
     if options.json:
-        print(json.dumps([_record(agent) for agent in agents], ensure_ascii=False))
+        say_json([_record(agent) for agent in agents])
         return
     out = console()
     for agent in agents:
-        out.print(Text(printable(f"{agent.name} · {agent.id}"), style="bold"))
+        out.print(Text(one_line(f"{agent.name} · {agent.id}"), style="bold"))
         for name, value in agent.definition.items():
             if name != "name":
-                out.print(Text(printable(f"  {name}: {value}")))
+                out.print(Text(f"  {name}: {value}"))
 
 
 def _add(options: argparse.Namespace) -> None:
@@ -164,14 +165,17 @@ def _model(options: argparse.Namespace) -> str:
 def _keep(options: argparse.Namespace, haul: LibraryAdditions) -> None:
     kept, stored = keep(options.db, haul), haul.agents
     if options.json:
-        print(json.dumps({"added": kept.added, "known": kept.known, "ids": [agent.id for agent in stored]}))
+        say_json({"added": kept.added, "known": kept.known, "ids": [agent.id for agent in stored]})
         return
     there = f" ({kept.known:,} were there already)" if kept.known else ""
-    print(f"added {kept.added:,} of {len(stored):,}{there}")
+    say(f"added {kept.added:,} of {len(stored):,}{there}")
     for agent in stored[:10]:
-        print(printable(agent.id))
+        say(agent.id)
 
 
 def _remove(options: argparse.Namespace) -> None:
     removed = library.remove(options.db, "agent", options.ids)
-    print(json.dumps({"removed": removed}) if options.json else f"removed {len(removed):,}")
+    if options.json:
+        say_json({"removed": removed})
+    else:
+        say(f"removed {len(removed):,}")

@@ -2,10 +2,10 @@
 
 import argparse
 import os
-import sys
 
 from tidepool.engine.api.server import serve
 from tidepool.tui.app.launching import resume
+from tidepool.tui.command.saying import tell
 
 PORT = 8765
 TOKEN = "TIDEPOOL_API_TOKEN"
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     name = f"[{options.host}]" if ":" in options.host else options.host
 
     def ready(port: int) -> None:
-        print(f"serving http://{name}:{port}/docs on {options.db}; Ctrl+C ends it", file=sys.stderr, flush=True)
+        tell(f"serving http://{name}:{port}/docs on {options.db}; Ctrl+C ends it")
 
     serve(
         options.db,

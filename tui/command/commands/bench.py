@@ -1,11 +1,10 @@
 """`tidepool bench`: this machine's figures, or what waves gain for a study of your own."""
 
 import argparse
-import json
-import sys
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.wording import money, number, span
+from tidepool.tui.command.saying import say, say_json, tell
 from tidepool.tui.drawing.terminal import console
 
 
@@ -27,9 +26,9 @@ def _measure(options: argparse.Namespace) -> int:
 
     from tidepool.engine.bench.machine import measure
 
-    figures = list(measure(lambda text: print(f"… {text}", file=sys.stderr), full=options.full))
+    figures = list(measure(lambda text: tell(f"… {text}"), full=options.full))
     if options.json:
-        print(json.dumps([figure.as_json() for figure in figures], ensure_ascii=False))
+        say_json([figure.as_json() for figure in figures])
         return 0
     table = Table(box=None, pad_edge=False)
     table.add_column("figure")
@@ -63,12 +62,12 @@ def _compare(options: argparse.Namespace) -> int:
         raise UsageError(f"This study would be bought twice, for about {money(cost)} each time. Add --yes to do it.")
     gain = compare(config)
     if options.json:
-        print(json.dumps(gain.as_json(), ensure_ascii=False))
+        say_json(gain.as_json())
         return 0
-    print(f"one call at a time  {span(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
-    print(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
+    say(f"one call at a time  {span(gain.sequential['seconds'])}, {money(gain.sequential['cost_usd'])}")
+    say(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
     same = "the same" if gain.as_json()["same_statistics"] else "different (answers of a live model vary)"
-    print(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
+    say(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
     if gain.waves["simulated"]:
-        print("simulated answers: set [providers.simulated] latency to see what real delays would gain")
+        say("simulated answers: set [providers.simulated] latency to see what real delays would gain")
     return 0

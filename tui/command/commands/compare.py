@@ -1,13 +1,13 @@
 """`tidepool compare`: the statistics of several batches side by side."""
 
 import argparse
-import json
 from typing import Any
 
 from rich.console import Console
 
 from tidepool.engine.results.comparing import compare
 from tidepool.engine.results.comparison_report import comparison_blocks
+from tidepool.tui.command.saying import say_json
 from tidepool.tui.drawing.blocks import print_blocks
 from tidepool.tui.drawing.terminal import console
 
@@ -19,7 +19,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     found = compare(options.db, options.batches)
     if options.json:
-        print(json.dumps(found, ensure_ascii=False))
+        say_json(found)
     else:
         print_comparison(console(), found)
     return 0

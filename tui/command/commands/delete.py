@@ -6,7 +6,8 @@ import sys
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import delete_batch, find_batch
 from tidepool.storage.file import reading
-from tidepool.tui.drawing.terminal import printable
+from tidepool.storage.plain_text import one_line
+from tidepool.tui.command.saying import agreed, say
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -20,9 +21,8 @@ def run(options: argparse.Namespace) -> int:
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError(f"Deleting {batch['id']} wants a yes: add --yes.")
-        answer = input(f"Delete {batch['id']} ({printable(batch['name'])}) and all it holds? [y/N] ")
-        if answer.strip().lower() not in ("y", "yes"):
-            print("kept")
+        if not agreed(f"Delete {one_line(batch['id'])} ({one_line(batch['name'])}) and all it holds?"):
+            say("kept")
             return 0
-    print(f"deleted {delete_batch(options.db, batch['id'])}")
+    say(f"deleted {delete_batch(options.db, batch['id'])}")
     return 0

@@ -2,8 +2,6 @@
 
 import argparse
 import asyncio
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,9 @@ from tidepool.engine.results.wording import money
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
-from tidepool.tui.drawing.terminal import console, printable
+from tidepool.tui.command.saying import say, say_json, tell
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.terminal import console
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -65,16 +65,16 @@ def run(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> None:
     entities = _stored(options)
     if options.json:
-        print(json.dumps([_record(entity) for entity in entities], ensure_ascii=False))
+        say_json([_record(entity) for entity in entities])
         return
     if not entities:
-        print("no entities yet: `tidepool entities add FILE`, or `tidepool entities generate --type human -n 10`")
+        say("no entities yet: `tidepool entities add FILE`, or `tidepool entities generate --type human -n 10`")
         return
     out = console()
     table = Table(box=None, pad_edge=False)
     for name in ("id", "name", "type", "attributes"):
         table.add_column(name, no_wrap=True)
-    texts = [(printable(e.id), printable(e.name), printable(e.type or "–")) for e in entities]
+    texts = [(one_line(e.id), one_line(e.name), one_line(e.type or "–")) for e in entities]
     room = out.width - sum(max(len(row[place]) for row in texts) + 2 for place in range(3))
     for entity, row in zip(entities, texts, strict=True):
         table.add_row(*map(Text, row), _attributes(entity, max(room, 20)))
@@ -82,7 +82,7 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _attributes(entity: library.StoredEntity, room: int) -> Text:
-    told = Text(printable(", ".join(f"{name} {in_words(value)}" for name, value in entity.attributes.items())))
+    told = Text(one_line(", ".join(f"{name} {in_words(value)}" for name, value in entity.attributes.items())))
     told.truncate(room, overflow="ellipsis")
     return told
 
@@ -109,14 +109,14 @@ def _show(options: argparse.Namespace) -> None:
     with reading(options.db) as connection:
         entities = library.find_entities(connection, options.ids)
     if options.json:
-        print(json.dumps([_record(entity) for entity in entities], ensure_ascii=False))
+        say_json([_record(entity) for entity in entities])
         return
     out = console()
     for entity in entities:
-        out.print(Text(printable(f"{entity.name} · {entity.type or 'no type'} · {entity.id}"), style="bold"))
-        out.print(Text(printable(entity.description)))
+        out.print(Text(one_line(f"{entity.name} · {entity.type or 'no type'} · {entity.id}"), style="bold"))
+        out.print(Text(entity.description))
         for name, value in entity.attributes.items():
-            out.print(Text(printable(f"  {name}: {in_words(value)}")))
+            out.print(Text(f"  {name}: {in_words(value)}"))
 
 
 def _add(options: argparse.Namespace) -> None:
@@ -136,7 +136,7 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
         if options.backstory:
             raise UsageError("--backstory needs a model that writes it: name one, e.g. simulated:persona.")
         if left := [task.dimension for task in writing_tasks(kind, entities[0])]:
-            print(f"left out, since no model to write it was named: {', '.join(left)}", file=sys.stderr)
+            tell(f"left out, since no model to write it was named: {', '.join(left)}")
         return kind, entities
     from tidepool.engine.studies.simulation.writing import write_texts
 
@@ -150,25 +150,25 @@ def generated(options: argparse.Namespace) -> tuple[EntityType, list[Entity]]:
             language=options.language,
         )
     )
-    print(f"{_counted(texts.calls, 'text')} written for {money(texts.cost_usd)}", file=sys.stderr)
+    tell(f"{_counted(texts.calls, 'text')} written for {money(texts.cost_usd)}")
     return kind, texts.entities
 
 
 def _keep(options: argparse.Namespace, haul: LibraryAdditions) -> None:
     kept, entities = keep(options.db, haul), haul.entities
     if kept.types:
-        print(f"added {_counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}", file=sys.stderr)
+        tell(f"added {_counted(len(kept.types), 'entity type')}: {', '.join(kept.types)}")
     if not entities:
         return
     if options.json:
-        print(json.dumps({"added": kept.added, "known": kept.known, "ids": [entity.id for entity in entities]}))
+        say_json({"added": kept.added, "known": kept.known, "ids": [entity.id for entity in entities]})
         return
     there = f" ({kept.known:,} were there already)" if kept.known else ""
-    print(f"added {kept.added:,} of {len(entities):,}{there}")
+    say(f"added {kept.added:,} of {len(entities):,}{there}")
     for entity in entities[:10]:
-        print(printable(entity.id))
+        say(entity.id)
     if len(entities) > 10:
-        print(f"… and {len(entities) - 10:,} more: `tidepool entities list`")
+        say(f"… and {len(entities) - 10:,} more: `tidepool entities list`")
 
 
 def _remove(options: argparse.Namespace) -> None:
@@ -176,10 +176,13 @@ def _remove(options: argparse.Namespace) -> None:
         raise UsageError("Name the ids of entities to remove, or --type for an entity type.")
     if options.type:
         library.remove_type(options.db, options.type)
-        print(f"removed the type {printable(options.type)}")
+        say(f"removed the type {options.type}")
         return
     removed = library.remove(options.db, "entity", options.ids)
-    print(json.dumps({"removed": removed}) if options.json else f"removed {_counted(len(removed), 'entity')}")
+    if options.json:
+        say_json({"removed": removed})
+    else:
+        say(f"removed {_counted(len(removed), 'entity')}")
 
 
 def _types(options: argparse.Namespace) -> None:
@@ -189,14 +192,14 @@ def _types(options: argparse.Namespace) -> None:
             {"name": kind.name, "description": kind.description, "dimensions": [d.name for d in kind.dimensions]}
             for kind in types.values()
         ]
-        print(json.dumps(listed, ensure_ascii=False))
+        say_json(listed)
         return
     table = Table(box=None, pad_edge=False)
     for name in ("type", "what it is", "dimensions"):
         table.add_column(name)
     for kind in types.values():
         dimensions = ", ".join(dimension.name for dimension in kind.dimensions)
-        table.add_row(Text(printable(kind.name)), Text(printable(kind.description)), Text(printable(dimensions)))
+        table.add_row(Text(one_line(kind.name)), Text(one_line(kind.description)), Text(one_line(dimensions)))
     console().print(table)
 
 

@@ -1,10 +1,10 @@
 """`tidepool export`: one batch out, as files for other programs and other people."""
 
 import argparse
-import json
 from pathlib import Path
 
 from tidepool.engine.exports.export import FORMATS, export_batch
+from tidepool.tui.command.saying import say, say_json
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -24,8 +24,8 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     written = export_batch(options.db, options.batch, options.format, options.output)
     if options.json:
-        print(json.dumps({"format": options.format, "files": [str(path) for path in written]}, ensure_ascii=False))
+        say_json({"format": options.format, "files": [str(path) for path in written]})
     else:
         for path in written:
-            print(path)
+            say(str(path))
     return 0

@@ -1,11 +1,11 @@
 """`tidepool import`: batches, entities and agents of another Tidepool file in, each once."""
 
 import argparse
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 from tidepool.engine.importing import import_file
+from tidepool.tui.command.saying import say, say_json
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -18,13 +18,13 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     imported = import_file(options.db, options.file, replace=options.replace)
     if options.json:
-        print(json.dumps(asdict(imported)))
+        say_json(asdict(imported))
         return 0
     for batch_id in imported.batches:
-        print(f"imported {batch_id}")
+        say(f"imported {batch_id}")
     for batch_id in imported.known:
-        print(f"known already, left as it is: {batch_id}")
-    print(
+        say(f"known already, left as it is: {batch_id}")
+    say(
         f"new here: batches {len(imported.batches):,}, entities {imported.entities:,}, "
         f"entity types {imported.types:,}, agents {imported.agents:,}"
     )

@@ -1,18 +1,20 @@
 """`tidepool list`: the batches of the file. It loads little, for it is asked often: no config class, no numpy."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Literal
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.results.wording import money
 from tidepool.storage.file import reading
 from tidepool.storage.reading.queries import BatchLine, list_batches
-from tidepool.tui.drawing.terminal import console, printable
+from tidepool.tui.command.saying import say, say_json
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.terminal import console
 from tidepool.tui.drawing.words import resting, utc
 
 
@@ -24,10 +26,10 @@ def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
         batches = list_batches(options.db, connection, -1 if options.json else MOST_SHOWN + 1)
     if options.json:
-        print(json.dumps([asdict(batch) for batch in batches], ensure_ascii=False))
+        say_json([asdict(batch) for batch in batches])
         return 0
     if not batches:
-        print("no batches yet: run one with `tidepool --run CONFIG.toml`")
+        say("no batches yet: run one with `tidepool --run CONFIG.toml`")
         return 0
     out = console()
     out.print(batch_table(batches[:MOST_SHOWN], out.width))
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         print("… and older ones: `tidepool list --json` has all of them")
     for batch in batches[:MOST_SHOWN]:
         for provider, rest in batch.resting.items():
-            out.print(Text(f"{printable(batch.id)}: {printable(resting(provider, **rest))}"))
+            out.print(Text(one_line(f"{batch.id}: {resting(provider, **rest)}")))
     return 0
 
 
@@ -49,7 +51,7 @@ def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
     """One line for each batch: the name is cut where it is long, everything else stands whole."""
     rows = [_cells(batch) for batch in batches]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
-    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in names}
+    widths = {name: max(len(name), *(cell_len(row[name]) for row in rows)) for name in names}
     kept = list(widths)
     room = 0
     for name in ("", *LEFT_OUT):
@@ -70,10 +72,10 @@ def _cells(batch: BatchLine) -> dict[str, str]:
     done = batch.units_completed + batch.units_failed
     failed = f", {batch.units_failed:,} failed" if batch.units_failed else ""
     return {
-        "id": printable(batch.id),
-        "kind": printable(batch.kind),
-        "name": " ".join(printable(batch.name).split()),
-        "status": printable(batch.status) + (" (paused)" if batch.paused else ""),
+        "id": one_line(batch.id),
+        "kind": one_line(batch.kind),
+        "name": one_line(batch.name),
+        "status": one_line(batch.status) + (" (paused)" if batch.paused else ""),
         "units": f"{done:,}/{batch.units_total:,}{failed}",
         "cost": money(batch.cost_usd),
         "answers": "simulated" if batch.simulated else "",

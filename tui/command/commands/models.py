@@ -2,8 +2,6 @@
 
 import argparse
 import asyncio
-import json
-import sys
 from dataclasses import asdict
 
 from rich.table import Table
@@ -19,7 +17,9 @@ from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.tui.drawing.terminal import console, printable
+from tidepool.tui.command.saying import say, say_json, tell_over
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.terminal import console
 
 MOST_SHOWN = 40
 """models without a price that are named; an account may list hundreds"""
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     listed = asyncio.run(list_models(providers, names))
     if options.json:
         presets = {name: asdict(preset) for name, preset in PRESET_TABLE.items()}
-        print(json.dumps({"providers": [asdict(one) for one in listed], "presets": presets}, ensure_ascii=False))
+        say_json({"providers": [asdict(one) for one in listed], "presets": presets})
     else:
         for one in listed:
             _print(one)
@@ -55,10 +55,10 @@ def _print(listed: ListedProvider) -> None:
     out = console()
     out.print(Text(f"{listed.name} · {listed.where} · key {listed.key}", style="bold"))
     if listed.note:
-        out.print(Text(printable(listed.note), style="yellow"))
+        out.print(Text(listed.note, style="yellow"))
     for host in listed.hosts:
         told = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
-        out.print(Text(printable(f"{host.address}: {told}")))
+        out.print(Text(f"{host.address}: {told}"))
     priced = [model for model in listed.models if model.input_usd or model.output_usd]
     if priced:
         out.print(_table(priced))
@@ -69,7 +69,7 @@ def _print(listed: ListedProvider) -> None:
 
 def _print_names(title: str, models: list[ListedModel]) -> None:
     if models:
-        names = ", ".join(printable(model.name) for model in models[:MOST_SHOWN])
+        names = ", ".join(one_line(model.name) for model in models[:MOST_SHOWN])
         more = f" and {len(models) - MOST_SHOWN} more" if len(models) > MOST_SHOWN else ""
         console().print(Text(f"{title}: {names}{more}"))
 
@@ -83,7 +83,7 @@ def _table(models: list[ListedModel]) -> Table:
     for model in models:
         prices = (model.input_usd, model.output_usd, model.batch_input_usd, model.batch_output_usd)
         shown = ["–" if price is None else "free" if price == 0 else f"{price:g}" for price in prices]
-        table.add_row(Text(printable(model.name)), *shown, model.retires or "")
+        table.add_row(Text(one_line(model.name)), *shown, model.retires or "")
     return table
 
 
@@ -107,13 +107,12 @@ async def _pull(endpoint: str, providers: Providers, name: str) -> None:
     try:
         async for step in provider.pull(name):
             share = f" {step.completed / step.total:4.0%} of {step.total / 1e6:,.0f} MB" if step.total else ""
-            line = printable(f"{step.host}: {step.status}{share}")
+            line = one_line(f"{step.host}: {step.status}{share}")
             if line != last:
-                start, end = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
-                print(f"{start}{line}", end=end, file=sys.stderr, flush=True)
+                tell_over(line)
             last = line
     except ProviderError as error:
         raise RunError(str(error)) from None
     finally:
         await provider.close()
-    print(f"{name} is there: {', '.join(provider.urls)}")
+    say(f"{name} is there: {', '.join(provider.urls)}")

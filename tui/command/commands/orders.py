@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,8 +10,9 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
+from tidepool.storage.plain_text import one_line
 from tidepool.storage.reading.watching import ProviderBatchLine, order_lines
-from tidepool.tui.drawing.terminal import printable
+from tidepool.tui.command.saying import agreed, say, say_json
 from tidepool.tui.drawing.words import span, utc
 
 MOST = 100_000
@@ -49,12 +49,12 @@ def run(options: argparse.Namespace) -> int:
         orders = order_lines(connection, batch["number"], most=MOST)
     shown = sorted((one for one in orders if one.open or options.all), key=lambda one: (not one.open, one.created_at))
     if options.json:
-        print(json.dumps({"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]}, ensure_ascii=False))
+        say_json({"batch_id": batch["id"], "orders": [_as_json(one) for one in shown]})
     elif shown:
-        print("\n".join(_lines(shown)))
+        say("\n".join(_lines(shown)))
     else:
         closed = f"; {len(orders):,} are over (--all)" if orders else ""
-        print(f"batch {batch['id']} has no open provider batches{closed}")
+        say(f"batch {batch['id']} has no open provider batches{closed}")
     return 0
 
 
@@ -92,10 +92,10 @@ def _lines(orders: Sequence[ProviderBatchLine]) -> Iterator[str]:
 
 def _cells(order: ProviderBatchLine) -> dict[str, str]:
     return {
-        "id": printable(order.remote_id or f"({order.id})"),
-        "provider": printable(order.provider),
-        "at the provider": printable(order.remote_state or ""),
-        "here": printable(order.state),
+        "id": one_line(order.remote_id or f"({order.id})"),
+        "provider": one_line(order.provider),
+        "at the provider": one_line(order.remote_state or ""),
+        "here": one_line(order.state),
         "wave": f"{order.wave:,}",
         "calls": f"{order.count:,}",
         "age": span(_seconds(order)),
@@ -107,19 +107,19 @@ def _give_up(options: argparse.Namespace) -> int:
     from tidepool.engine.batching.giving_up import find_order, give_up
 
     batch_id, order = find_order(options.db, options.batch, options.give_up)
-    name = printable(order.remote_id or order.id)
+    name = one_line(order.remote_id or order.id)
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError(f"Giving up the provider batch {name} wants a yes: add --yes.")
-        words = f"Give up {name} ({order.count:,} calls, {span(_seconds(order))} old)? What it has not finished is bought again. [y/N] "
-        if input(words).strip().lower() not in ("y", "yes"):
-            print("kept")
+        words = f"Give up {name} ({order.count:,} calls, {span(_seconds(order))} old)? What it has not finished is bought again."
+        if not agreed(words):
+            say("kept")
             return 0
     done = asyncio.run(give_up(options.db, batch_id, order.id, trust=options.trust))
     words = OUTCOMES[done.outcome].format(batch=batch_id, answers=f"{done.answers:,}")
     if options.json:
         told = {"batch_id": batch_id, "order": _as_json(order), "outcome": done.outcome, "answers": done.answers}
-        print(json.dumps({**told, "message": words}, ensure_ascii=False))
+        say_json({**told, "message": words})
     else:
-        print(f"{name}: {words}")
+        say(f"{name}: {words}")
     return 0

@@ -1,7 +1,6 @@
 """`tidepool show`, `stats`, `log`: reading one batch."""
 
 import argparse
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -9,8 +8,10 @@ from tidepool.engine.errors import NotFound
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
+from tidepool.storage.plain_text import one_line, plain
 from tidepool.tui.command.report import print_summary
-from tidepool.tui.drawing.terminal import console, printable
+from tidepool.tui.command.saying import say, say_json
+from tidepool.tui.drawing.terminal import console
 from tidepool.tui.drawing.words import resting, utc
 
 
@@ -35,11 +36,11 @@ def _show(options: argparse.Namespace) -> None:
         return
     summary = summarise(options.db, options.batch)
     if options.json:
-        print(json.dumps(summary, ensure_ascii=False))
+        say_json(summary)
         return
     print_summary(options.db, summary)
     for provider, rest in _resting(options).items():
-        print(printable(resting(provider, **rest)))
+        say(one_line(resting(provider, **rest)))
 
 
 def _resting(options: argparse.Namespace) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def _show_conversation(options: argparse.Namespace) -> None:
     if found is None:
         raise NotFound(f"Batch {batch['id']} has no conversation {options.conversation} (yet).")
     if options.json:
-        print(json.dumps(asdict(found), ensure_ascii=False))
+        say_json(asdict(found))
     else:
         print_transcript(console(), batch["kind"], found, simulated=bool(batch["simulated"]))
 
@@ -75,7 +76,7 @@ def _show_genealogy(options: argparse.Namespace) -> None:
             raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has a family tree.")
         family = read_family(connection, batch["number"], statistics_of(connection, batch))
     if options.json:
-        print(json.dumps({"batch_id": batch["id"], **family.as_json()}, ensure_ascii=False))
+        say_json({"batch_id": batch["id"], **family.as_json()})
     else:
         print_family(console(), family)
 
@@ -83,7 +84,7 @@ def _show_genealogy(options: argparse.Namespace) -> None:
 def _stats(options: argparse.Namespace) -> None:
     summary = summarise(options.db, options.batch)
     if options.json:
-        print(json.dumps(summary["statistics"], ensure_ascii=False))
+        say_json(summary["statistics"])
         return
     print_summary(options.db, summary, waves=False)
 
@@ -95,7 +96,8 @@ def _log(options: argparse.Namespace) -> None:
         batch = find_batch(connection, options.batch)
         lines: list[dict[str, Any]] = [dict(row) for row in log_lines(connection, batch["number"])]
     if options.json:
-        print(json.dumps([{**line, "at": utc(line["at"])} for line in lines], ensure_ascii=False))
+        say_json([{**line, "at": utc(line["at"])} for line in lines])
         return
     for line in lines:
-        print(f"{utc(line['at'])}  {printable(line['level']):<8}{printable(line['message'])}")
+        head = f"{utc(line['at'])}  {one_line(line['level']):<8}"
+        say(head + plain(line["message"]).replace("\n", "\n" + " " * len(head)))

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ from tidepool.engine.studies.plan import priced
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
+from tidepool.tui.command.saying import say_json, tell
 
 EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, BatchStatus.PARTIAL: 3}
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     summary, stop, signalled = asyncio.run(_play(options))
     try:
         if options.json:
-            print(json.dumps(summary, ensure_ascii=False))
+            say_json(summary)
         else:
             print_summary(options.db, summary)
         sys.stdout.flush()
@@ -50,7 +50,7 @@ def _dry_run(options: argparse.Namespace) -> int:
     config = _frozen(options)
     plan = priced(load_kind(config.batch.kind).plan(config), config)
     if options.json:
-        print(json.dumps(plan, ensure_ascii=False))
+        say_json(plan)
     else:
         print_plan(plan)
     return 0
@@ -105,5 +105,5 @@ class _Signals:
                 os._exit(128 + number)
             return
         self.first, self._since = number, time.monotonic()
-        print("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.", file=sys.stderr)
+        tell("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.")
         self._control.stop_for(StopCode.SIGNAL, f"signal {signal.Signals(number).name}")

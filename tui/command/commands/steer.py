@@ -9,6 +9,7 @@ from tidepool.engine.config.sections import Limits
 from tidepool.engine.config.toml_files import read_value
 from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import steer
+from tidepool.tui.command.saying import say
 
 CHANGEABLE = (
     "max_concurrent",
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.command == "stop":
         arguments = {"on_stop": options.orders}
     batch_id = steer(options.db, options.batch, options.command, arguments)
-    print(f"told {batch_id}: {options.command}" + "".join(f" {key}={value}" for key, value in arguments.items()))
+    say(f"told {batch_id}: {options.command}" + "".join(f" {key}={value}" for key, value in arguments.items()))
     return 0
 
 

@@ -1,7 +1,6 @@
 """`tidepool trust`: the servers and batches that this machine trusts, listed and changed. No key is ever kept."""
 
 import argparse
-import json
 import re
 
 from tidepool.engine.config.freezing import load_frozen
@@ -11,7 +10,7 @@ from tidepool.engine.trust.record import ServerOrigin, TrustedServer, origin_of,
 from tidepool.engine.trust.servers import servers_named
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
-from tidepool.tui.drawing.terminal import printable
+from tidepool.tui.command.saying import say, say_json
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
 
@@ -44,14 +43,14 @@ def _list(options: argparse.Namespace) -> None:
             "servers": [{"server": str(one.origin), "key": one.key_variable or None} for one in servers],
             "batches": [{"id": one.id, "config": one.config_hash} for one in batches],
         }
-        print(json.dumps(rows, ensure_ascii=False))
+        say_json(rows)
         return
     if not servers and not batches:
-        print("nothing yet: batches that are made here are added by themselves")
+        say("nothing yet: batches that are made here are added by themselves")
     for server in servers:
-        print(printable(f"server {server.origin}  {server.key_variable or 'without a key'}"))
+        say(f"server {server.origin}  {server.key_variable or 'without a key'}")
     for batch in batches:
-        print(printable(f"batch  {batch.id}  config {batch.config_hash[:12]}"))
+        say(f"batch  {batch.id}  config {batch.config_hash[:12]}")
 
 
 def _origin(address: str) -> ServerOrigin:
@@ -71,24 +70,24 @@ def _change_server(options: argparse.Namespace, origin: ServerOrigin) -> None:
         removed = sum(trust_record().forget_server(origin, variable) for variable in options.key or [None])
         if not removed:
             raise NotFound(f"The server {origin} is not in the trust record. `tidepool trust list` shows what is.")
-        print(f"no longer trusted: {origin}")
+        say(f"no longer trusted: {origin}")
         return
     for variable in options.key or [""]:
         trust_record().add_server(TrustedServer(origin, variable))
-    print(f"trusted: {origin} {'with ' + ' and '.join(options.key) if options.key else 'without a key'}")
+    say(f"trusted: {origin} {'with ' + ' and '.join(options.key) if options.key else 'without a key'}")
 
 
 def _change_batch(options: argparse.Namespace) -> None:
     if options.action == "remove":
         if not trust_record().forget_batch(options.what):
             raise NotFound(f"No batch {options.what!r} is in the trust record. `tidepool trust list` shows what is.")
-        print(f"no longer trusted: {printable(options.what)}")
+        say(f"no longer trusted: {options.what}")
         return
     with reading(options.db) as connection:
         batch = find_batch(connection, options.what)
     config = load_frozen(batch["config"])
     named = servers_named(config, load_kind(config.batch.kind).models(config))
     trust_record().vouch(batch["id"], batch["config"])
-    print(f"trusted: batch {batch['id']}, which asks")
+    say(f"trusted: batch {batch['id']}, which asks")
     for line in [one.in_words for one in named] or ["nobody but the providers' own servers"]:
-        print(printable(f"  {line}"))
+        say(f"  {line}")

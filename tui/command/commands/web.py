@@ -7,13 +7,13 @@ browser is turned away: its requests carry that site's name.
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from tidepool.engine.errors import UsageError
 from tidepool.tui.app.launching import command, environment
+from tidepool.tui.command.saying import tell
 
 PORT = 8766
 HOST = "127.0.0.1"
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--port {options.port} is no port: give one from 1 to 65535.")
     os.environ.update(environment())
     served = _server(shlex.join(command(options.db)), options.port)
-    print(f"serving http://{HOST}:{options.port} on {options.db}; Ctrl+C ends it", file=sys.stderr, flush=True)
+    tell(f"serving http://{HOST}:{options.port} on {options.db}; Ctrl+C ends it")
     served.serve()
     return 0
 

@@ -1,0 +1,127 @@
+"""Foreign text on its way out: whatever a model, a file or a stranger wrote is shown, never obeyed.
+
+Every way out makes text plain itself, so that no caller can forget it: lines and tables of a command
+(`tui/command/saying.py`, `tui/drawing/terminal.py`), the app's screen, HTML, CSV, JSON. Control characters (an escape
+sequence, a bell) become a visible mark. Characters that nobody sees and that could reorder or hide what stands beside
+them (direction overrides, zero-width signs, tags) go. What writing needs stays: letters of every script, marks,
+emoji, the joiners of Persian and of the scripts of India.
+"""
+
+import re
+from collections.abc import Callable
+from unicodedata import category
+
+MARK = "\N{REPLACEMENT CHARACTER}"
+MOST_MARKS = 8
+"""accents on one letter: more of them than any script has would climb over the lines around them"""
+
+_JOINERS = "\u200c\u200d"
+_JOINING = "\u0600-\u1aff"
+"""scripts in which a joiner changes letters: Arabic to those of India and South-East Asia"""
+_PICTURES = "\u2190-\u2bff\U0001f000-\U0001faff"
+_MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
+_NEWER = (range(0x1F000, 0x1FC00), range(0x20000, 0x2FFFE), range(0x30000, 0x3FFFE))
+"""emoji and Chinese signs, of which this Python may not know the newest"""
+_SEEN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2"
+"""formats that are seen: signs of Arabic numbers and verses"""
+_FLAGS = "|".join("".join(chr(0xE0000 + ord(sign)) for sign in name) for name in ("gbeng", "gbsct", "gbwls"))
+_TAGS = "\U000e0020-\U000e007f"
+
+# Patterns stay texts, which `re` compiles when they are first needed: that takes as long as much of a command's start.
+_PILED = f"([{_MARKS}]{{{MOST_MARKS}}})[{_MARKS}]+"
+_STRAY_ON_A_TERMINAL = f"(?<![{_JOINING}])[{_JOINERS}]"
+_STRAY_IN_A_DOCUMENT = (
+    f"(\U0001f3f4(?:{_FLAGS})\U000e007f)|[{_TAGS}]"
+    f"|(?<![{_JOINING}])(?:\u200c|(?<![{_PICTURES}\ufe0f])\u200d|\u200d(?![{_PICTURES}]))"
+)
+
+
+class Plain(str):
+    """Text that was made plain here."""
+
+    __slots__ = ()
+
+
+class _Table(dict[int, str]):
+    """For `str.translate`: what each character becomes, decided when it is first met."""
+
+    def __init__(self, shown: Callable[[str], str]) -> None:
+        self._shown = shown
+
+    def __missing__(self, code: int) -> str:
+        shown = self[code] = self._shown(chr(code))
+        return shown
+
+
+def _shown(character: str) -> str:
+    if character == "\n" or character in _JOINERS or character.isprintable():
+        return character
+    kind = category(character)
+    if kind in ("Zl", "Zp"):
+        return "\n"
+    if kind == "Cf":
+        return character if character in _SEEN_FORMATS else ""
+    return character if kind == "Cn" and any(ord(character) in block for block in _NEWER) else MARK
+
+
+def _on_a_terminal(character: str) -> str:
+    if character == "\t":
+        return "    "
+    return " " if category(character) == "Zs" else _shown(character)
+
+
+def _in_a_document(character: str) -> str:
+    kept = character == "\t" or "\U000e0020" <= character <= "\U000e007f" or category(character) == "Zs"
+    return character if kept else _shown(character)
+
+
+def _in_json(character: str) -> str:
+    if character == "\n" or character.isprintable() or category(character) == "Zs":
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
+
+
+_TERMINAL, _DOCUMENT, _JSON = _Table(_on_a_terminal), _Table(_in_a_document), _Table(_in_json)
+
+
+def plain(text: str) -> Plain:
+    """Text of one or more lines for a terminal. Emoji that are joined stand one beside the other: terminals do not agree
+    on the width of a joined one."""
+    if isinstance(text, Plain):
+        return text
+    if not text.isprintable():
+        text = re.sub(_STRAY_ON_A_TERMINAL, "", text.replace("\r\n", "\n").translate(_TERMINAL))
+    return _without_piles(text)
+
+
+def in_document(text: str) -> Plain:
+    """Text for a page or a table of another program, which knows tabs, spaces and joined emoji."""
+    if not text.isprintable():
+        text = re.sub(_STRAY_IN_A_DOCUMENT, r"\1", text.replace("\r\n", "\n").translate(_DOCUMENT))
+    return _without_piles(text)
+
+
+def _without_piles(text: str) -> Plain:
+    return Plain(text if text.isascii() or not re.search(_PILED, text) else re.sub(_PILED, rf"\1{MARK}", text))
+
+
+def one_line(text: str, most: int = 500) -> Plain:
+    """For a row, a cell, a title: no terminal is wider, and measuring what nobody sees takes seconds."""
+    shown = " ".join(plain(text[: 4 * most]).split())
+    return Plain(shown if len(text) <= 4 * most and len(shown) <= most else shown[:most] + "…")
+
+
+def shortened(text: str, most: int = 4_000) -> Plain:
+    """For a dialog or a sentence beside a field: the beginning, and how much there is beyond it."""
+    if len(text) <= most:
+        return plain(text)
+    return Plain(f"{plain(text[:most])} … and {len(text) - most:,} characters more")
+
+
+def json_text(content: object, indent: int | None = None) -> Plain:
+    """JSON that says all, and in which whatever is not seen is written as an escape, so that a terminal can show it."""
+    import json
+
+    text = json.dumps(content, ensure_ascii=False, indent=indent)
+    return Plain(text if text.isprintable() else text.translate(_JSON))

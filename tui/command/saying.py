@@ -1,0 +1,41 @@
+"""What commands say: every line, question and JSON object to the terminal leaves here, made plain on its way.
+
+Tables and plots leave through `tui/drawing/terminal.py`, which does the same. A test holds that nothing else prints.
+"""
+
+import sys
+from typing import TextIO
+
+from tidepool.storage.plain_text import Plain, json_text, plain
+
+
+def say(text: str = "") -> None:
+    """On stdout: what was asked for."""
+    _write(plain(text), sys.stdout)
+
+
+def say_json(content: object) -> None:
+    """One JSON value on stdout."""
+    _write(json_text(content), sys.stdout)
+
+
+def tell(text: str, stream: TextIO | None = None) -> None:
+    """On stderr: what happens meanwhile, and what went wrong."""
+    _write(plain(text), stream or sys.stderr)
+
+
+def tell_over(text: str) -> None:
+    """As `tell`, in the place of what was told last where that is a terminal."""
+    if sys.stderr.isatty():
+        _write(Plain(f"\r\x1b[K{plain(text)}"), sys.stderr, end="")
+    else:
+        tell(text)
+
+
+def agreed(question: str) -> bool:
+    """Asks the person at the terminal; only a yes is one."""
+    return input(f"{plain(question)} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _write(text: Plain, stream: TextIO, end: str = "\n") -> None:
+    print(text, end=end, file=stream, flush=stream is not sys.stdout)
