@@ -18,7 +18,10 @@ def _policy(order: ExportRequest) -> list[Path]:
             f"Batch {batch['id']} holds no trained policy: only a batch that has finished training with the learner "
             "bandit or ppo does. `tidepool --resume` goes on with one that stopped."
         )
-    content = base64.b64decode(policy["safetensors"])
+    try:
+        content = base64.b64decode(policy["safetensors"])
+    except (ValueError, TypeError, KeyError):
+        raise NotFound(f"The policy that batch {batch['id']} holds cannot be read: its file was changed.") from None
     saved = read_policy(content, f"batch {batch['id']}")
     arrays, description = policy_paths(order.file(".safetensors"))
     with finished(arrays) as unfinished:
