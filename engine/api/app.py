@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 
 from tidepool.engine.api.answers import all_batches, batch_record, find
 from tidepool.engine.api.bodies import BatchRecord, Created, EntityRecord, Failure, NewBatch, Success, Told
+from tidepool.engine.api.door import Door
 from tidepool.engine.api.guard import MOST_BYTES, Guard
 from tidepool.engine.api.page import page
 from tidepool.engine.api.runs import Launch, Runs
@@ -39,6 +40,7 @@ _TOLD = {
     401: "The token is missing or wrong.",
     403: "The API was called by a name that is not this machine's.",
     404: "There is no such batch.",
+    408: "The body came too slowly.",
     409: "The batch is running, or is not.",
     413: "The body is too large.",
     422: "The request is not of this form.",
@@ -47,12 +49,12 @@ _TOLD = {
 
 
 def _failures(*codes: int) -> dict[int | str, dict[str, Any]]:
-    every = {401, 403, 413, 422, 503, *codes}
+    every = {401, 403, 408, 413, 422, 503, *codes}
     return {code: {"model": Failure, "description": _TOLD[code]} for code in sorted(every)}
 
 
 def create_app(
-    database: Path, launch: Launch, *, token: str | None = None, at_once: int = 4, most_bytes: int = MOST_BYTES
+    database: Path, launch: Launch, *, door: Door, at_once: int = 4, most_bytes: int = MOST_BYTES
 ) -> FastAPI:
     """The API on one study file. `launch` starts the process that runs a batch."""
     prepare(database)
@@ -73,7 +75,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.add_middleware(Guard, token=token, most_bytes=most_bytes)
+    app.add_middleware(Guard, door=door, most_bytes=most_bytes)
     _answer_errors(app, database)
     _add_batches(app, database, runs)
     _add_export(app, database)

@@ -1,22 +1,20 @@
-"""Serves the API: on loopback without a token, on any other address only with one."""
+"""Serves the API: on loopback, on any other address only with a token.
 
+It ends with its signal: what is under way has `DRAIN_SECONDS`, and threads that are still in the middle of something are
+not waited for. Everything they do in the file happens wholly or not at all.
+"""
+
+import signal
 import socket
 from collections.abc import Callable
-from ipaddress import ip_address
 from pathlib import Path
 
+from tidepool.engine.api.door import SHORTEST_TOKEN, VARIABLE, Door, is_loopback
 from tidepool.engine.api.runs import Launch
 from tidepool.engine.errors import UsageError
 
-SHORTEST_TOKEN = 8
 EXTRA = "The API needs the extra `api`: pip install 'tidepool-lab[api]'."
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+DRAIN_SECONDS = 1
 
 
 def serve(
@@ -28,25 +26,41 @@ def serve(
     token: str | None,
     at_once: int,
     on_ready: Callable[[int], None],
+    debug: bool = False,
 ) -> None:
     """Serves until it is stopped; batches under way go on without it. `on_ready` is told the port."""
-    if not is_loopback(host) and not token:
+    here_only = is_loopback(host)
+    if not here_only and not token:
         raise UsageError(
-            f"The API may serve {host} only with a token: set TIDEPOOL_API_TOKEN, or leave --host out to stay on this "
+            f"The API may serve {host} only with a token: leave --no-token out, or leave --host out to stay on this "
             "machine."
         )
     if token is not None and len(token) < SHORTEST_TOKEN:
-        raise UsageError(f"The token has fewer than {SHORTEST_TOKEN} characters: choose a longer one.")
+        raise UsageError(f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one.")
     try:
         import uvicorn
 
+        from tidepool.engine.api import connections
         from tidepool.engine.api.app import create_app
     except ImportError as error:
         raise UsageError(EXTRA) from error
-    app = create_app(database, launch, token=token, at_once=at_once)
+    app = create_app(database, launch, door=Door(token, here_only=here_only, what="The API"), at_once=at_once)
+    config = uvicorn.Config(
+        app,
+        http=connections.PatientProtocol,
+        ws="none",
+        log_level="error" if debug else "critical",
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=connections.MOST_CONNECTIONS,
+        timeout_keep_alive=connections.KEPT_SECONDS,
+        h11_max_incomplete_event_size=connections.MOST_HEADER_BYTES,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
     with _listening(host, port) as listener:
         on_ready(listener.getsockname()[1])
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False)).run(sockets=[listener])
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # uvicorn raises it again at its end, and then it ends all
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _listening(host: str, port: int) -> socket.socket:

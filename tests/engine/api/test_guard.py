@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.engine.api.conftest import Launcher
+from tests.engine.api.conftest import OPEN, Launcher
 from tidepool.engine.api.app import create_app
-from tidepool.engine.api.server import is_loopback, serve
+from tidepool.engine.api.door import VARIABLE, Door, Token, greeting, is_loopback
+from tidepool.engine.api.server import serve
 from tidepool.engine.errors import UsageError
 
 PATH = "/api/batch-simulations"
@@ -27,21 +28,21 @@ def test_other_names_are_refused_without_a_token(client: TestClient, host: str) 
 @pytest.mark.parametrize(
     ("origin", "code"),
     [
-        ("http://localhost:8765", 200),
-        ("http://127.0.0.1", 200),
-        ("http://[::1]:8765", 200),
+        ("http://localhost", 200),
+        ("http://localhost:8765", 403),
+        ("http://127.0.0.1", 403),
         ("https://evil.example", 403),
         ("http://localhost.evil.example:80", 403),
         ("null", 403),
     ],
 )
-def test_pages_of_others_are_not_answered(client: TestClient, origin: str, code: int) -> None:
+def test_pages_of_others_and_of_other_ports_are_not_answered(client: TestClient, origin: str, code: int) -> None:
     assert client.get(PATH, headers={"origin": origin}).status_code == code
 
 
 @pytest.fixture
 def locked(database: Path) -> Iterator[TestClient]:
-    app = create_app(database, Launcher(), token="correct horse")
+    app = create_app(database, Launcher(), door=Door("correct horse", here_only=False, what="The API"))
     with TestClient(app, base_url="http://lab.example") as client:
         yield client
 
@@ -60,8 +61,53 @@ def test_the_token_opens_every_name(locked: TestClient) -> None:
     assert locked.get(PATH, headers={"authorization": "Bearer correct horse"}).status_code == 200
 
 
+def test_the_link_leaves_a_cookie_that_opens_the_rest(locked: TestClient) -> None:
+    response = locked.get("http://lab.example//docs?token=correct%20horse&a=1", follow_redirects=False)
+    assert response.status_code == 303 and response.headers["location"] == "/docs?a=1"
+    cookie = response.headers["set-cookie"]
+    assert cookie.startswith("tidepool-80=") and "horse" not in cookie
+    assert cookie.endswith("; HttpOnly; SameSite=Strict; Path=/")
+    assert locked.get(PATH).status_code == 200
+    assert locked.get(PATH, headers={"origin": "http://lab.example"}).status_code == 200
+    assert locked.get(PATH, headers={"origin": "http://lab.example:81"}).status_code == 403
+
+
+@pytest.mark.parametrize("query", ["token=", "token=wrong", "token=%ff", "Token=correct%20horse"])
+def test_a_wrong_link_opens_nothing(locked: TestClient, query: str) -> None:
+    assert locked.get(f"{PATH}?{query}").status_code == 401
+    assert locked.post(f"{PATH}?token=correct%20horse").status_code == 401
+
+
+@pytest.mark.parametrize("cookie", [b"tidepool-80=", b"tidepool-80=\xff", b"tidepool-81=x; tidepool-80", b"=;;="])
+def test_a_cookie_of_somebody_else_opens_nothing(locked: TestClient, cookie: bytes) -> None:
+    assert locked.get(PATH, headers={"cookie": cookie}).status_code == 401
+
+
+def test_on_loopback_the_token_opens_no_other_name_and_no_other_page(database: Path) -> None:
+    app = create_app(database, Launcher(), door=Door("correct horse", here_only=True, what="The API"))
+    with TestClient(app, base_url="http://localhost") as client:
+        token = {"authorization": "Bearer correct horse"}
+        assert client.get(PATH).status_code == 401
+        assert client.get(PATH, headers=token).status_code == 200
+        assert client.get(PATH, headers={**token, "host": "evil.example"}).status_code == 403
+        assert client.get(PATH, headers={**token, "origin": "http://evil.example"}).status_code == 403
+        assert client.get(f"{PATH}?token=correct%20horse", headers={"host": "evil.example"}).status_code == 403
+
+
+def test_each_start_has_a_token_of_its_own_unless_one_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    one, other = Token.of_start(), Token.of_start()
+    assert one != other and f"?token={one.value}" in greeting("http://127.0.0.1:1/docs", one)
+    monkeypatch.setenv(VARIABLE, "correct horse")
+    assert Token.of_start().value == "correct horse"
+    assert "horse" not in greeting("http://127.0.0.1:1/docs", Token.of_start())
+    monkeypatch.setenv(VARIABLE, "short")
+    with pytest.raises(UsageError, match="fewer than 8"):
+        Token.of_start()
+
+
 def test_a_body_is_read_to_its_limit_and_no_further(database: Path) -> None:
-    app = create_app(database, Launcher(), most_bytes=1000)
+    app = create_app(database, Launcher(), door=OPEN, most_bytes=1000)
     asked = 0
 
     def endless() -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from tests.engine.api.conftest import Launcher
+from tests.engine.api.conftest import OPEN, Launcher
 from tests.engine.studies.simulation.panels import PEOPLE, panel
 from tidepool import run_batch
 from tidepool.engine.api.app import create_app
@@ -62,7 +62,7 @@ def batch_id(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def app(folder: Path, batch_id: str) -> FastAPI:
-    return create_app(folder / "s.db", Launcher())
+    return create_app(folder / "s.db", Launcher(), door=OPEN)
 
 
 @pytest.fixture(scope="module")

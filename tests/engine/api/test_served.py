@@ -1,5 +1,6 @@
 """`tidepool api` as it is served: a process of its own, batches in others, and the documented commands."""
 
+import os
 import re
 import shutil
 import signal
@@ -18,19 +19,21 @@ from tests.support.command import ROOT, Tidepool
 from tests.support.state import query
 
 PATH = "/api/batch-simulations"
+TOKEN = "of this test"
 SLOW = {"name": "live", "requests_per_minute": 120}
 
 
 @contextmanager
 def served(tidepool: Tidepool, ended_by: signal.Signals = signal.SIGKILL) -> Iterator[httpx.Client]:
     """The API on a free port; ended as a machine would, or by a friendlier signal."""
-    with tidepool.start("api", "--port", "0") as process:
+    with tidepool.start("api", "--port", "0", TIDEPOOL_API_TOKEN=TOKEN) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
         found = re.search(r"serving (http://127\.0\.0\.1:\d+)/docs", line)
         assert found, line + process.stderr.read()
         try:
-            with httpx.Client(base_url=found[1], timeout=30) as client:
+            bearer = {"Authorization": f"Bearer {TOKEN}"}
+            with httpx.Client(base_url=found[1], headers=bearer, timeout=30) as client:
                 yield client
         finally:
             process.send_signal(ended_by)
@@ -86,7 +89,10 @@ def test_the_documented_commands_run_as_they_stand(tidepool: Tidepool, tmp_path:
         def shell(script: str) -> "subprocess.CompletedProcess[str]":
             script = script.replace("http://127.0.0.1:8765", str(client.base_url).rstrip("/"))
             command = ["sh", "-eu", "-c", script]
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+            environment = {**os.environ, "TIDEPOOL_API_TOKEN": TOKEN}
+            done = subprocess.run(
+                command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+            )
             assert done.returncode == 0, done.stderr
             return done
 

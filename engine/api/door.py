@@ -1,0 +1,154 @@
+"""Who may come in: the same door stands before `tidepool api` and `tidepool web`.
+
+Every user of a machine reaches its loopback, so a token is wanted there too. It is made at each start and printed as a
+link; opening the link leaves a cookie, so that the token stands in no address after that. Programs send it as a header.
+The cookie is no token: it holds for this start only, and whoever steals it has not got what the user may have chosen.
+
+On loopback only names of this machine are served, and no page of another, so that no web page reaches the door by a name
+of its own that points here.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import quote, unquote_to_bytes
+
+from tidepool.engine.errors import UsageError
+
+VARIABLE = "TIDEPOOL_API_TOKEN"
+SHORTEST_TOKEN = 8
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a server asks for."""
+
+    value: str
+    made: bool
+    """at this start, for it alone; else the user chose it, and knows it"""
+
+    @classmethod
+    def of_start(cls) -> "Token":
+        """The one of the environment, or a new one. It never stands in a command line, which others can list."""
+        chosen = os.environ.get(VARIABLE)
+        if not chosen:
+            return cls(secrets.token_urlsafe(24), made=True)
+        if len(chosen) < SHORTEST_TOKEN:
+            raise UsageError(
+                f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one."
+            )
+        return cls(chosen, made=False)
+
+
+def greeting(address: str, token: Token | None) -> str:
+    """What is printed at the start: the link to open, which ends at a blank; a token that the user chose is not shown."""
+    if token is None:
+        return f"serving {address} without a token"
+    return (
+        f"serving {address}?token={quote(token.value, safe='')}" if token.made else f"serving {address}, {VARIABLE} set"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """What a request shows of who sends it."""
+
+    method: str
+    path: bytes
+    """as it was sent, percent signs and all"""
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    """by names in small letters"""
+    port: int
+
+    def text(self, name: bytes) -> str:
+        return self.headers.get(name, b"").decode("latin-1").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """Came by the link: goes on to the address without the token, and holds the cookie from then on."""
+
+    location: str
+    cookie: str
+
+
+class Door:
+    def __init__(self, token: str | None, *, here_only: bool, what: str) -> None:
+        self._token = None if token is None else token.encode("utf-8", "surrogateescape")
+        self._cookie = secrets.token_urlsafe(24).encode()
+        self._here_only = here_only
+        self._what = what
+
+    def refusal(self, knock: Knock) -> Refused | Entered | None:
+        """None: come in."""
+        host = knock.text(b"host")
+        if self._here_only and not is_loopback(_name(host)):
+            return Refused(403, f"{self._what} serves this machine only, not {host[:100]!r}.")
+        if self._token is not None and (entered := self._by_link(knock)):
+            return entered
+        if self._token is not None and _bearer(knock.headers.get(b"authorization", b""), self._token):
+            return self._stranger(knock) if self._here_only else None
+        if self._token is None or self._by_cookie(knock):
+            return self._stranger(knock)
+        return Refused(
+            401,
+            f"{self._what} wants its token. Open the link that it printed at its start, or send the header "
+            f"`Authorization: Bearer TOKEN` with the token of that link, or of {VARIABLE}.",
+        )
+
+    def _stranger(self, knock: Knock) -> Refused | None:
+        """A page of another site, or of another port, in the same browser: it would come with the browser's cookies."""
+        origin = knock.text(b"origin")
+        if origin and origin.partition("//")[2] != knock.text(b"host"):
+            return Refused(403, f"{self._what} answers no page of {origin[:100]!r}.")
+        return None
+
+    def _by_link(self, knock: Knock) -> Entered | None:
+        parts = knock.query.split(b"&")
+        given = [part for part in parts if part.startswith(b"token=")]
+        if knock.method != "GET" or not given or not self._is_token(unquote_to_bytes(given[0][6:])):
+            return None
+        rest = b"&".join(part for part in parts if part not in given).decode("latin-1")
+        location = "/" + knock.path.decode("latin-1").lstrip("/\\")
+        name, value = _cookie_name(knock.port).decode(), self._cookie.decode()
+        return Entered(f"{location}?{rest}" if rest else location, f"{name}={value}; HttpOnly; SameSite=Strict; Path=/")
+
+    def _is_token(self, given: bytes) -> bool:
+        return self._token is not None and secrets.compare_digest(given, self._token)
+
+    def _by_cookie(self, knock: Knock) -> bool:
+        wanted = _cookie_name(knock.port)
+        pairs = (pair.strip().partition(b"=") for pair in knock.headers.get(b"cookie", b"").split(b";"))
+        return any(name == wanted and secrets.compare_digest(value, self._cookie) for name, _, value in pairs)
+
+
+def _bearer(authorization: bytes, token: bytes) -> bool:
+    scheme, _, given = authorization.partition(b" ")
+    return secrets.compare_digest(given.strip(), token) and scheme.lower() == b"bearer"
+
+
+def _cookie_name(port: int) -> bytes:
+    """Cookies know no ports: two servers of one machine must not take each other's."""
+    return b"tidepool-%d" % port
+
+
+def _name(address: str) -> str:
+    """The host of HOST or HOST:PORT, without the brackets of an IPv6 address."""
+    name = address if address.endswith("]") else address.rpartition(":")[0] or address
+    return name.removeprefix("[").removesuffix("]")
