@@ -57,16 +57,17 @@ def serve(
         h11_max_incomplete_event_size=connections.MOST_HEADER_BYTES,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-    with _listening(host, port) as listener:
+    with listening(host, port, "The API") as listener:
         on_ready(listener.getsockname()[1])
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # uvicorn raises it again at its end, and then it ends all
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int, what: str) -> socket.socket:
+    """A socket that is bound, so that its port is known before anything is served; 0 stands for any that is free."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
         raise UsageError(
-            f"The API cannot serve {host}:{port}: {str(error).rstrip('.')}. Choose another --port or --host."
+            f"{what} cannot serve {host}:{port}: {str(error).rstrip('.')}. Choose another --port or --host."
         ) from error

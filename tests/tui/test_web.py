@@ -1,73 +1,99 @@
-"""The app in a browser: served on loopback, to its own page only."""
+"""The app in a browser: served on loopback, to those who hold the token, and to its own page only."""
 
-import socket
+import asyncio
+import os
+import re
 import subprocess
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tidepool.engine.api.door import VARIABLE, Door, Knock, Refused
 from tidepool.tui.app import launching
-from tidepool.tui.command.commands.web import from_here
+from tidepool.tui.command.main import main
 
 pytest.importorskip("textual_serve", reason="the extra `web` is not installed")
 
 
 @pytest.mark.parametrize(
-    ("headers", "welcome"),
+    ("headers", "code"),
     [
-        ({"Host": "127.0.0.1:8766"}, True),
-        ({"Host": "localhost:8766", "Origin": "http://localhost:8766"}, True),
-        ({"Host": "[::1]:8766"}, True),
-        ({"Host": "127.0.0.1:8766", "Origin": "http://evil.example"}, False),
-        ({"Host": "127.0.0.1:8766", "Origin": "http://localhost:9999"}, False),
-        ({"Host": "127.0.0.1:8766", "Origin": "null"}, False),
-        ({"Host": "evil.example:8766"}, False),
-        ({}, False),
+        ({b"host": b"127.0.0.1:8766"}, None),
+        ({b"host": b"localhost:8766", b"origin": b"http://localhost:8766"}, None),
+        ({b"host": b"[::1]:8766"}, None),
+        ({b"host": b"127.0.0.1:8766", b"origin": b"http://evil.example"}, 403),
+        ({b"host": b"127.0.0.1:8766", b"origin": b"http://127.0.0.1:9999"}, 403),
+        ({b"host": b"127.0.0.1:8766", b"origin": b"null"}, 403),
+        ({b"host": b"evil.example:8766"}, 403),
+        ({b"host": b"127.0.0.1.evil.example"}, 403),
+        ({}, 403),
     ],
 )
-def test_only_the_page_itself_is_served(headers: dict[str, str], welcome: bool) -> None:
-    assert from_here(headers, 8766) is welcome
+def test_only_the_page_itself_is_served(headers: dict[bytes, bytes], code: int | None) -> None:
+    verdict = Door(None, here_only=True, what="The app").refusal(Knock("GET", b"/", b"", headers, 8766))
+    assert (verdict.code if isinstance(verdict, Refused) else verdict) == code
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[int]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        launching.command(tmp_path / "study.db", "web", "--port", str(port)),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=launching.environment(),
-    )
-    assert process.stderr is not None
-    assert "serving" in process.stderr.readline()
-    yield port
-    process.terminate()
-    process.wait(30)
-    process.stderr.close()
-
-
-def _answers(port: int, **headers: str) -> int:
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/", headers=headers)
-    deadline = time.monotonic() + 40
-    while time.monotonic() < deadline:
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["subprocess.Popen[str]"]:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    command = launching.command(tmp_path / "study.db", "web", "--port", "0")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=launching.environment()) as process:
         try:
-            with urllib.request.urlopen(request, timeout=30) as page:
-                return int(page.status)
-        except urllib.error.HTTPError as error:
-            error.close()
-            return error.code
-        except urllib.error.URLError:
-            continue
-    raise AssertionError("it never listened")
+            yield process
+        finally:
+            process.kill()
 
 
-def test_the_command_serves_the_page_and_turns_other_sites_away(served: int) -> None:
-    assert _answers(served) == 200
-    assert _answers(served, Origin="http://evil.example") == 403
+@asynccontextmanager
+async def browsing(process: "subprocess.Popen[str]") -> AsyncIterator[tuple[Any, str, str]]:
+    """A browser that has not been here, the address, and the link with the token."""
+    import aiohttp
+
+    assert process.stderr is not None
+    link = re.search(r"serving (http://127\.0\.0\.1:\d+)/(\?token=\S+) on ", process.stderr.readline())
+    assert link
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
+        yield browser, link[1], link[1] + "/" + link[2]
+
+
+def apps_of(process: "subprocess.Popen[str]") -> list[int]:
+    listed = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False)
+    return [int(number) for number in listed.stdout.split()]
+
+
+async def test_the_link_opens_the_app_and_nothing_else_does_and_both_end_together(
+    process: "subprocess.Popen[str]",
+) -> None:
+    async with browsing(process) as (browser, address, link):
+
+        async def answer(path: str, **headers: str) -> int:
+            async with browser.get(address + path, headers=headers) as response:
+                return int(response.status)
+
+        for path in ("/", "/ws", "/static/css/xterm.css", "/download/x", "/?token=wrong"):
+            assert await answer(path) == 401
+        async with browser.get(link) as page:
+            assert page.status == 200 and str(page.url) == address + "/"
+        assert await answer("/static/css/xterm.css") == 200
+        assert await answer("/", Origin="http://evil.example") == 403
+        assert await answer("/", Host="evil.example") == 403
+        async with browser.ws_connect(f"{address}/ws?width=100&height=30", origin=address) as screen:
+            await screen.receive(timeout=60)
+            (app,) = apps_of(process)
+            process.terminate()
+            assert await asyncio.to_thread(process.wait, 30) == 143
+            with pytest.raises(ProcessLookupError):
+                os.kill(app, 0)
+    assert process.stderr is not None and "Traceback" not in process.stderr.read()
+
+
+def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["--db", str(tmp_path / "s.db"), "web", "--port", str(taken.getsockname()[1])]) == 2
+    assert "cannot serve" in capsys.readouterr().err

@@ -1,0 +1,153 @@
+"""The app served to browsers, for `tidepool web`: every tab has an app process of its own, which ends with it."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+from textual_serve.app_service import AppService
+from textual_serve.server import Server, to_int
+
+from tidepool.engine.api.door import Door, Entered, Knock, is_loopback
+
+HOST = "127.0.0.1"
+MOST_CONNECTIONS = 200
+KNOCK_SECONDS = 10.0
+"""within which a connection must have shown the token, or the cookie"""
+QUIT_SECONDS = 0.7
+"""an app that was asked to quit has so long, and once more so long when it is told to"""
+DRAIN_SECONDS = 1.0
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class AppProcess(AppService):
+    """The app of one tab: started without a shell, and gone when it is told to go."""
+
+    def __init__(self, command: Sequence[str], screen: web.WebSocketResponse, server: Server) -> None:
+        async def close() -> None:
+            await screen.close()
+
+        super().__init__(
+            "",
+            write_bytes=screen.send_bytes,
+            write_str=screen.send_str,
+            close=close,
+            download_manager=server.download_manager,
+        )
+        self._arguments = command
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        self._process = process = await asyncio.create_subprocess_exec(
+            *self._arguments, stdin=pipe, stdout=pipe, stderr=pipe, env=self._build_environment(width, height)
+        )
+        self._stdin = process.stdin
+        return process
+
+    async def end(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(QUIT_SECONDS):
+                await self.stop()
+        if process := self._process:
+            for tell in (process.terminate, process.kill):
+                with suppress(TimeoutError, ProcessLookupError):
+                    async with asyncio.timeout(QUIT_SECONDS):
+                        if process.returncode is None:
+                            tell()
+                        await process.wait()
+
+
+class BrowserServer(Server):
+    """textual-serve's own, behind a door."""
+
+    def __init__(self, command: Sequence[str], port: int, door: Door) -> None:
+        super().__init__("tidepool", host=HOST, port=port, title="Tidepool")
+        self._arguments = command
+        self._door = door
+        self._knocking: set[asyncio.Protocol] = set()
+        """connections that have shown nothing yet"""
+        self._tabs: dict[web.WebSocketResponse, AppProcess] = {}
+
+    async def serve_on(self, listener: socket.socket, ready: Callable[[], None]) -> int:
+        """Until SIGINT or SIGTERM; returns the exit code."""
+        loop = asyncio.get_running_loop()
+        heard: asyncio.Queue[int] = asyncio.Queue()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, heard.put_nowait, number)
+        runner = web.AppRunner(await self._make_app(), shutdown_timeout=DRAIN_SECONDS)
+        await runner.setup()
+        serving = await loop.create_server(lambda: self._connection(runner), sock=listener)
+        ready()
+        code = 128 + await heard.get()
+        serving.close()
+        ends = [end for screen, app in self._tabs.items() for end in (app.end(), screen.close())]
+        await asyncio.gather(*ends, return_exceptions=True)
+        await runner.cleanup()
+        return code
+
+    def _connection(self, runner: web.AppRunner) -> RequestHandler:
+        assert runner.server is not None
+        connection = runner.server()
+        self._knocking.add(connection)
+        crowded = len(runner.server.connections) >= MOST_CONNECTIONS
+        asyncio.get_running_loop().call_later(0 if crowded else KNOCK_SECONDS, self._let_go, connection)
+        return connection
+
+    def _let_go(self, connection: RequestHandler) -> None:
+        if connection in self._knocking:
+            self._knocking.discard(connection)
+            connection.force_close()
+
+    async def on_startup(self, app: web.Application) -> None:
+        """The command says what is served."""
+
+    async def _make_app(self) -> web.Application:
+        app = await super()._make_app()
+
+        @web.middleware
+        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self._refuse(request)
+            self._knocking.discard(request.protocol)
+            return await handler(request)
+
+        app.middlewares.append(guarded)
+        return app
+
+    def _refuse(self, request: web.Request) -> None:
+        """Raises the answer for whoever does not come in."""
+        host = request.headers.get("Host", "").lower()
+        own = self.public_url.removeprefix("http://")
+        if request.path == "/" and host != own and is_loopback(host.partition(":")[0]):
+            raise web.HTTPSeeOther(self.public_url + request.raw_path)  # the page speaks to its server by this name
+        verdict = self._door.refusal(_knock(request, self.port))
+        if isinstance(verdict, Entered):
+            headers = {"Set-Cookie": verdict.cookie, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+            raise web.HTTPSeeOther(verdict.location, headers=headers)
+        if verdict is not None:
+            refused = web.HTTPUnauthorized if verdict.code == 401 else web.HTTPForbidden
+            raise refused(text=verdict.message, headers={"Connection": "close"})
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        screen = web.WebSocketResponse(heartbeat=15, timeout=QUIT_SECONDS)
+        width, height = (to_int(request.query.get(name, ""), usual) for name, usual in (("width", 80), ("height", 24)))
+        await screen.prepare(request)
+        self._tabs[screen] = app = AppProcess(self._arguments, screen, self)
+        try:
+            await app.start(width, height)
+            await self._process_messages(screen, app)
+        except (ValueError, LookupError, TypeError, AttributeError, AssertionError):  # no message of the page's own
+            await screen.close()
+        finally:
+            self._tabs.pop(screen, None)
+            await asyncio.shield(app.end())
+        return screen
+
+
+def _knock(request: web.Request, port: int) -> Knock:
+    headers = {name.lower(): value for name, value in request.raw_headers}
+    path, _, query = request.raw_path.encode("utf-8", "surrogateescape").partition(b"?")
+    return Knock(request.method, path, query, headers, port)
