@@ -3,6 +3,7 @@
 TidepoolError
 ├── FileError, NotFound, BatchLocked   of the study file (storage)
 ├── UsageError        wrong config, command or input: nothing was called, nothing written   (exit 2)
+│   └── NotTrusted    what only a file says, and nobody here has vouched for
 ├── RunError          a batch could not go on: a systemic fault, told with advice           (exit 1)
 ├── CallFailed        one call failed for good: data, which fails its unit or counts as missing
 └── ReplayMismatch    a resumed story asked something else than what was bought
@@ -18,6 +19,7 @@ __all__ = [
     "FileError",
     "Location",
     "NotFound",
+    "NotTrusted",
     "ReplayMismatch",
     "RunError",
     "TidepoolError",
@@ -38,6 +40,10 @@ class UsageError(TidepoolError):
     def __init__(self, message: str, where: Location = ()) -> None:
         super().__init__(message)
         self.where = where
+
+
+class NotTrusted(UsageError):
+    """A file names a server, a key or a provider batch that nobody here has vouched for. Nothing was sent."""
 
 
 class located:

@@ -15,6 +15,14 @@ class BatchStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ServersNamed:
+    """Told before anything is sent, where the config has calls go elsewhere than usual, or with another key."""
+
+    words: tuple[str, ...]
+    """one line for each server: its models, its address, the variable of the key"""
+
+
+@dataclass(frozen=True, slots=True)
 class TransportPlanned:
     words: tuple[str, ...]
     """one line for each provider: live or by batch API, how many provider batches, which follow one another, the wait"""
@@ -97,6 +105,7 @@ class BatchEnded:
 
 Event = (
     BatchStarted
+    | ServersNamed
     | TransportPlanned
     | UnitsExpected
     | CallAnswered

@@ -1,7 +1,8 @@
 """`tidepool import`: another study file's batches, entities, types and agents in, each once.
 
 A batch that came along is read and resumed like any other, but never serves as cache. Its config is checked like
-every config, and loses the addresses of servers: keys of this machine go to no address out of a stranger's file.
+every config. One that is known here, with this very config, keeps it; any other loses the addresses of servers: keys of
+this machine go to no address out of a stranger's file.
 """
 
 import json
@@ -12,6 +13,7 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.library.contents import agent_of, entity_of
 from tidepool.engine.library.type_files import entity_type_from
+from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.servers import without_addresses
 from tidepool.storage import library
 from tidepool.storage.file import connect
@@ -32,6 +34,8 @@ def _kept_config(other: Path, batch: OtherBatch) -> str:
         raise FileError(f"{other}: the config of batch {batch.id} cannot be used. {error}") from None
     if config.batch.kind != batch.kind:
         raise FileError(f"{other}: batch {batch.id} is of another kind than its config. It is not imported.")
+    if trust_record().knows(batch.id, batch.config):
+        return batch.config
     return json.dumps(without_addresses(json.loads(batch.config)), ensure_ascii=False)
 
 

@@ -1,6 +1,7 @@
 """A batch's life: made, begun, played, ended; or stopped, and taken up again."""
 
 import asyncio
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -15,12 +16,13 @@ from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.core.session import Play, Session, SessionOutcome, SessionVerdict, verdict
 from tidepool.engine.errors import NotFound
-from tidepool.engine.events import BatchEnded, Listener
+from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.trust.adoption import refuse_changed, take_over
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.servers import refuse_strange_servers
+from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle
 from tidepool.storage.states import BatchStatus, StopCode
@@ -38,10 +40,15 @@ async def run_batch(
     config = freeze(study, path)
     kind = load_kind(config.batch.kind)
     plan = kind.plan(config)
+    servers = _name_servers(kind, config, on_event)
     async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config)
         accounts.name_batch(batch_id)
-        turn = Session(path, batch_id, config, plan, accounts, control or RunControl(), on_event, resumed=False)
+        turn = Session(
+            *(path, batch_id, config, plan, accounts, control or RunControl(), on_event),
+            resumed=False,
+            servers=servers,
+        )
         return await _run(turn, kind.play)
 
 
@@ -75,11 +82,12 @@ async def resume_batch(
     overrides: Iterable[str] = (),
     on_event: Listener | None = None,
     control: RunControl | None = None,
-    trust: bool = False,
+    trust: bool | str = False,
 ) -> Summary:
     """Goes on with a batch that stopped, and retries failed units; buys nothing twice.
 
-    Servers that only the file names are refused before anything is sent, unless `trust` says that they are known.
+    Servers that only the file names are refused before anything is sent, unless `trust` says that they are known: those
+    of whatever config the file has, or of the one with this hash alone.
     """
     path = Path(database)
     with reading(path) as connection:
@@ -89,29 +97,50 @@ async def resume_batch(
     if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = load_kind(config.batch.kind)
-    vouched = refuse_strange_servers(batch["id"], batch["config"], config, kind.models(config), changes, trusted=trust)
+    verdict = judged(batch["id"], batch["config"], config, kind.models(config), changes)
+    verdict.refuse(trust)
+    servers = _name_servers(kind, config, on_event)
     async with OpenAccounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
-        turn = Session(path, batch["id"], config, plan, accounts, control or RunControl(), on_event, resumed=True)
-        rewrite = _Rewrite(changes, batch["config"], vouched) if changes else None
-        return await _run(turn, kind.play, rewrite)
+        turn = Session(
+            *(path, batch["id"], config, plan, accounts, control or RunControl(), on_event),
+            resumed=True,
+            own=verdict.own,
+            servers=servers,
+        )
+        return await _run(turn, kind.play, _Resumption(verdict, changes))
 
 
 @dataclass(frozen=True, slots=True)
-class _Rewrite:
-    """What `--set` does to the frozen config of a batch that goes on."""
+class _Resumption:
+    """A batch that goes on as it was judged, and what `--set` does to its frozen config."""
 
+    verdict: TrustVerdict
     changes: Sequence[str]
-    before: str
-    vouched: bool
-    """the batch is the user's own, and stays it"""
 
-    def write(self, path: Path, batch_id: str, config: FrozenConfig) -> None:
-        after = config.to_json()
-        batches.rewrite_config(path, batch_id, after, self.changes)
-        if self.vouched:
-            trust_record().renew(batch_id, self.before, after)
+    def look_again(self, path: Path) -> None:
+        refuse_changed(path, self.verdict.batch_id, self.verdict.frozen)
+
+    def rewrite(self, path: Path, config: FrozenConfig) -> None:
+        if not self.changes:
+            return
+        batch_id, before, after = self.verdict.batch_id, self.verdict.frozen, config.to_json()
+        if not self.verdict.own:
+            batches.rewrite_config(path, batch_id, after, self.changes)
+            return
+        if self.verdict.said:
+            take_over(path)
+        with trust_record().renewing(batch_id, before, after):
+            batches.rewrite_config(path, batch_id, after, self.changes)
+
+
+def _name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
+    """Before anything is sent: where the config has calls go, and with which key, where that is not usual."""
+    words = tuple(one.in_words for one in servers_to_tell(config, kind.models(config)))
+    if words and listener is not None:
+        listener(ServersNamed(words))
+    return words
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> FrozenConfig:
@@ -121,6 +150,12 @@ def config_to_resume(reference: str, database: str | Path, overrides: Iterable[s
     return with_overrides(load_frozen(batch["config"]), overrides)
 
 
+def refuse_strangers(batch: sqlite3.Row) -> None:
+    """Raises where the batch, as its file has it, could not go on without a word of the user: for who cannot ask."""
+    config = load_frozen(batch["config"])
+    judged(batch["id"], batch["config"], config, load_kind(config.batch.kind).models(config)).refuse(trust=False)
+
+
 def program_version() -> str:
     try:
         return version("tidepool-lab")
@@ -128,12 +163,14 @@ def program_version() -> str:
         return "unknown"
 
 
-async def _run(turn: Session, play: Play, rewrite: _Rewrite | None = None) -> Summary:
+async def _run(turn: Session, play: Play, resumption: _Resumption | None = None) -> Summary:
     path, batch_id = turn.path, turn.batch_id
     with locks.holding(path, batch_id), CalmGarbageCollector():
+        if resumption:
+            await asyncio.to_thread(resumption.look_again, path)
         await asyncio.to_thread(_begin, turn)
-        if rewrite:
-            await asyncio.to_thread(rewrite.write, path, batch_id, turn.config)
+        if resumption:
+            await asyncio.to_thread(resumption.rewrite, path, turn.config)
         outcome = await turn.taken(play)
         ended = await asyncio.to_thread(_end, turn, outcome)
         if turn.listener:

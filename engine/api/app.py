@@ -22,10 +22,10 @@ from tidepool.engine.api.guard import MOST_BYTES, Guard
 from tidepool.engine.api.page import page
 from tidepool.engine.api.runs import Launch, Runs
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.errors import BatchLocked, FileError, NotFound, TidepoolError, UsageError
+from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.library.contents import entity_of
-from tidepool.engine.run import enlist, program_version
+from tidepool.engine.run import enlist, program_version, refuse_strangers
 from tidepool.storage import library
 from tidepool.storage.batches import delete_batch, is_running, progress_of, steer
 from tidepool.storage.file import prepare, reading
@@ -33,12 +33,12 @@ from tidepool.storage.reading.damage import blame
 from tidepool.storage.states import BatchStatus
 
 PATH = "/api/batch-simulations"
-CODES = {NotFound: 404, BatchLocked: 409, UsageError: 400, FileError: 503}
+CODES = {NotFound: 404, BatchLocked: 409, NotTrusted: 403, UsageError: 400, FileError: 503}
 
 _TOLD = {
     400: "The batch cannot run as it is asked for.",
     401: "The token is missing or wrong.",
-    403: "The API was called by a name that is not this machine's.",
+    403: "The API was called by a name that is not this machine's; or the batch asks servers that nobody here trusts.",
     404: "There is no such batch.",
     408: "The body came too slowly.",
     409: "The batch is running, or is not.",
@@ -207,6 +207,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
             busy = is_running(database, batch, progress_of(connection, batch["number"]))
         if busy or batch["status"] == BatchStatus.COMPLETED or runs.waits(batch):
             raise HTTPException(409, f"Batch {id} is {'running' if busy else batch['status']}: nothing to resume.")
+        refuse_strangers(batch)
         runs.requeue(id)
         return _success({"message": f"Batch {id} goes on."}, 202)
 

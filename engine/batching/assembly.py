@@ -1,20 +1,26 @@
 """Makes provider batches: of the calls of a wave, and of what the file remembers after a restart."""
 
+import re
 from collections import Counter
 
 from tidepool.engine.batching.provider_batch import ProviderBatch, content_hash, custom_id, order_id
 from tidepool.engine.core.pending import Gathered
+from tidepool.engine.errors import FileError
 from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import ProviderBatchTicket
 from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderBatch
+
+REMOTE_ID = re.compile(r"(?!.*\.\.)[\w.:-]{1,200}", re.ASCII)
+"""ids become parts of addresses"""
 
 
 class BatchAssembly:
     """Gives each provider batch its ticket: an id that follows from what it holds."""
 
-    def __init__(self, batch_id: str, book: ProviderBatchBook) -> None:
+    def __init__(self, batch_id: str, book: ProviderBatchBook, *, own: bool) -> None:
         self._batch_id = batch_id
         self._book = book
+        self._own = own
         self._made: Counter[str] = Counter()
         """how many were made so far, by content"""
 
@@ -38,6 +44,10 @@ class BatchAssembly:
 
     def restored(self, stored: StoredProviderBatch) -> ProviderBatch:
         """With the calls that are still open, and those that were answered another way since."""
+        if stored.remote_id is not None and not REMOTE_ID.fullmatch(stored.remote_id):
+            raise FileError(
+                "A provider batch of this file has an id that is none. The file was changed; take care with it."
+            )
         answered = self._book.answered(address for address, _ in stored.calls)
         recorded = self._book.surplus_of(stored.order_id)
         keys = [key for _, key in stored.calls]
@@ -49,6 +59,7 @@ class BatchAssembly:
             upload_id=stored.upload_id,
             remote_id=stored.remote_id,
             unsure=stored.unsure,
+            own=self._own or stored.provider == "simulated",
             held=stored.reservation_usd,
             held_each=stored.reservation_usd / max(1, len(stored.calls)),
             booked=frozenset(recorded),

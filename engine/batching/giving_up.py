@@ -15,11 +15,11 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.errors import NotFound, RunError
+from tidepool.engine.errors import NotFound, NotTrusted, RunError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderBatchResult, ProviderError
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.trust.servers import refuse_strange_servers
+from tidepool.engine.trust.adoption import refuse_changed
+from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import connect, reading, settle
 from tidepool.storage.ledger import Ledger
@@ -62,8 +62,8 @@ def _begins(order: ProviderBatchLine, beginning: str) -> bool:
     return order.id.startswith(beginning) or (order.remote_id or "").startswith(beginning)
 
 
-async def give_up(path: Path, reference: str, order_reference: str, *, trust: bool = False) -> GivenUp:
-    """Raises NotFound where there is no such open provider batch."""
+async def give_up(path: Path, reference: str, order_reference: str) -> GivenUp:
+    """Raises NotFound where there is no such open provider batch, and NotTrusted where its id is only a file's word."""
     batch_id, order = await asyncio.to_thread(find_order, path, reference, order_reference)
     with reading(path) as connection:
         batch = batches.find_batch(connection, batch_id)
@@ -72,10 +72,14 @@ async def give_up(path: Path, reference: str, order_reference: str, *, trust: bo
         await asyncio.to_thread(batches.steer, path, batch_id, "give up", {"order": order.id})
         return GivenUp(batch_id, order, "told")
     config = load_frozen(batch["config"])
-    refuse_strange_servers(
-        batch_id, batch["config"], config, load_kind(config.batch.kind).models(config), (), trusted=trust
-    )
+    if not trust_record().knows(batch_id, batch["config"]) and order.provider != "simulated":
+        raise NotTrusted(
+            f"Batch {batch_id} was made on another machine, or was changed since it last ran on this one. That the provider "
+            f"batch {order.remote_id or order.id} is part of it is only the file's word, and it might be one of another "
+            f"study of yours: it was not cancelled. If the batch is yours: tidepool trust add {batch_id}"
+        )
     with locks.holding(path, batch_id):
+        refuse_changed(path, batch_id, batch["config"])
         try:
             return await _given_up(path, batch_id, config, order)
         finally:
@@ -109,7 +113,7 @@ async def _closed(context: RunContext, account: Account, order: ProviderBatchLin
         raise NotFound(f"The provider batch {order.remote_id or order.id} is not open any more.")
     results: dict[str, ProviderBatchResult] | None = None
     if stored.phase is not ProviderBatchPhase.INTENDED:
-        job = BatchAssembly(context.batch_id, book).restored(stored)
+        job = BatchAssembly(context.batch_id, book, own=True).restored(stored)
         results = await BatchLifecycle(context, account, api, book).wind_up(job, GIVE_UP_SECONDS)
     answers = sum(result.answer is not None for result in (results or {}).values())
     if answers:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tidepool.engine.batching.collection import ResultCollection
 from tidepool.engine.batching.creation import BatchCreation
 from tidepool.engine.batching.looking import GONE_LOOKS, Looks
-from tidepool.engine.batching.provider_batch import KEPT_SECONDS, ProviderBatch
+from tidepool.engine.batching.provider_batch import KEPT_SECONDS, ProviderBatch, not_cancelled
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import RunError
@@ -224,6 +224,9 @@ class BatchLifecycle:
 
     async def cancel(self, job: ProviderBatch) -> bool:
         if job.remote_id is None:
+            return False
+        if not job.own:
+            self._context.log("warning", not_cancelled(job, self._context.batch_id))
             return False
         try:
             await self.api.cancel(job.remote_id)

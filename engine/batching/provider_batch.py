@@ -63,6 +63,8 @@ class ProviderBatch:
     """when it was cancelled because it took too long"""
     life: "asyncio.Task[None] | None" = None
     """what creates and follows it"""
+    own: bool = True
+    """ordered by this process, or by a batch that is the user's own; else its id is only a file's word for it"""
     given_up: bool = False
     """somebody did not want to wait for it any more"""
 
@@ -96,6 +98,15 @@ def fate_of(result: ProviderBatchResult | None) -> Fate:
     if result.answer.usable:
         return Fate.ANSWERED
     return Fate.OPEN if heals(result.answer) else Fate.FAILED
+
+
+def not_cancelled(job: ProviderBatch, batch_id: str) -> str:
+    """Why nothing was done about it: a file could name any of the user's other provider batches."""
+    return (
+        f"The provider batch {job.remote_id or job.id} at {job.provider} was left alone: that it belongs to batch {batch_id} "
+        f"is only the file's word, and it might be another study's. If the batch is yours, stop it, make it known with "
+        f"`tidepool trust add {batch_id}`, and try again."
+    )
 
 
 def custom_id(order_id: str, key: str) -> str:

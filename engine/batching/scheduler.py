@@ -15,7 +15,7 @@ from typing import Any
 from tidepool.engine.batching.assembly import BatchAssembly
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
 from tidepool.engine.batching.open_jobs import OpenJobs
-from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, is_small, split
+from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, is_small, not_cancelled, split
 from tidepool.engine.batching.settlement import Settlement
 from tidepool.engine.call import Reply
 from tidepool.engine.core.accounts import Account
@@ -37,7 +37,7 @@ class BatchScheduler:
     def __init__(self, context: RunContext, recorder: CallRecorder) -> None:
         self._context = context
         self._book = ProviderBatchBook(context.ledger)
-        self._assembly = BatchAssembly(context.batch_id, self._book)
+        self._assembly = BatchAssembly(context.batch_id, self._book, own=context.own)
         self._open = OpenJobs(context, self._book)
         self._lifecycles: dict[str, BatchLifecycle] = {}
         self._gathered: dict[str, list[Gathered]] = defaultdict(list)
@@ -275,6 +275,9 @@ class BatchScheduler:
         if job is None or job.results is not None or (job.remote_id is None and job.waiting):
             what = "is just being created" if job is not None and job.results is None else "is not open"
             self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
+            return
+        if not job.own:
+            self._context.log("warning", not_cancelled(job, self._context.batch_id))
             return
         self._start(self._let_go(job))
 

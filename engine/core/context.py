@@ -28,6 +28,8 @@ class RunContext:
         accounts: Mapping[str, Account],
         budget: Budget,
         listener: Listener | None = None,
+        *,
+        own: bool = True,
     ) -> None:
         self.config = config
         self.batch_id = batch_id
@@ -36,6 +38,8 @@ class RunContext:
         self.accounts = accounts
         self.budget = budget
         self.listener = listener
+        self.own = own
+        """the batch is the user's own: ids at providers that its file names may be cancelled"""
         self.tasks = Tasks()
         self.closing = False
         """no new calls leave"""

@@ -63,6 +63,10 @@ class Session:
     control: RunControl
     listener: Listener | None
     resumed: bool
+    own: bool = True
+    """the batch is the user's own: made here, or adopted; else nothing at a provider is cancelled by what its file says"""
+    servers: tuple[str, ...] = ()
+    """in words, those that are not the providers' usual ones"""
 
     async def taken(self, play: Play) -> SessionOutcome:
         """Plays the batch, whatever happens, and lets go of the file."""
@@ -118,7 +122,7 @@ class _Session:
         ledger = Ledger(writer, reader, batch["number"])
         ledger.open_cache(config.batch.seed, config.batch.kind)
         budget = self._budgets(batches.money_by_provider(reader, batch["number"]), progress["cost_usd"], accounts)
-        self._context = RunContext(config, turn.batch_id, ledger, accounts, budget, turn.listener)
+        self._context = RunContext(config, turn.batch_id, ledger, accounts, budget, turn.listener, own=turn.own)
         self.run = BatchRun(self._context, ExpectedWaves(turn.plan))
         self._earlier_seconds = progress["seconds"]
         writer.on_failure = self._context.fail
@@ -159,6 +163,8 @@ class _Session:
         context, batch, resumed = self._context, self._turn.config.batch, self._turn.resumed
         context.emit(BatchStarted(context.batch_id, batch.kind, batch.name, resumed))
         context.log("info", "Resumed." if resumed else "Started.")
+        for line in self._turn.servers:
+            context.log("info", f"Asks {line}.")
         for account in context.accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.tell = context.log

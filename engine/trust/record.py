@@ -2,7 +2,7 @@
 
 A batch counts by its id together with the hash of its frozen config (a copy that comes back may be changed), a server
 by scheme, host and port together with the name of the key's variable. No key is ever written. Beside them stands what
-`tidepool api` was asked to run: to wait for a run is no word about servers.
+`tidepool api` was asked to run (to wait for a run is no word about servers), and which drafts were written here.
 
 Where the record cannot be written, or could have been written by others, that is said once, and what is vouched for
 holds for this process.
@@ -10,8 +10,8 @@ holds for this process.
 
 import hashlib
 import os
-import re
 import sqlite3
+import stat
 import sys
 import threading
 import time
@@ -21,35 +21,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.errors import FileError
+from tidepool.engine.trust.origins import ServerOrigin
 from tidepool.engine.trust.state_folder import state_folder
 
 FILE_NAME = "trust.db"
 BUSY_SECONDS = 10
 OTHERS_WRITE = 0o022
 OTHERS_ANY = 0o077
+MOST_DRAFTS = 100
+"""texts of drafts that are remembered: those of a few study files, and what was typed last"""
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS server (scheme TEXT, host TEXT, port INTEGER, key_variable TEXT, at REAL, "
     "PRIMARY KEY (scheme, host, port, key_variable))",
     "CREATE TABLE IF NOT EXISTS batch (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
     "CREATE TABLE IF NOT EXISTS queue (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
+    "CREATE TABLE IF NOT EXISTS draft (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
 )
-_ADDRESS = re.compile(
-    r"(?:(https?)://)?([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s\\@]*)?", re.ASCII | re.IGNORECASE
-)
-_PORTS = {"http": 80, "https": 443}
-_OLLAMA_PORT = 11434
-"""an address without a scheme is Ollama's way of writing"""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class ServerOrigin:
-    scheme: str
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.scheme}://{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,19 +54,22 @@ class TrustedBatch:
     config_hash: str
 
 
-def origin_of(address: str) -> ServerOrigin | None:
-    """None where programs might disagree about the host: such an address is nobody's."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None:
-        return None
-    scheme, host, port = found.groups()
-    usual = _PORTS[scheme.lower()] if scheme else _OLLAMA_PORT
-    return ServerOrigin((scheme or "http").lower(), host.lower(), int(port) if port else usual)
-
-
 def config_hash(config: str) -> str:
     """Of the frozen config, letter for letter as the file keeps it."""
     return hashlib.sha256(config.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def tell_trouble_by(say: Callable[[str], None]) -> None:
+    """Who has a screen tells there that the record cannot be used; else it is told on stderr."""
+    global _say
+    _say = say
+
+
+def _on_stderr(words: str) -> None:
+    print(f"warning: {words}", file=sys.stderr)
+
+
+_say: Callable[[str], None] = _on_stderr
 
 
 def trust_record() -> "TrustRecord":
@@ -101,15 +93,15 @@ class TrustRecord:
         """This batch with this config is the user's own."""
         self._write(lambda record: _add(record, "batch", batch_id, config))
 
-    def renew(self, batch_id: str, before: str, after: str) -> None:
-        """Our own rewrite of a config: what held for the old one holds for the new one alone."""
-
-        def rewrite(record: sqlite3.Connection) -> int:
-            query = "DELETE FROM batch WHERE id = ? AND config_hash = ?"
-            record.execute(query, (batch_id, config_hash(before)))
-            return _add(record, "batch", batch_id, after)
-
-        self._write(rewrite)
+    @contextmanager
+    def renewing(self, batch_id: str, before: str, after: str) -> Iterator[None]:
+        """Around our own rewrite of a config. Both configs are known until the file has the new one, so that whatever is
+        killed in between leaves the user's own batch the user's own."""
+        self.vouch(batch_id, after)
+        yield
+        if before != after:
+            query, row = "DELETE FROM batch WHERE id = ? AND config_hash = ?", (batch_id, config_hash(before))
+            self._write(lambda record: record.execute(query, row).rowcount)
 
     def knows(self, batch_id: str, config: str) -> bool:
         return (batch_id, config_hash(config)) in self._pairs("batch")
@@ -117,10 +109,10 @@ class TrustRecord:
     def batches(self) -> list[TrustedBatch]:
         return [TrustedBatch(*pair) for pair in self._pairs("batch")]
 
-    def forget_batch(self, prefix: str) -> int:
-        """Every config of the batches whose id begins so; returns how many."""
-        query = "DELETE FROM batch WHERE substr(id, 1, length(?)) = ?"
-        return self._write(lambda record: record.execute(query, (prefix, prefix)).rowcount)
+    def forget_batch(self, batch_id: str) -> int:
+        """With every config of it; returns how many those were. Raises where they cannot be forgotten."""
+        query = "DELETE FROM batch WHERE id = ?"
+        return self._write(lambda record: record.execute(query, (batch_id,)).rowcount, lasting=True)
 
     # -- servers -----------------------------------------------------------------------------------------
 
@@ -130,14 +122,17 @@ class TrustRecord:
         self._write(lambda record: record.execute(query, row).rowcount)
 
     def servers(self) -> list[TrustedServer]:
-        query = "SELECT scheme, host, port, key_variable FROM server ORDER BY 1, 2, 3, 4"
+        query = (
+            "SELECT CAST(scheme AS TEXT), CAST(host AS TEXT), CAST(port AS INTEGER), CAST(key_variable AS TEXT) "
+            "FROM server ORDER BY 1, 2, 3, 4"
+        )
         return [TrustedServer(ServerOrigin(*place), variable) for *place, variable in self._rows(query)]
 
     def forget_server(self, origin: ServerOrigin, key_variable: str | None = None) -> int:
-        """With every key, or one; returns how many rows that were."""
+        """With every key, or one; returns how many rows that were. Raises where they cannot be forgotten."""
         query = "DELETE FROM server WHERE (scheme, host, port) = (?, ?, ?) AND key_variable = coalesce(?, key_variable)"
         row = (origin.scheme, origin.host, origin.port, key_variable)
-        return self._write(lambda record: record.execute(query, row).rowcount)
+        return self._write(lambda record: record.execute(query, row).rowcount, lasting=True)
 
     # -- what the API was asked to run -------------------------------------------------------------------
 
@@ -151,31 +146,55 @@ class TrustRecord:
         """Ids with the hashes of their configs, of whatever file."""
         return set(self._pairs("queue"))
 
+    # -- drafts that were written here -------------------------------------------------------------------
+
+    def keep_draft(self, text: str) -> None:
+        """This text of a draft was typed here, or taken from what was."""
+        oldest = f"SELECT rowid FROM draft ORDER BY at DESC LIMIT -1 OFFSET {MOST_DRAFTS}"
+
+        def keep(record: sqlite3.Connection) -> int:
+            kept = _add(record, "draft", "", text)
+            record.execute(f"DELETE FROM draft WHERE rowid IN ({oldest})")
+            return kept
+
+        self._write(keep)
+
+    def knows_draft(self, text: str) -> bool:
+        return ("", config_hash(text)) in self._pairs("draft")
+
     # -- the file ----------------------------------------------------------------------------------------
 
     def _pairs(self, table: str) -> list[tuple[str, str]]:
-        return [(row[0], row[1]) for row in self._rows(f"SELECT id, config_hash FROM {table} ORDER BY at, id")]
+        query = f"SELECT CAST(id AS TEXT), CAST(config_hash AS TEXT) FROM {table} ORDER BY at, id"
+        return [(row[0], row[1]) for row in self._rows(query)]
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         """Of the record, which looking does not make, and of what could not be written to it."""
         with self._lock:
             rows = self._passing.execute(query).fetchall() if self._passing else []
             try:
-                if self.path.exists():
+                self._refuse_no_home()
+                if os.path.lexists(self.path):
                     self._refuse_what_others_wrote()
-                    with closing(sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)) as record:
+                    address = f"{self.path.resolve().as_uri()}?mode=ro"
+                    with closing(sqlite3.connect(address, timeout=BUSY_SECONDS, uri=True)) as record:
                         rows += record.execute(query).fetchall()
             except (OSError, sqlite3.Error) as error:
-                self._complain(error)
+                if "no such table" not in str(
+                    error
+                ):  # a record of an earlier version has it as soon as it is written to
+                    self._complain(error)
             return rows
 
-    def _write(self, work: Callable[[sqlite3.Connection], int]) -> int:
-        """Returns how many rows it was about."""
+    def _write(self, work: Callable[[sqlite3.Connection], int], *, lasting: bool = False) -> int:
+        """Returns how many rows it was about. `lasting`: where it cannot be written down, it must not seem done."""
         with self._lock:
             try:
                 with self._opened() as record:
                     return work(record)
             except (OSError, sqlite3.Error) as error:
+                if lasting:
+                    raise FileError(f"The trust record {self.path} cannot be changed ({_why(error)}).") from None
                 self._complain(error)
             if self._passing is None:
                 self._passing = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -186,6 +205,7 @@ class TrustRecord:
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """A transaction on the record, which is made when missing, for its owner alone."""
+        self._refuse_no_home()
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -198,10 +218,22 @@ class TrustRecord:
             yield record
             record.execute("COMMIT")
 
+    def _refuse_no_home(self) -> None:
+        """Without a home the folder's name stays as it is written, and would lie wherever one stands."""
+        if not self.path.is_absolute():
+            raise FileNotFoundError(0, "this user has no home folder")
+
     def _refuse_what_others_wrote(self) -> None:
-        status = self.path.stat()
+        """A link may lead to an old record, and whoever may write into the folder may put another in its place."""
+        status, folder = self.path.lstat(), self.path.parent.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise PermissionError(0, "it is no plain file")
         if status.st_uid != os.geteuid() or status.st_mode & OTHERS_WRITE:
             raise PermissionError(0, "others may have written it")
+        if folder.st_uid not in (0, os.geteuid()) or (
+            folder.st_mode & OTHERS_WRITE and not folder.st_mode & stat.S_ISVTX
+        ):
+            raise PermissionError(0, "others may write into its folder")
         if status.st_mode & OTHERS_ANY:
             self.path.chmod(0o600)
 
@@ -209,16 +241,18 @@ class TrustRecord:
         if self._complained:
             return
         self._complained = True
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        print(
-            f"warning: the trust record {self.path} cannot be used ({why}). What is trusted now is trusted for this "
-            "process only; TIDEPOOL_STATE names another folder for it.",
-            file=sys.stderr,
+        _say(
+            f"the trust record {self.path} cannot be used ({_why(error)}). What is trusted now is trusted for this "
+            "process only; TIDEPOOL_STATE names another folder for it."
         )
 
 
 _records: dict[Path, TrustRecord] = {}
 _opening = threading.Lock()
+
+
+def _why(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def _add(record: sqlite3.Connection, table: str, batch_id: str, config: str) -> int:

@@ -1,31 +1,31 @@
 """Which servers a batch of a file may be asked at.
 
 A study file is data, perhaps a stranger's: an address in it is shown, and obeyed only where the user's own hand stands
-behind it: the provider's usual address, one from the environment or `--set`, the trust record, or `--trust`. What the
-file says of where and by whom it was made grants nothing.
+behind it: the provider's usual address, one from the environment or `--set`, the user's own `providers.toml`, the trust
+record, or `--trust`. What the file says of where and by whom it was made grants nothing.
 """
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.config.sections import Limits, ProviderSettings
 from tidepool.engine.config.toml_files import apply_override
-from tidepool.engine.errors import UsageError
+from tidepool.engine.config.user_endpoints import user_providers
+from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.registries import PROVIDERS
-from tidepool.engine.trust.record import TrustedServer, TrustRecord, origin_of, trust_record
+from tidepool.engine.trust.origins import is_loopback, origin_of, shown
+from tidepool.engine.trust.record import TrustedServer, config_hash, trust_record
 
-ADDRESSES = ("hosts", "base_url")
-PLACES = (*ADDRESSES, "api_key_env")
+PLACES = ("hosts", "base_url", "api_key_env")
 """keys of [providers.NAME] that say where words go, and which key with them"""
-SHOWN = 200
-"""letters of an address that an error quotes"""
+HARMLESS = frozenset({*Limits.model_fields, "like", "prices", "batch_api"})
+"""keys that say nothing of the kind. Of an installed package nobody knows what its other keys say: perhaps a command"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,15 @@ class NamedServer:
     """variables whose keys would go there"""
 
     @property
+    def where(self) -> str:
+        """The address as a person is shown it; of a package, which keys tell it where to go."""
+        keys = ", ".join(key for key in self.settings if key not in PLACES)
+        return shown(self.address) or f"wherever its package goes ({keys})"
+
+    @property
     def in_words(self) -> str:
         keys = " and ".join(self.keys)
-        return f"{', '.join(self.models)} at {self.address[:SHOWN]} ({f'with {keys}' if keys else 'without a key'})"
+        return f"{', '.join(self.models)} at {self.where} ({f'with {keys}' if keys else 'without a key'})"
 
 
 def servers_named(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
@@ -54,10 +60,7 @@ def servers_named(config: FrozenConfig, models: Iterable[str]) -> list[NamedServ
     named: list[NamedServer] = []
     for provider in by_provider.keys() - {"simulated"}:
         settings = config.providers.section(provider)
-        written = tuple(key for key in PLACES if getattr(settings, key))
-        if "hosts" in written:
-            written = tuple(key for key in written if key != "base_url")
-        if written:
+        if written := _written(provider, settings):
             asked, keys = tuple(by_provider[provider]), keys_sent(provider, settings)
             named += [
                 NamedServer(provider, written, address, asked, keys) for address in _addresses(provider, settings)
@@ -65,36 +68,63 @@ def servers_named(config: FrozenConfig, models: Iterable[str]) -> list[NamedServ
     return sorted(named, key=lambda one: (one.provider, one.address))
 
 
+def servers_to_tell(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
+    """Those that are not their providers' usual ones, or get another key: named before anything is sent."""
+    return [one for one in servers_named(config, models) if "api_key_env" in one.settings or not _is_usual(one)]
+
+
+def _written(provider: str, settings: ProviderSettings) -> tuple[str, ...]:
+    """Which of its keys say where words go. What a package's own keys say is for the package to know."""
+    if not is_endpoint(provider, settings):
+        return tuple(sorted(settings.model_fields_set - HARMLESS))
+    written = tuple(key for key in PLACES if getattr(settings, key))
+    return tuple(key for key in written if key != "base_url") if "hosts" in written else written
+
+
 def _addresses(provider: str, settings: ProviderSettings) -> Sequence[str]:
     if is_endpoint(provider, settings):
         return endpoint_of(provider, settings).addresses
-    return settings.hosts or ([settings.base_url] if settings.base_url else [])
+    return settings.hosts or [settings.base_url or ""]
 
 
-def refuse_strange_servers(
-    batch_id: str,
-    frozen: str,
-    config: FrozenConfig,
-    models: Iterable[str],
-    changes: Sequence[str],
-    *,
-    trusted: bool = False,
-) -> bool:
-    """Raises before a key or a word goes to a server that only the file names.
+@dataclass(frozen=True, slots=True)
+class TrustVerdict:
+    """What is thought of a batch that is to go on, by the very config that its file has."""
 
-    `frozen` is the config as the file has it, `config` the same with the `--set` changes. Returns whether the batch is
-    the user's own from now on: it was before, or `--set` says where its calls go. `--trust` is for this process only.
-    """
+    batch_id: str
+    frozen: str
+    known: bool
+    """with this config it is the user's own"""
+    said: bool
+    """it was not, but `--set` says where all its calls go: so it is from now on"""
+    strange: tuple[NamedServer, ...] = ()
+    """servers that only the file names"""
+
+    @property
+    def own(self) -> bool:
+        return self.known or self.said
+
+    def refuse(self, trust: bool | str) -> None:
+        """Raises before a key or a word goes to a strange server, unless this process was told to trust them: those of
+        whatever the file says, or of the config with this hash alone."""
+        if self.strange and trust is not True and trust != config_hash(self.frozen):
+            raise NotTrusted(_refusal(self.batch_id, self.strange))
+
+
+def judged(
+    batch_id: str, frozen: str, config: FrozenConfig, models: Iterable[str], changes: Sequence[str] = ()
+) -> TrustVerdict:
+    """`frozen` is the config as the file has it, `config` the same with the `--set` changes."""
     record = trust_record()
     if record.knows(batch_id, frozen):
-        return True
-    said = _said(changes)
+        return TrustVerdict(batch_id, frozen, known=True, said=False)
     named = servers_named(config, models)
-    strange = [one for one in named if not (_is_said(one, said) or _is_known(one, record))]
-    refused = [one for one in strange if not _is_harmless(one)]
-    if refused and not trusted:
-        raise UsageError(_refusal(batch_id, refused))
-    return not strange and any(_is_said(one, said) for one in named)
+    said = _said(changes) if named else {}
+    trusted = [*record.servers(), *_users_servers()] if named else []
+    unsaid = [one for one in named if not (_is_said(one, said) or _is_known(one, trusted))]
+    by_word = not unsaid and any(_is_said(one, said) for one in named)
+    strange = tuple(one for one in unsaid if not _is_harmless(one))
+    return TrustVerdict(batch_id, frozen, known=False, said=by_word, strange=strange)
 
 
 def keys_sent(provider: str, settings: ProviderSettings) -> tuple[str, ...]:
@@ -106,29 +136,31 @@ def keys_sent(provider: str, settings: ProviderSettings) -> tuple[str, ...]:
     return there or (endpoint.key_variables[:1] if endpoint.key_needed else ())
 
 
-def is_loopback(address: str) -> bool:
-    origin = origin_of(address)
-    if origin is None:
-        return False
-    try:
-        return ip_address(origin.host.strip("[]")).is_loopback
-    except ValueError:
-        return origin.host == "localhost"
-
-
 def without_strange_addresses(batch_id: str, frozen: str) -> dict[str, Any]:
-    """The config of a batch for a new one: its addresses come along only where the batch is known here."""
+    """The config of a batch for a new one, which will be the user's own word: what says where words go comes along only
+    where the batch is known here."""
     config: dict[str, Any] = json.loads(frozen)
-    return config if trust_record().knows(batch_id, frozen) else without_addresses(config)
+    return config if trust_record().knows(batch_id, frozen) else without(config, says_where)
 
 
 def without_addresses(config: dict[str, Any]) -> dict[str, Any]:
+    """The config of a batch that stays one of a stranger's: what a package's own keys say is asked about when it goes on."""
+    return without(config, lambda provider, settings, key: key in PLACES)
+
+
+def without(config: dict[str, Any], unwanted: Callable[[str, Mapping[str, Any], str], bool]) -> dict[str, Any]:
     providers = config.get("providers", {})
     kept = {
-        name: {key: value for key, value in settings.items() if key not in PLACES}
+        name: {key: value for key, value in settings.items() if not unwanted(name, settings, key)}
         for name, settings in providers.items()
     }
     return {**config, "providers": kept}
+
+
+def says_where(provider: str, settings: Mapping[str, Any], key: str) -> bool:
+    """Whether a key of [providers.NAME] may say where words go, and which key with them."""
+    ours = provider == "simulated" or provider in KNOWN_ENDPOINTS or "like" in settings
+    return key in PLACES if ours else key not in HARMLESS
 
 
 def _said(changes: Iterable[str]) -> dict[str, Any]:
@@ -146,16 +178,35 @@ def _is_said(one: NamedServer, said: dict[str, Any]) -> bool:
     return isinstance(settings, dict) and all(key in settings for key in one.settings)
 
 
-def _is_known(one: NamedServer, record: TrustRecord) -> bool:
+def _is_known(one: NamedServer, trusted: Sequence[TrustedServer]) -> bool:
+    """A package's own keys may say more than an address: they are known only with the batch."""
     origin = origin_of(one.address)
-    if origin is None:
+    if origin is None or not set(PLACES).issuperset(one.settings):
         return False
-    if "api_key_env" not in one.settings and origin in map(origin_of, _usual_addresses(one.provider)):
+    if "api_key_env" not in one.settings and _is_usual(one):
         return True
-    servers = record.servers()
     if not one.keys:
-        return any(server.origin == origin for server in servers)
-    return all(TrustedServer(origin, key) in servers for key in one.keys)
+        return any(server.origin == origin for server in trusted)
+    return all(TrustedServer(origin, key) in trusted for key in one.keys)
+
+
+def _is_usual(one: NamedServer) -> bool:
+    origin = origin_of(one.address)
+    return origin is not None and origin in map(origin_of, _usual_addresses(one.provider))
+
+
+def _users_servers() -> Iterator[TrustedServer]:
+    """What the user's own `providers.toml` says of endpoints is the user's word, whichever file repeats it."""
+    try:
+        providers = user_providers()
+    except UsageError:  # told where a model of it is asked
+        return
+    for name in providers.model_fields_set:
+        settings = providers.section(name)
+        if is_endpoint(name, settings):
+            endpoint = endpoint_of(name, settings)
+            for origin in filter(None, map(origin_of, endpoint.addresses)):
+                yield from (TrustedServer(origin, key) for key in endpoint.key_variables or ("",))
 
 
 def _usual_addresses(provider: str) -> tuple[str, ...]:
@@ -168,16 +219,22 @@ def _is_harmless(one: NamedServer) -> bool:
     return is_loopback(one.address) and one.provider not in PROVIDERS.installed and not one.keys
 
 
+SHOWN = 5
+"""servers that a refusal names"""
+
+
 def _refusal(batch_id: str, refused: Sequence[NamedServer]) -> str:
     first = refused[0]
     said = " ".join(f"--set 'providers.{first.provider}.{key}=…'" for key in first.settings)
+    more = f"; and {len(refused) - SHOWN:,} more" if len(refused) > SHOWN else ""
     words = (
         f"The file wants calls of batch {batch_id} to go to servers that are not known here: "
-        f"{'; '.join(one.in_words for one in refused[:5])}. Nothing was sent. The batch was made on another machine, or was "
-        "changed since it last ran on this one. Say yourself where its calls shall go: "
-        f"{said}; or, if you know these servers, add --trust for this once"
+        f"{'; '.join(one.in_words for one in refused[:SHOWN])}{more}. Nothing was sent. The batch was made on another "
+        "machine, or was changed since it last ran on this one. Say yourself where its calls shall go: "
+        f"{said}; or, if you know these servers, add --trust for this once, or make the batch your own as it is now: "
+        f"tidepool trust add {batch_id}"
     )
     if origin := origin_of(first.address):
         keys = "".join(f" --key {key}" for key in first.keys)
-        words += f", or trust them from now on: tidepool trust add {origin}{keys}"
+        words += f"; or trust this server from now on: tidepool trust add {origin}{keys}"
     return f"{words}."

@@ -7,9 +7,9 @@ FOLDER_VARIABLE = "TIDEPOOL_STATE"
 
 
 def state_folder() -> Path:
-    """TIDEPOOL_STATE, else the user's own state folder. It need not exist yet."""
+    """TIDEPOOL_STATE, else the user's own state folder. It need not exist yet, and is not absolute where there is no home."""
     if named := os.environ.get(FOLDER_VARIABLE):
-        return Path(named)
+        return Path(named).absolute()
     from platformdirs import user_state_path
 
     return user_state_path("tidepool")

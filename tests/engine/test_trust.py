@@ -22,8 +22,9 @@ from tidepool.engine.api.runs import QUEUED, Runs
 from tidepool.engine.config.sections import Agent, Providers, ProviderSettings, Service
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.run import enlist, resume_batch
-from tidepool.engine.trust.record import FILE_NAME, TrustedServer, config_hash, origin_of, trust_record
-from tidepool.engine.trust.servers import is_loopback, without_strange_addresses
+from tidepool.engine.trust.origins import is_loopback, origin_of
+from tidepool.engine.trust.record import FILE_NAME, TrustedServer, config_hash, trust_record
+from tidepool.engine.trust.servers import without_strange_addresses
 
 KEY = "sk-the-users-own-key"
 

@@ -13,7 +13,8 @@ from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, Providers, Service
 from tidepool.engine.errors import UsageError
 from tidepool.engine.run import enlist, resume_batch
-from tidepool.engine.trust.record import TrustedServer, origin_of, trust_record
+from tidepool.engine.trust.origins import origin_of
+from tidepool.engine.trust.record import TrustedServer, trust_record
 from tidepool.engine.trust.servers import without_strange_addresses
 
 TREASURE = "AWS_SECRET_ACCESS_KEY"

@@ -15,6 +15,7 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widgets import TextArea
 
+from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, settle
 from tidepool.storage.plain_text import in_document
@@ -101,6 +102,7 @@ class TidepoolApp(App[None]):
         return DEFAULTS
 
     def on_mount(self) -> None:
+        tell_trouble_by(lambda words: self.notify(words, severity="warning", markup=False, timeout=30))
         self._mind_launched()
         if self.alone:
             self.set_timer(1.0, _calm_garbage_collector)

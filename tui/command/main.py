@@ -165,7 +165,12 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         "--on-stop", choices=("leave", "cancel"), default="leave", help="what becomes of provider batches when stopped"
     )
     parser.add_argument(
-        "--trust", action="store_true", help="with --resume: ask the servers that the file names, this once"
+        "--trust",
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="HASH",
+        help="with --resume: ask the servers that the file names, this once (only while its config has this hash)",
     )
     chosen = next((word for word in arguments if word in COMMANDS), None)
     asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)

@@ -18,6 +18,7 @@ from tidepool.engine.events import (
     ProviderBatchChanged,
     ProvidersRest,
     Resting,
+    ServersNamed,
     TransportPlanned,
     UnitEnded,
     UnitsExpected,
@@ -25,6 +26,7 @@ from tidepool.engine.events import (
 from tidepool.storage.plain_text import one_line
 from tidepool.tui.command.saying import tell
 from tidepool.tui.drawing import words
+from tidepool.tui.drawing.terminal import printable
 
 BAR_SECONDS = 0.1
 LINE_SECONDS = 5.0
@@ -126,6 +128,9 @@ def _lines(stream: TextIO) -> Iterator[Listener]:
         match event:
             case BatchStarted(batch_id=batch_id, name=name, resumed=resumed):
                 say(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
+            case ServersNamed(words=words):
+                for line in words:
+                    say(printable(f"asks {line}"))
             case TransportPlanned(words=words):
                 for line in words:
                     say(f"planned: {line}")
@@ -168,6 +173,8 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
         def listen(event: Event) -> None:
             nonlocal last
             tally.take(event)
+            if isinstance(event, ServersNamed):
+                console.print(Text("\n".join(printable(f"asks {line}") for line in event.words)))
             if isinstance(event, TransportPlanned):
                 out.print(Text("\n".join(f"planned: {line}" for line in event.words)))
             if isinstance(event, Logged) and event.level != "info":

@@ -76,9 +76,27 @@ class BatchActions(ModeScreen):
         if changes:
             await self._told(batch, "limits", changes)
 
-    def action_resume(self) -> None:
-        if batch := self.shown_batch:
-            self.tidepool.follow(launching.resume(self.tidepool.path, batch.id))
+    @work(group="act")
+    async def action_resume(self) -> None:
+        """What only the file says about servers is asked here: the process that goes on has no terminal."""
+        from tidepool.engine.trust.adoption import adopt
+        from tidepool.engine.trust.question import question_about
+
+        if (batch := self.shown_batch) is None:
+            return
+        path, file, approved = self.tidepool.path, self.tidepool.file, None
+        try:
+            if question := await file.do(question_about, path, batch.id):
+                from tidepool.tui.app.dialogs.trust import TrustDialog
+
+                if not await self.app.push_screen_wait(TrustDialog(question)):
+                    return
+                await file.do(adopt, path, question.batch_id, question.config)
+                approved = question.config_hash
+        except TidepoolError as error:
+            self.tidepool.tell(error)
+            return
+        self.tidepool.follow(launching.resume(path, batch.id, approved))
 
     @work(group="act")
     async def action_export(self) -> None:

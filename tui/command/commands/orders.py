@@ -36,9 +36,6 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
         help="cancels a provider batch, keeps what it finished, and has the rest of its calls asked again",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument(
-        "--trust", action="store_true", help="with --give-up: ask the servers that the file names, this once"
-    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -115,7 +112,7 @@ def _give_up(options: argparse.Namespace) -> int:
         if not agreed(words):
             say("kept")
             return 0
-    done = asyncio.run(give_up(options.db, batch_id, order.id, trust=options.trust))
+    done = asyncio.run(give_up(options.db, batch_id, order.id))
     words = OUTCOMES[done.outcome].format(batch=batch_id, answers=f"{done.answers:,}")
     if options.json:
         told = {"batch_id": batch_id, "order": _as_json(order), "outcome": done.outcome, "answers": done.answers}

@@ -26,6 +26,8 @@ EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, B
 def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _dry_run(options)
+    if options.resume and not options.trust and sys.stdin.isatty() and sys.stderr.isatty():
+        _ask_for_trust(options)
     summary, stop, signalled = asyncio.run(_play(options))
     try:
         if options.json:
@@ -54,6 +56,22 @@ def _dry_run(options: argparse.Namespace) -> int:
     else:
         print_plan(plan)
     return 0
+
+
+def _ask_for_trust(options: argparse.Namespace) -> None:
+    """One question for all servers that only the file names. Without a yes, going on is refused in words."""
+    from tidepool.engine.trust.adoption import adopt
+    from tidepool.engine.trust.question import MEANING, question_about
+
+    question = question_about(options.db, options.resume, options.set)
+    if question is None:
+        return
+    title = f"Batch {question.batch_id} ({question.name}) would ask servers that are not known here, and only its file names:"
+    lines = [title, *(f"  {what:<7} {words}" for what, words in question.rows()), MEANING]
+    tell("\n".join(lines))
+    tell("Go on with it? [y/N] ", end="")
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        adopt(options.db, question.batch_id, question.config)
 
 
 def _frozen(options: argparse.Namespace) -> FrozenConfig:

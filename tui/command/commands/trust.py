@@ -6,7 +6,9 @@ import re
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.trust.record import ServerOrigin, TrustedServer, origin_of, trust_record
+from tidepool.engine.trust.adoption import adopt
+from tidepool.engine.trust.origins import ServerOrigin, origin_of
+from tidepool.engine.trust.record import TrustedServer, trust_record
 from tidepool.engine.trust.servers import servers_named
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -79,15 +81,25 @@ def _change_server(options: argparse.Namespace, origin: ServerOrigin) -> None:
 
 def _change_batch(options: argparse.Namespace) -> None:
     if options.action == "remove":
-        if not trust_record().forget_batch(options.what):
-            raise NotFound(f"No batch {options.what!r} is in the trust record. `tidepool trust list` shows what is.")
-        say(f"no longer trusted: {options.what}")
+        say(f"no longer trusted: {_forgotten(options.what)}")
         return
     with reading(options.db) as connection:
         batch = find_batch(connection, options.what)
     config = load_frozen(batch["config"])
     named = servers_named(config, load_kind(config.batch.kind).models(config))
-    trust_record().vouch(batch["id"], batch["config"])
+    adopt(options.db, batch["id"], batch["config"])
     say(f"trusted: batch {batch['id']}, which asks")
     for line in [one.in_words for one in named] or ["nobody but the providers' own servers"]:
         say(f"  {line}")
+
+
+def _forgotten(reference: str) -> str:
+    """By its id, or a beginning that fits one batch alone; its file need not be there any more."""
+    ids = sorted({one.id for one in trust_record().batches() if one.id.startswith(reference)})
+    found = [reference] if reference in ids else ids
+    if not found:
+        raise NotFound(f"No batch {reference!r} is in the trust record. `tidepool trust list` shows what is.")
+    if len(found) > 1:
+        raise NotFound(f"{reference!r} fits several batches ({', '.join(found[:9])}): give more of the id.")
+    trust_record().forget_batch(found[0])
+    return found[0]

@@ -1,0 +1,88 @@
+"""What is asked before a batch of a stranger's file goes on: once for all its servers, with models, keys and the price.
+
+Nothing in it is taken from what the file claims of itself: not how much is answered already, nor what a model costs.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
+from tidepool.engine.config.freezing import load_frozen, with_overrides
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.errors import TidepoolError
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.plan import priced
+from tidepool.engine.trust.record import config_hash
+from tidepool.engine.trust.servers import NamedServer, judged
+from tidepool.storage import batches
+from tidepool.storage.file import reading
+
+MEANING = "Yes adds this batch, with the config it has now, to the trust record of this user, and nothing else."
+
+
+@dataclass(frozen=True, slots=True)
+class TrustQuestion:
+    """Servers that only a file names. A yes is for this very config."""
+
+    batch_id: str
+    name: str
+    config: str
+    """letter for letter as the file has it"""
+    servers: tuple[NamedServer, ...]
+    calls: int | None
+    """of the whole study, as planned; None: it cannot be planned"""
+    most_usd: float | None
+    """what they cost at most, by prices that are known here; None: unknown"""
+
+    @property
+    def config_hash(self) -> str:
+        """What an approval is passed on by."""
+        return config_hash(self.config)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What there is to look at: every server with its models and keys, then the price."""
+        rows: list[tuple[str, str]] = []
+        for one in self.servers:
+            rows += [("server", one.where), ("models", ", ".join(one.models))]
+            rows.append(("key", " and ".join(one.keys) or "none is sent"))
+        price = "unknown" if self.most_usd is None else f"at most about ${self.most_usd:,.2f}"
+        calls = "" if self.calls is None else f" for {self.calls:,} calls; what is answered already is not bought again"
+        return [*rows, ("price", f"{price}{calls}")]
+
+
+def question_about(path: Path, reference: str, changes: Iterable[str] = ()) -> TrustQuestion | None:
+    """None where nothing need be asked before the batch goes on with these `--set` changes."""
+    said = tuple(changes)
+    with reading(path) as connection:
+        batch = batches.find_batch(connection, reference)
+    stored = load_frozen(batch["config"])
+    config = with_overrides(stored, said)
+    models = load_kind(config.batch.kind).models(config)
+    verdict = judged(batch["id"], batch["config"], config, models, said)
+    if not verdict.strange:
+        return None
+    # What a yes adopts is the stored config: servers in it that `--set` replaces this time are told as well.
+    servers = dict.fromkeys((*verdict.strange, *judged(batch["id"], batch["config"], stored, models).strange))
+    calls, price = _price(config, tuple(servers))
+    return TrustQuestion(batch["id"], batch["name"], batch["config"], tuple(servers), calls, price)
+
+
+def _price(config: FrozenConfig, strange: Sequence[NamedServer]) -> tuple[int | None, float | None]:
+    """Calls and money of the whole study. What an endpoint of the file's own making costs nobody here knows."""
+    try:
+        plan = load_kind(config.batch.kind).plan(config)
+        calls = sum(planned.calls for planned in plan.calls)
+        if any(one.provider not in KNOWN_ENDPOINTS for one in strange):
+            return calls, None
+        return calls, priced(plan, _without_prices(config))["cost_usd_live"]
+    except (TidepoolError, ValueError, OverflowError):
+        return None, None
+
+
+def _without_prices(config: FrozenConfig) -> FrozenConfig:
+    """As the tables of prices know them: those that the file declares are its own words."""
+    providers = config.providers
+    names = type(providers).model_fields
+    plain = {name: providers.section(name).model_copy(update={"prices": {}}) for name in names}
+    return config.model_copy(update={"providers": providers.model_copy(update=plain)})

@@ -1,0 +1,41 @@
+"""Before a batch of a stranger's file goes on: where its calls would go, with which keys, for how much."""
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from tidepool.engine.trust.question import MEANING, TrustQuestion
+from tidepool.tui.app.dialogs.dialog import Dialog
+from tidepool.tui.drawing.plain import one_line, shortened
+
+
+class TrustDialog(Dialog[bool]):
+    """Answers yes or no for all the servers together; no has the focus."""
+
+    BINDINGS = [Binding("y", "yes", "Yes"), Binding("n", "leave", "No")]
+    AUTO_FOCUS = "#no"
+
+    def __init__(self, question: TrustQuestion) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        question = self._question
+        with VerticalScroll(classes="dialog -wide") as box:
+            box.border_title = Content("Servers that only the file names")
+            words = f"{one_line(question.name)} ({question.batch_id}) would ask servers that are not known here."
+            yield Static(Content(words), classes="dialog-text")
+            rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
+            yield Static(Content(shortened(rows)), id="servers", classes="dialog-text")
+            yield Static(Content(MEANING), classes="dialog-text")
+            with Horizontal(classes="dialog-buttons"):
+                yield Button("Go on with it (y)", id="yes", variant="error")
+                yield Button("Leave it (n)", id="no", variant="primary")
+
+    def action_yes(self) -> None:
+        self.dismiss(True)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
