@@ -29,8 +29,8 @@ FILE_NAME = "trust.db"
 BUSY_SECONDS = 10
 OTHERS_WRITE = 0o022
 OTHERS_ANY = 0o077
-MOST_DRAFTS = 100
-"""texts of drafts that are remembered: those of a few study files, and what was typed last"""
+MOST_DRAFTS = 3
+"""last texts of each draft that are remembered: the file may have the one before"""
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS server (scheme TEXT, host TEXT, port INTEGER, key_variable TEXT, at REAL, "
@@ -148,19 +148,21 @@ class TrustRecord:
 
     # -- drafts that were written here -------------------------------------------------------------------
 
-    def keep_draft(self, text: str) -> None:
-        """This text of a draft was typed here, or taken from what was."""
-        oldest = f"SELECT rowid FROM draft ORDER BY at DESC LIMIT -1 OFFSET {MOST_DRAFTS}"
+    def keep_draft(self, place: Path, text: str) -> None:
+        """This text of a draft was typed here, or taken from what was. The place only says which texts it replaces."""
+        draft = config_hash(str(place.absolute()))
+        older = f"SELECT rowid FROM draft WHERE id = ? ORDER BY at DESC LIMIT -1 OFFSET {MOST_DRAFTS}"
 
         def keep(record: sqlite3.Connection) -> int:
-            kept = _add(record, "draft", "", text)
-            record.execute(f"DELETE FROM draft WHERE rowid IN ({oldest})")
+            kept = _add(record, "draft", draft, text)
+            record.execute(f"DELETE FROM draft WHERE rowid IN ({older})", (draft,))
             return kept
 
         self._write(keep)
 
     def knows_draft(self, text: str) -> bool:
-        return ("", config_hash(text)) in self._pairs("draft")
+        """Wherever it lies now."""
+        return config_hash(text) in {known for _, known in self._pairs("draft")}
 
     # -- the file ----------------------------------------------------------------------------------------
 

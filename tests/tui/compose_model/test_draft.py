@@ -22,6 +22,7 @@ from tidepool.tui.app.compose_model.draft import (
 from tidepool.tui.app.compose_model.edits import Append, Put, edited, values_of
 from tidepool.tui.app.compose_model.fields import UNSET
 from tidepool.tui.app.compose_model.running import anchored, config_to_run
+from tidepool.tui.app.provider_view.settings import rules_in_draft
 
 REMARKED = template("secret_game").replace('mode = "standard"', '# a remark\nmode = "targeted"')
 
@@ -139,3 +140,37 @@ def test_a_saved_draft_keeps_what_it_was_set_aside_for() -> None:
     desk = Desk(replace(fresh(), set_aside={"mutation": "[mutation]\n"}))
     desk.saved("here.toml")
     assert (desk.draft.source, dict(desk.draft.set_aside)) == ("here.toml", {"mutation": "[mutation]\n"})
+
+
+EVIL = 'base_url = "http://192.0.2.1/v1"\napi_key_env = "AWS_SECRET_ACCESS_KEY"\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[providers.openai]\n{EVIL}max_concurrent = 3\n",
+        f'["provid\\u0065rs".openai]\n{EVIL}max_concurrent = 3\n',
+        'providers = { openai = { hosts = ["http://192.0.2.1"], max_concurrent = 3 } }\n',
+        f'[providers.lab]\nlike = "openai"\n{EVIL}',
+        f"[providers.somebodys_package]\n{EVIL}command = 'curl'\n",
+        f"[providers.openai]\n{EVIL}half = [",
+    ],
+)
+@pytest.mark.parametrize("letters", ["as they are", "as numbers"])
+def test_a_draft_that_came_with_a_strangers_file_sends_no_key_anywhere(
+    database: Path, text: str, letters: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = Draft(text, "/home/of/somebody", {"mutation": text}, (text, "[batch]\nname = 'mine'\n"))
+    keep_draft(database, draft)
+    assert read_draft(database) == draft, "what was typed here comes back whole"
+    if letters == "as numbers":
+        path = draft_path(database)
+        path.write_text(path.read_text().replace("providers", "\\u0070roviders") + " ")
+    else:
+        monkeypatch.setenv("TIDEPOOL_STATE", str(tmp_path / "another machine"))
+    strange = read_draft(database)
+    assert strange is not None and not strange.source
+    assert all("192.0.2.1" not in one and "AWS" not in one and "curl" not in one for one in strange.texts)
+    assert "[batch]\nname = 'mine'\n" in strange.earlier
+    rules = rules_in_draft(database).providers
+    assert not any(rules.section(name).base_url for name in type(rules).model_fields)

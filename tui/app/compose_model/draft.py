@@ -2,6 +2,9 @@
 
 It lies in a file beside the study file, written while one types, so that leaving, a crash or a power cut cost a second
 at most. What another text replaced is kept there too, and so are the sections of the kinds one looked at before.
+
+Such a file may come along with a stranger's study file. So the trust record remembers what was written here, and of any
+other draft the keys that say where calls go, with which key, and to which file it is saved, are left out.
 """
 
 import json
@@ -14,7 +17,10 @@ from typing import Any
 import tomlkit
 
 from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.trust.record import trust_record
+from tidepool.engine.trust.servers import says_where
 from tidepool.tui.app.compose_model.edits import ANYTHING, Put, edited, value_at, values_of
+from tidepool.tui.app.compose_model.fields import UNSET
 from tidepool.tui.app.kind_screens import installed, template
 
 MOST_EARLIER = 20
@@ -32,6 +38,10 @@ class Draft:
     """kind → its sections, while another kind is composed"""
     earlier: tuple[str, ...] = ()
     """texts that were replaced, the newest first"""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.text, *self.set_aside.values(), *self.earlier)
 
 
 def fresh(kind: str = "secret_game") -> Draft:
@@ -130,10 +140,12 @@ def read_draft(database: Path) -> Draft | None:
     try:
         if path.stat().st_size > MOST_BYTES:
             return None
-        said = json.loads(path.read_text(encoding="utf-8"))
+        written = path.read_text(encoding="utf-8")
+        said = json.loads(written)
         aside = {str(kind): str(text) for kind, text in dict(said.get("set_aside", {})).items() if kind in KINDS}
         earlier = tuple(str(text) for text in list(said.get("earlier", [])))
-        return Draft(str(said["text"]), str(said.get("source", "")), aside, earlier)
+        draft = Draft(str(said["text"]), str(said.get("source", "")), aside, earlier)
+        return draft if trust_record().knows_draft(written) else _strangers(draft)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -141,6 +153,30 @@ def read_draft(database: Path) -> Draft | None:
 def keep_draft(database: Path, draft: Draft) -> None:
     """Whole or not at all: a crash while writing leaves the one before."""
     path = draft_path(database)
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(json.dumps(asdict(draft)), encoding="utf-8")
+    new, text = path.with_name(f"{path.name}.new"), json.dumps(asdict(draft))
+    trust_record().keep_draft(path, text)
+    new.write_text(text, encoding="utf-8")
     new.replace(path)
+
+
+def _strangers(draft: Draft) -> Draft:
+    """Without servers and keys, nor a file to be saved to."""
+    aside = {kind: _without_addresses(text) for kind, text in draft.set_aside.items()}
+    return Draft(_without_addresses(draft.text), "", aside, tuple(map(_without_addresses, draft.earlier)))
+
+
+def _without_addresses(text: str) -> str:
+    """What cannot be read yet might name a server as soon as it can, in plain letters or others: of that nothing is kept."""
+    try:
+        sections = values_of(text).get("providers")
+    except ValueError:
+        return "" if "providers" in text or "\\" in text else text
+    named = sections.items() if isinstance(sections, dict) else ()
+    strange = [
+        Put(("providers", name, key), UNSET)
+        for name, settings in named
+        if isinstance(settings, dict)
+        for key in settings
+        if says_where(name, settings, key)
+    ]
+    return edited(text, strange) if strange else text
