@@ -156,7 +156,7 @@ def cost() -> tuple[float, float]:
             commits.append(time.perf_counter() - began)
 
     def seconds(beat: Any) -> float:
-        Writer.beat, Writer._transact = beat, timed  # type: ignore[method-assign]
+        Writer.beat, Writer._transact = beat, timed  # type: ignore[method-assign, assignment]
         try:
             with tempfile.TemporaryDirectory() as folder:
                 return float(asyncio.run(run_batch(study(CALLS // 5), Path(folder) / "study.db"))["seconds"])

@@ -5,6 +5,8 @@ policy of the mutation.
 """
 
 import json
+import sqlite3
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tidepool.engine.errors import UsageError
@@ -13,6 +15,8 @@ from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.contents import ExportContents
 from tidepool.storage.file import reading
+
+ViewWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str]], list[Path]]
 
 FORMATS = ("json", "csv", "sqlite", "html", "parquet", "policy")
 
@@ -41,22 +45,23 @@ def _contents(order: ExportRequest) -> ExportContents:
 def _json(order: ExportRequest) -> list[Path]:
     """A folder named by the batch, with the raw results and the analysis."""
     from tidepool.engine.results.summary import statistics_of, summarise
+    from tidepool.storage.exporting.files import finished_together
     from tidepool.storage.exporting.json_files import export_results, write_json
 
     target = order.target or Path()
     folder = target if target.name == order.batch["id"] else target / order.batch["id"]
     head = summarise(order.database, order.batch["id"], with_statistics=False)
     head["config"] = json.loads(order.batch["config"])
-    return [
-        *export_results(order.connection, order.batch, folder / "results.json", head, _contents(order)),
-        *write_json(folder / "analysis.json", statistics_of(order.connection, order.batch)),
-    ]
+    with finished_together(folder) as scratch:
+        export_results(order.connection, order.batch, scratch / "results.json", head, _contents(order))
+        write_json(scratch / "analysis.json", statistics_of(order.connection, order.batch))
+    return [folder / "results.json", folder / "analysis.json"]
 
 
 def _csv(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.csv_files import export_csv
 
-    return export_csv(order.connection, order.batch, order.folder(), _contents(order).views)
+    return _views(order, export_csv)
 
 
 def _sqlite(order: ExportRequest) -> list[Path]:
@@ -78,7 +83,17 @@ def _html(order: ExportRequest) -> list[Path]:
 def _parquet(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.parquet_files import export_parquet
 
-    return export_parquet(order.connection, order.batch, order.folder(), _contents(order).views)
+    return _views(order, export_parquet)
+
+
+def _views(order: ExportRequest, write: ViewWriter) -> list[Path]:
+    """A file for each view of the batch's kind, in one folder."""
+    from tidepool.storage.exporting.files import finished_together
+
+    folder = order.folder()
+    with finished_together(folder) as scratch:
+        written = write(order.connection, order.batch, scratch, _contents(order).views)
+    return [folder / path.name for path in written]
 
 
 EXPORTERS: dict[str, Exporter] = {"json": _json, "csv": _csv, "sqlite": _sqlite, "html": _html, "parquet": _parquet}

@@ -23,7 +23,7 @@ from typing import Any
 
 from tidepool.engine.errors import FileError
 from tidepool.engine.trust.origins import ServerOrigin
-from tidepool.engine.trust.state_folder import state_folder
+from tidepool.storage.scratch.state_folder import state_folder
 
 FILE_NAME = "trust.db"
 BUSY_SECONDS = 10

@@ -7,16 +7,24 @@ from pathlib import Path
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.exporting.files import finished
-from tidepool.storage.file import connect, prepare
+from tidepool.storage.file import connect, explain, prepare
 
 
 def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path]:
     if target.exists():
         raise FileError(f"{target} exists already, and might be a study. Name another file with -o, or move it away.")
     with finished(target) as unfinished:
-        prepare(unfinished)
-        with closing(connect(unfinished)) as connection, attached(connection, database) as origin:
-            connection.execute("BEGIN IMMEDIATE")
-            copy_batch(connection, origin, batch["number"])
-            connection.execute("COMMIT")
+        try:
+            _copy(database, batch["number"], unfinished)
+        except (sqlite3.Error, FileError) as error:
+            words = str(error).replace(str(unfinished), str(target))
+            raise FileError(explain(target, error) if isinstance(error, sqlite3.Error) else words) from error
     return [target]
+
+
+def _copy(database: Path, number: int, copy: Path) -> None:
+    prepare(copy)
+    with closing(connect(copy)) as connection, attached(connection, database) as origin:
+        connection.execute("BEGIN IMMEDIATE")
+        copy_batch(connection, origin, number)
+        connection.execute("COMMIT")

@@ -104,6 +104,7 @@ def _dispatch(arguments: list[str]) -> int:
     parser, chosen = _parser(arguments)
     options = parser.parse_args(arguments)
     options.db = Path(options.db)
+    _tidy_up()
     if chosen is not None:
         command = import_module(f"tidepool.tui.command.commands.{COMMANDS[chosen][0]}")
         return int(command.run(options))
@@ -119,6 +120,13 @@ def _dispatch(arguments: list[str]) -> int:
     from tidepool.tui.app.app import open_app
 
     return open_app(options.db)
+
+
+def _tidy_up() -> None:
+    """What a crashed command left is taken away by the next one."""
+    from tidepool.storage.scratch.folders import sweep
+
+    sweep()
 
 
 class _Version(argparse.Action):

@@ -26,7 +26,6 @@ from tidepool.engine.events import (
 from tidepool.storage.plain_text import one_line
 from tidepool.tui.command.saying import tell
 from tidepool.tui.drawing import words
-from tidepool.tui.drawing.terminal import printable
 
 BAR_SECONDS = 0.1
 LINE_SECONDS = 5.0
@@ -130,7 +129,7 @@ def _lines(stream: TextIO) -> Iterator[Listener]:
                 say(f"{'resuming' if resumed else 'running'} {batch_id} ({name})")
             case ServersNamed(words=words):
                 for line in words:
-                    say(printable(f"asks {line}"))
+                    say(f"asks {line}")
             case TransportPlanned(words=words):
                 for line in words:
                     say(f"planned: {line}")
@@ -174,7 +173,7 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
             nonlocal last
             tally.take(event)
             if isinstance(event, ServersNamed):
-                console.print(Text("\n".join(printable(f"asks {line}") for line in event.words)))
+                out.print(Text("\n".join(f"asks {line}" for line in event.words)))
             if isinstance(event, TransportPlanned):
                 out.print(Text("\n".join(f"planned: {line}" for line in event.words)))
             if isinstance(event, Logged) and event.level != "info":

@@ -6,7 +6,7 @@ from pathlib import Path
 from tidepool.engine.errors import NotFound
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.mutation.learners.policy_file import policy_description, policy_paths, read_policy
-from tidepool.storage.exporting.files import finished
+from tidepool.storage.exporting.files import finished_together
 from tidepool.storage.study_rows.findings import finding
 
 
@@ -24,10 +24,9 @@ def _policy(order: ExportRequest) -> list[Path]:
         raise NotFound(f"The policy that batch {batch['id']} holds cannot be read: its file was changed.") from None
     saved = read_policy(content, f"batch {batch['id']}")
     arrays, description = policy_paths(order.file(".safetensors"))
-    with finished(arrays) as unfinished:
-        unfinished.write_bytes(content)
-    with finished(description) as unfinished:
-        unfinished.write_text(policy_description(saved.card), encoding="utf-8")
+    with finished_together(arrays.parent) as scratch:
+        (scratch / arrays.name).write_bytes(content)
+        (scratch / description.name).write_text(policy_description(saved.card), encoding="utf-8")
     return [arrays, description]
 
 

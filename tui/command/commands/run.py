@@ -18,7 +18,7 @@ from tidepool.engine.studies.plan import priced
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
-from tidepool.tui.command.saying import say_json, tell
+from tidepool.tui.command.saying import agreed, say_json, tell
 
 EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, BatchStatus.PARTIAL: 3}
 
@@ -69,8 +69,7 @@ def _ask_for_trust(options: argparse.Namespace) -> None:
     title = f"Batch {question.batch_id} ({question.name}) would ask servers that are not known here, and only its file names:"
     lines = [title, *(f"  {what:<7} {words}" for what, words in question.rows()), MEANING]
     tell("\n".join(lines))
-    tell("Go on with it? [y/N] ", end="")
-    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+    if agreed("Go on with it?", sys.stderr):
         adopt(options.db, question.batch_id, question.config)
 
 

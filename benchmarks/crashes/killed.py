@@ -1,0 +1,136 @@
+"""kill -9 at twenty random moments in every act that writes; then one look at the file, then the act again.
+
+python -m benchmarks.crashes.killed [MOMENTS [ACT]]
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from benchmarks.crashes.acts import ACTS, FULL, Act, Materials, Size, materials
+from benchmarks.crashes.scene import Scene, bought, emulator
+from tests.support.state import committed_seeds
+from tidepool.engine.bench.figures import Measurement, at_most
+
+MOMENTS = 20
+
+
+@dataclass(slots=True)
+class Verdict:
+    moments: int = 0
+    broken_off: int = 0
+    """of them: before the act was done"""
+    seconds: float = 0.0
+    """of the undisturbed act"""
+    faults: list[str] = field(default_factory=list)
+
+    def note(self, moment: float, *words: str) -> None:
+        self.faults += [f"at {moment:.2f} s: {one}" for one in words if one]
+
+
+def prove(moments: int = MOMENTS, size: Size = FULL, only: str = "") -> Iterator[Measurement]:
+    with tempfile.TemporaryDirectory() as name:
+        made = materials(Path(name), size)
+        for act in ACTS:
+            if only in act.name:
+                verdict = killed(act, made, moments)
+                for fault in verdict.faults:
+                    print(f"      {act.name}: {fault}", flush=True)
+                note = f"{verdict.moments} moments over {verdict.seconds:.1f} s, {verdict.broken_off} before its end"
+                yield at_most(f"{act.name}: lost, by half, bought twice or left over", len(verdict.faults), "", 0, note)
+
+
+def killed(act: Act, made: Materials, moments: int) -> Verdict:
+    rng = Random(f"{act.name}/crashes")
+    folder = made.folder / act.name.replace(" ", "-").replace(":", "")
+    began, seconds, expected = _undisturbed(act, made, folder / "undisturbed")
+    verdict = Verdict(seconds=seconds)
+    for number in range(moments):
+        moment = began + (seconds * 1.02 - began) * (number + rng.random()) / moments
+        _at(moment, act, made, folder / f"moment-{number}", expected, verdict)
+    return verdict
+
+
+def _undisturbed(act: Act, made: Materials, folder: Path) -> tuple[float, float, frozenset[str]]:
+    """When an act begins in earnest (its program is loaded by then), how long it takes, and what it leaves."""
+    with _scene(act, folder) as (scene, _):
+        act.lay(scene, made)
+        started = time.monotonic()
+        scene.run("--help")
+        began = time.monotonic() - started
+        started = time.monotonic()
+        said = scene.run(*act.arguments(scene, made))
+        seconds = time.monotonic() - started
+        assert said.code == 0, said
+        assert not act.done(scene, made), act.done(scene, made)
+        names = scene.names()
+    scene.leave()
+    return began, seconds, names
+
+
+def _at(moment: float, act: Act, made: Materials, folder: Path, expected: frozenset[str], verdict: Verdict) -> None:
+    with _scene(act, folder) as (scene, books):
+        act.lay(scene, made)
+        allowed = scene.names() | expected
+        said = scene.killed(moment, *act.arguments(scene, made))
+        verdict.moments += 1
+        verdict.broken_off += said.code == -9
+        before = _committed(scene, act)
+        looked = scene.run("list", "--json")
+        if looked.code not in ((0,) if scene.database.exists() else (1, 2)):
+            verdict.note(moment, f"list ends with {looked.code}: {looked.err.strip()}")
+        if scene.database.exists():
+            verdict.note(moment, scene.sound(), act.kept(scene, made))
+        verdict.note(moment, *_debris(scene, allowed, "after a look at it"))
+        again = scene.run(*(act.again or act.arguments)(scene, made))
+        if again.code not in act.codes or again.traceback:
+            verdict.note(moment, f"again: ends with {again.code}: {again.err.strip()[-300:]}")
+        verdict.note(moment, scene.sound(), act.done(scene, made), _bought_twice(scene, act, books, before))
+        verdict.note(moment, *_debris(scene, allowed | expected, "after it was done again"))
+    scene.leave()
+
+
+def _debris(scene: Scene, allowed: frozenset[str], when: str) -> list[str]:
+    left = sorted(name for name in scene.names() - allowed)
+    return [f"left over {when}: {', '.join(left)}"] if left else []
+
+
+def _committed(scene: Scene, act: Act) -> set[int]:
+    if act.name != "live run" or not scene.database.exists():
+        return set()
+    rows = scene.query("SELECT name FROM sqlite_master WHERE name = 'batch'")
+    batches = scene.query("SELECT id FROM batch") if rows else []
+    return committed_seeds(scene.database, batches[-1][0]) if batches else set()
+
+
+def _bought_twice(scene: Scene, act: Act, books: Path | None, committed: set[int]) -> str:
+    """In a provider batch nothing ever; live only what was asked and not yet committed."""
+    if books is not None:
+        purchases = [purchase.content for purchase in bought(books)]
+        needed = scene.query("SELECT count(*) FROM call")[0][0]
+        return "" if len(purchases) == needed else f"bought {len(purchases)} of {needed}"
+    if act.name == "live run":
+        sold = scene.sold(scene.query("SELECT id FROM batch")[-1][0])
+        again = {seed for seed, times in sold.items() if times > 1}
+        return f"{len(again & committed)} kept answers were bought again" if again & committed else ""
+    return ""
+
+
+@contextmanager
+def _scene(act: Act, folder: Path) -> Iterator[tuple[Scene, Path | None]]:
+    if not act.emulated:
+        yield Scene(folder), None
+        return
+    with emulator(folder.with_name(f"{folder.name}-books")) as (more, books):
+        yield Scene(folder, more), books
+
+
+if __name__ == "__main__":
+    chosen = int(sys.argv[1]) if sys.argv[1:] else MOMENTS
+    for figure in prove(chosen, only=sys.argv[2] if sys.argv[2:] else ""):
+        print(f"{'ok    ' if figure.met else 'MISSED'} {figure.name}: {figure.value:.0f} ({figure.note})", flush=True)

@@ -1,0 +1,186 @@
+"""A scratch folder: what is made in it takes its place when it is whole, and a crash leaves nothing for long.
+
+Who makes one holds a lock on it, which frees itself however its process ends, and leaves a note of it in the user's state
+folder. The next command reads the notes (`sweep`) and tidies away each folder whose lock is free. Files that were whole, and
+had begun to move to their place, are moved there to the end: of several files that belong together all are new, or none.
+"""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tidepool.storage.scratch.state_folder import state_folder
+
+PREFIX = ".tidepool-"
+MAKING, WHOLE = ".part", ".whole"
+
+
+@contextmanager
+def scratch_in(folder: Path) -> Iterator[Path]:
+    """A new folder in `folder`; it is gone at the end."""
+    _sweep_in(folder)
+    scratch, descriptor = _locked(folder)
+    note = _noted(scratch)
+    try:
+        yield scratch
+    finally:
+        for left in (scratch, scratch.with_suffix(WHOLE)):
+            _remove(left)
+        if note is not None:
+            with suppress(OSError):
+                note.unlink()
+        os.close(descriptor)
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A scratch folder whose files move into `folder` together at the end; what else lies there stays."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
+    with scratch_in(_on_its_disk(folder)) as scratch:
+        yield scratch
+        for path in (*scratch.iterdir(), scratch):
+            _to_disk(path)
+        if not _becomes(scratch, folder):
+            _move_up(scratch, folder)
+
+
+def is_scratch(folder: Path) -> bool:
+    return folder.name.startswith(PREFIX) and folder.suffix == MAKING
+
+
+def sweep() -> None:
+    """Tidies away what crashed commands of this user left on this machine, wherever it lies."""
+    try:
+        notes = list((state_folder() / "scratch").iterdir())
+    except OSError:
+        return
+    for note in notes:
+        with suppress(OSError, ValueError):
+            scratch = Path(note.read_text(encoding="utf-8"))
+            if note.name == _token(scratch) and _tidied(scratch):
+                note.unlink()
+
+
+# -- beneath -------------------------------------------------------------------------------------------------
+
+
+def _name(token: str) -> str:
+    """The machine is part of it: locks do not cross a network share."""
+    return f"{PREFIX}{os.uname().nodename}-{token}{MAKING}"
+
+
+def _token(scratch: Path) -> str:
+    token = scratch.stem.rpartition("-")[2]
+    return token if scratch.name == _name(token) else ""
+
+
+def _locked(folder: Path) -> tuple[Path, int]:
+    """Another command may take an empty folder away before it is locked: then there is another."""
+    while True:
+        scratch = folder / _name(os.urandom(8).hex())
+        scratch.mkdir()
+        with suppress(FileNotFoundError):
+            descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
+            with suppress(OSError):  # a disk without locks: nobody tidies there either
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if scratch.exists():
+                return scratch, descriptor
+            os.close(descriptor)
+
+
+def _noted(scratch: Path) -> Path | None:
+    """Where no note can be left, the next command that writes to the same folder tidies up."""
+    try:
+        notes = state_folder() / "scratch"
+        notes.mkdir(parents=True, exist_ok=True, mode=0o700)
+        note = notes / _token(scratch)
+        note.write_text(str(scratch.resolve()), encoding="utf-8")
+    except OSError:
+        return None
+    return note
+
+
+def _sweep_in(folder: Path) -> None:
+    with suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False):
+                scratch = Path(entry.path).with_suffix(MAKING)
+                if _token(scratch):
+                    _tidied(scratch)
+
+
+def _tidied(scratch: Path) -> bool:
+    """Whether the folder is gone: its lock was free, or it never was."""
+    for place in (scratch, scratch.with_suffix(WHOLE)):
+        try:
+            descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if place.suffix == WHOLE:
+                _take_places(place)
+            _remove(place)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+    return True
+
+
+def _remove(place: Path) -> None:
+    if place.exists():
+        from shutil import rmtree  # loaded where there is something to remove: every command looks
+
+        rmtree(place, ignore_errors=True)
+
+
+def _on_its_disk(folder: Path) -> Path:
+    """The folder itself, else the nearest above it that exists: what lies there moves to it by a change of name."""
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def _becomes(scratch: Path, folder: Path) -> bool:
+    """Where there is no such folder yet, the scratch folder takes its name; where somebody made one meanwhile, it moves in."""
+    if scratch.parent == folder:
+        return False
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        scratch.rename(folder)
+        _to_disk(folder.parent)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno == errno.ENOTEMPTY:
+            return False
+        raise
+    return True
+
+
+def _move_up(scratch: Path, folder: Path) -> None:
+    """From the change of its own name on, the files of a scratch folder reach their place whatever happens."""
+    whole = folder / scratch.with_suffix(WHOLE).name
+    scratch.rename(whole)
+    _take_places(whole)
+    _to_disk(folder)
+    whole.rmdir()
+
+
+def _take_places(whole: Path) -> None:
+    for path in sorted(whole.iterdir()):
+        path.replace(whole.parent / path.name)
+
+
+def _to_disk(path: Path) -> None:
+    """A file's content, or a folder's names: a power cut after the change of names must not leave empty files."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
