@@ -58,7 +58,7 @@ def killed(act: Act, made: Materials, moments: int) -> Verdict:
 
 def _undisturbed(act: Act, made: Materials, folder: Path) -> tuple[float, float, frozenset[str]]:
     """When an act begins in earnest (its program is loaded by then), how long it takes, and what it leaves."""
-    with _scene(act, folder) as (scene, _):
+    with scene_of(act, folder) as (scene, _):
         act.lay(scene, made)
         started = time.monotonic()
         scene.run("--help")
@@ -74,7 +74,7 @@ def _undisturbed(act: Act, made: Materials, folder: Path) -> tuple[float, float,
 
 
 def _at(moment: float, act: Act, made: Materials, folder: Path, expected: frozenset[str], verdict: Verdict) -> None:
-    with _scene(act, folder) as (scene, books):
+    with scene_of(act, folder) as (scene, books):
         act.lay(scene, made)
         allowed = scene.names() | expected
         said = scene.killed(moment, *act.arguments(scene, made))
@@ -86,16 +86,16 @@ def _at(moment: float, act: Act, made: Materials, folder: Path, expected: frozen
             verdict.note(moment, f"list ends with {looked.code}: {looked.err.strip()}")
         if scene.database.exists():
             verdict.note(moment, scene.sound(), act.kept(scene, made))
-        verdict.note(moment, *_debris(scene, allowed, "after a look at it"))
+        verdict.note(moment, *debris(scene, allowed, "after a look at it"))
         again = scene.run(*(act.again or act.arguments)(scene, made))
         if again.code not in act.codes or again.traceback:
             verdict.note(moment, f"again: ends with {again.code}: {again.err.strip()[-300:]}")
-        verdict.note(moment, scene.sound(), act.done(scene, made), _bought_twice(scene, act, books, before))
-        verdict.note(moment, *_debris(scene, allowed | expected, "after it was done again"))
+        verdict.note(moment, scene.sound(), act.done(scene, made), bought_twice(scene, act, books, before))
+        verdict.note(moment, *debris(scene, allowed | expected, "after it was done again"))
     scene.leave()
 
 
-def _debris(scene: Scene, allowed: frozenset[str], when: str) -> list[str]:
+def debris(scene: Scene, allowed: frozenset[str], when: str) -> list[str]:
     left = sorted(name for name in scene.names() - allowed)
     return [f"left over {when}: {', '.join(left)}"] if left else []
 
@@ -108,7 +108,7 @@ def _committed(scene: Scene, act: Act) -> set[int]:
     return committed_seeds(scene.database, batches[-1][0]) if batches else set()
 
 
-def _bought_twice(scene: Scene, act: Act, books: Path | None, committed: set[int]) -> str:
+def bought_twice(scene: Scene, act: Act, books: Path | None, committed: set[int]) -> str:
     """In a provider batch nothing ever; live only what was asked and not yet committed."""
     if books is not None:
         purchases = [purchase.content for purchase in bought(books)]
@@ -122,7 +122,7 @@ def _bought_twice(scene: Scene, act: Act, books: Path | None, committed: set[int
 
 
 @contextmanager
-def _scene(act: Act, folder: Path) -> Iterator[tuple[Scene, Path | None]]:
+def scene_of(act: Act, folder: Path) -> Iterator[tuple[Scene, Path | None]]:
     if not act.emulated:
         yield Scene(folder), None
         return

@@ -30,7 +30,8 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(f"Cannot write {path}: {error.strerror or error}. Choose another place with -o.") from error
+        shown = path if path.name else path.absolute()
+        raise FileError(f"Cannot write {shown}: {error.strerror or error}. Choose another place with -o.") from error
 
 
 def write_text(path: Path, content: str) -> list[Path]:

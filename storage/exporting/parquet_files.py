@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ def export_parquet(
     for view in views:
         path = folder / f"{view}.parquet"
         with finished(path) as unfinished:
-            write_parquet(_table(connection, view, batch), str(unfinished), compression="zstd(1)")
+            content = BytesIO()  # given a path, it panics where the disk is full
+            write_parquet(_table(connection, view, batch), content, compression="zstd(1)")
+            unfinished.write_bytes(content.getbuffer())
         written.append(path)
     return written
 

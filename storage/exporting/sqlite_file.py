@@ -7,7 +7,7 @@ from pathlib import Path
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.exporting.files import finished
-from tidepool.storage.file import connect, explain, prepare
+from tidepool.storage.file import connect, prepare
 
 
 def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path]:
@@ -17,8 +17,9 @@ def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path
         try:
             _copy(database, batch["number"], unfinished)
         except (sqlite3.Error, FileError) as error:
-            words = str(error).replace(str(unfinished), str(target))
-            raise FileError(explain(target, error) if isinstance(error, sqlite3.Error) else words) from error
+            raise FileError(
+                f"Cannot write {target}: {error.__cause__ or error}. Choose another place with -o."
+            ) from error
     return [target]
 
 
