@@ -32,12 +32,10 @@ def tell_over(text: str) -> None:
         tell(text)
 
 
-def agreed(question: str, stream: TextIO | None = None) -> bool:
-    """Asks the person at the terminal; only a yes is one. On stderr where stdout is for what was asked for."""
-    stream = stream or sys.stdout
-    _write(Plain(f"{plain(question)} [y/N] "), stream, end="")
-    stream.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+def agreed(question: str) -> bool:
+    """Asks the person at the terminal, on stderr since stdout is for what was asked for; only a yes is one."""
+    _write(Plain(f"{plain(question)} [y/N] "), sys.stderr, end="")
+    return input().strip().lower() in ("y", "yes")
 
 
 def _write(text: Plain, stream: TextIO, end: str = "\n") -> None:

@@ -69,7 +69,7 @@ def _ask_for_trust(options: argparse.Namespace) -> None:
     title = f"Batch {question.batch_id} ({question.name}) would ask servers that are not known here, and only its file names:"
     lines = [title, *(f"  {what:<7} {words}" for what, words in question.rows()), MEANING]
     tell("\n".join(lines))
-    if agreed("Go on with it?", sys.stderr):
+    if agreed("Go on with it?"):
         adopt(options.db, question.batch_id, question.config)
 
 
