@@ -29,6 +29,7 @@ from tidepool.storage.reading.damage import find_damage
 from tidepool.storage.schema import migrations
 from tidepool.storage.schema.check import oddities
 from tidepool.storage.schema.statements import statements
+from tidepool.storage.scratch.folders import scratch_in
 
 SHELVES = {"entities": "library_entity", "types": "library_type", "agents": "library_agent"}
 
@@ -58,17 +59,26 @@ def opened_other(other: Path) -> Iterator[Path]:
     """The other file, or an upgraded copy of it where it is older; checked."""
     if not other.is_file() or not other.stat().st_size:
         raise FileError(f"There is no study file {other}. Check the path.")
-    with tempfile.TemporaryDirectory(prefix="tidepool-import-") as folder:
-        with explained(other):
-            with closing(connect(other, read_only=True)) as connection:
-                version = refuse_strangers(other, connection)
-                _refuse_odd_tables(other, connection, version)
-            path = other if version == migrations.newest() else _upgraded_copy(other, Path(folder), version)
-            with closing(connect(path, read_only=True)) as connection:
-                connection.take_all_the_time()
-                if damage := find_damage(connection):
-                    raise FileError(f"{other}: {damage}. The file was changed, or is damaged; it is not imported.")
+    with explained(other), closing(connect(other, read_only=True)) as connection:
+        version = refuse_strangers(other, connection)
+        _refuse_odd_tables(other, connection, version)
+    with _of_today(other, version) as path:
+        with explained(other), closing(connect(path, read_only=True)) as connection:
+            connection.take_all_the_time()
+            if damage := find_damage(connection):
+                raise FileError(f"{other}: {damage}. The file was changed, or is damaged; it is not imported.")
         yield path
+
+
+@contextmanager
+def _of_today(other: Path, version: int) -> Iterator[Path]:
+    if version == migrations.newest():
+        yield other
+        return
+    with scratch_in(Path(tempfile.gettempdir())) as folder:
+        with explained(other):
+            copy = _upgraded_copy(other, folder, version)
+        yield copy
 
 
 def _refuse_odd_tables(other: Path, connection: sqlite3.Connection, version: int) -> None:

@@ -84,7 +84,7 @@ def file(poisoned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return Path(shutil.copy(poisoned, tmp_path / "study.db"))
 
 
-def _answers_no(question: str) -> str:
+def _answers_no(question: str = "") -> str:
     print(question)
     return "n"
 

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     out = console()
     out.print(batch_table(batches[:MOST_SHOWN], out.width))
     if len(batches) > MOST_SHOWN:
-        print("… and older ones: `tidepool list --json` has all of them")
+        say("… and older ones: `tidepool list --json` has all of them")
     for batch in batches[:MOST_SHOWN]:
         for provider, rest in batch.resting.items():
             out.print(Text(one_line(f"{batch.id}: {resting(provider, **rest)}")))
