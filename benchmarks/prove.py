@@ -28,7 +28,7 @@ PROOFS = {
     "pools.ollama_pool": "Several Ollama servers",
     "pools.openai_pool": "Several servers that speak like OpenAI or Anthropic",
     "pools.endpoints": "Five endpoints in one study, two of them pools",
-    "power_cut": "A loss of power",
+    "crashes.power_cut": "A loss of power",
     "kill_points": "Provider batches, killed at every step",
     "hostile": "Hostile servers",
     "providers_speed": "Calls through the real SDKs",
