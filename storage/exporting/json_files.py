@@ -36,10 +36,13 @@ def _pieces(
     yield "\n]"
     for view in (*contents.beside_units, "waves", "log"):
         columns = columns_of(connection, view)
-        rows = [dict(zip(columns, row, strict=True)) for row in rows_of(connection, view, batch)]
-        if view == "genomes":
-            rows = [{**row, "parents": json.loads(row["parents"])} for row in rows]
-        yield f',\n"{view}": {_dump([_without_batch(row) for row in rows])}'
+        yield f',\n"{view}": ['
+        for count, values in enumerate(rows_of(connection, view, batch)):
+            row = _without_batch(dict(zip(columns, values, strict=True)))
+            if view == "genomes":
+                row["parents"] = json.loads(row["parents"])
+            yield (", " if count else "") + _dump(row)
+        yield "]"
     yield f',\n"findings": {_dump(_findings(connection, batch["number"]))}}}\n'
 
 
