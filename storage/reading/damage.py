@@ -80,15 +80,28 @@ class Damage:
         return f"{place}{f', column {self.column}' if self.column else ''}: {self.what}"
 
 
+SHAPES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""what Python raises where a value is not of the shape that the code goes by"""
+
+
 def blame(path: Path, error: Exception) -> FileError | None:
     """What the user is told where reading `path` ended in an error that nobody foresaw; None: the file is not to blame."""
     damage = _seen_in_time(path)
-    if damage is None:
+    if damage is not None:
+        words = (
+            f"{path} is damaged, or was changed by somebody: {damage}. It was left as it is. Ask for another copy of the file, "
+            "or restore one; batches that are whole can be taken out with `tidepool export BATCH --format sqlite`."
+        )
+    elif isinstance(error, SHAPES) and path.is_file():
+        # What lies within JSON is too much to check: a stranger may have written anything there.
+        words = (
+            f"{path} holds something that is not as Tidepool writes it ({type(error).__name__}: {str(error)[:200]}). If somebody sent "
+            "you the file, it was changed or is damaged: ask for another copy. If it is your own, the fault is Tidepool's: run "
+            "the command again with --debug to see where, and please report it."
+        )
+    else:
         return None
-    told = FileError(
-        f"{path} is damaged, or was changed by somebody: {damage}. It was left as it is. Ask for another copy of the file, "
-        "or restore one; batches that are whole can be taken out with `tidepool export BATCH --format sqlite`."
-    )
+    told = FileError(words)
     told.__cause__ = error
     return told
 
@@ -213,6 +226,12 @@ _PARTNERS = (
         f"OR sequence_number >= 1 << {UNIT_BITS}",
     ),
     ("unit", "a participant is no text", "EXISTS (SELECT 1 FROM json_each(participants) WHERE type <> 'text')"),
+    ("progress", "the limits are not those of providers", "json_type(limits, '$.providers') <> 'object'"),
+    (
+        "finding",
+        "what the study found is no object",
+        "json_type(content) <> 'object' AND batch_number IN (SELECT number FROM batch WHERE kind IN ('evolution', 'mutation'))",
+    ),
     ("genome", "a parent is no text", "EXISTS (SELECT 1 FROM json_each(parents) WHERE type <> 'text')"),
     (
         "provider_batch",

@@ -73,9 +73,12 @@ _REST = {"why", "since", "until", "down"}
 
 def resting_in(limits: str) -> dict[str, Any]:
     """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
-    providers = json.loads(limits).get("providers", {})
-    found = {name: one.get("resting") for name, one in providers.items()}
-    return {name: rest for name, rest in found.items() if isinstance(rest, dict) and rest.keys() == _REST}
+    found = {name: one.get("resting") for name, one in json.loads(limits).get("providers", {}).items()}
+    return {name: rest for name, rest in found.items() if isinstance(rest, dict) and _is_rest(rest)}
+
+
+def _is_rest(rest: dict[str, Any]) -> bool:
+    return rest.keys() == _REST and all(isinstance(rest[name], int | float) for name in ("since", "until"))
 
 
 LONGEST_NAME = 1_000
