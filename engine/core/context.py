@@ -6,6 +6,7 @@ recorder of answers, the control from outside, and `BatchRun`, which puts them t
 
 import asyncio
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
@@ -14,6 +15,7 @@ from tidepool.engine.core.tasks import Tasks
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.events import Event, Listener, Logged
 from tidepool.storage.ledger import Ledger
+from tidepool.storage.reading.damage import damage_in
 from tidepool.storage.text import storable
 
 
@@ -63,7 +65,7 @@ class RunContext:
     def fail(self, error: BaseException) -> None:
         """Stops the run for a fault that is not one call's."""
         if not self.fault.done():
-            self.fault.set_result(error if isinstance(error, TidepoolError) else _unexpected(error))
+            self.fault.set_result(error if isinstance(error, TidepoolError) else _unexpected(self.ledger, error))
 
     def pause(self, paused: bool) -> None:
         """Holds back new calls, live and gathered, or lets them go on."""
@@ -73,9 +75,10 @@ class RunContext:
         self.tasks.tell_if_idle()
 
 
-def _unexpected(error: BaseException) -> RunError:
+def _unexpected(ledger: Ledger, error: BaseException) -> RunError:
     wrapped = RunError(
-        f"Something unexpected went wrong: {type(error).__name__}: {error}. Run again with --debug for details."
+        damage_in(Path(ledger.reader.execute("PRAGMA database_list").fetchone()["file"]))
+        or f"Something unexpected went wrong: {type(error).__name__}: {error}. Run again with --debug for details."
     )
     wrapped.__cause__ = error
     return wrapped

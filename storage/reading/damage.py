@@ -86,24 +86,30 @@ SHAPES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 
 def blame(path: Path, error: Exception) -> FileError | None:
     """What the user is told where reading `path` ended in an error that nobody foresaw; None: the file is not to blame."""
-    damage = _seen_in_time(path)
-    if damage is not None:
-        words = (
-            f"{path} is damaged, or was changed by somebody: {damage}. It was left as it is. Ask for another copy of the file, "
-            "or restore one; batches that are whole can be taken out with `tidepool export BATCH --format sqlite`."
-        )
-    elif isinstance(error, SHAPES) and path.is_file():
+    words = damage_in(path)
+    if words is None and isinstance(error, SHAPES) and path.is_file():
         # What lies within JSON is too much to check: a stranger may have written anything there.
         words = (
             f"{path} holds something that is not as Tidepool writes it ({type(error).__name__}: {str(error)[:200]}). If somebody sent "
             "you the file, it was changed or is damaged: ask for another copy. If it is your own, the fault is Tidepool's: run "
             "the command again with --debug to see where, and please report it."
         )
-    else:
+    if words is None:
         return None
     told = FileError(words)
     told.__cause__ = error
     return told
+
+
+def damage_in(path: Path) -> str | None:
+    """What is wrong with the file and what to do about it, as far as it is seen in time."""
+    damage = _seen_in_time(path)
+    if damage is None:
+        return None
+    return (
+        f"{path} is damaged, or was changed by somebody: {damage}. Ask for another copy of the file, "
+        "or restore one; batches that are whole can be taken out with `tidepool export BATCH --format sqlite`."
+    )
 
 
 def _seen_in_time(path: Path) -> Damage | None:
