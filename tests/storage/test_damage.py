@@ -1,0 +1,95 @@
+"""What is wrong in a file is found and named by table, row and column; what is right is not."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.engine.studies.simulation.panels import panel
+from tests.support.command import ROOT
+from tests.support.state import change
+from tidepool import run_batch
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import prepare
+from tidepool.storage.reading.damage import blame, damage_in, find_damage
+from tidepool.storage.reading.watching import all_watched
+from tidepool.tui.app.file_reader import FileReader
+from tidepool.tui.app.worker_process.worker import answer
+from tidepool.tui.command.main import main
+
+UNIT = (1 << 32) + 1
+DAMAGES = {
+    "UPDATE progress SET calls = 'many'": "the table progress, row 1, column calls: the value is no integer",
+    "UPDATE progress SET calls = -1": "the table progress, row 1, column calls: a count below zero",
+    "UPDATE progress SET seconds = 9e999": "the table progress, row 1, column seconds: a number without end",
+    "UPDATE batch SET created_at = 1e18": "the table batch, row 1, column created_at: a moment that no calendar has",
+    "UPDATE batch SET status = 'owned'": "the table batch, row 1, column status: a word that Tidepool does not use there",
+    "UPDATE batch SET config = '{'": "the table batch, row 1, column config: the text is no JSON",
+    "UPDATE batch SET config = '{}'": "the table batch, row 1, column config: the config has no metadata",
+    "UPDATE batch SET id = '../x'": "the table batch, row 1, column id: '../x' is no id of a batch",
+    "UPDATE unit SET participants = '{}'": f"the table unit, row {UNIT}, column participants: the JSON is no array",
+    "UPDATE unit SET participants = '[1]'": f"the table unit, row {UNIT}: a participant is no text",
+    "UPDATE unit SET sequence_number = 7": f"the table unit, row {UNIT}: the id of the unit is not that of its batch",
+    "UPDATE call SET text = x'00'": "the table call, row 1, column text: the value is no text",
+    "UPDATE judgement SET rating = 9e999": "the table judgement, row 1, column rating: a number without end",
+    "DELETE FROM progress": "the table batch, row 1: the batch has no row of progress",
+    "DELETE FROM batch": f"the table unit, row {UNIT}: the unit belongs to no batch",
+}
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("original")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
+        asyncio.run(run_batch(panel(num_simulations=1, judge={"question": "Does the speaker agree?"}), folder / "s.db"))
+    yield folder / "s.db"
+
+
+@pytest.fixture
+def file(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(original, tmp_path / "s.db"))
+
+
+@pytest.mark.parametrize("statement", DAMAGES)
+def test_what_is_wrong_is_named(file: Path, statement: str) -> None:
+    assert damage_in(file) is None
+    change(file, statement)
+    assert DAMAGES[statement] in (damage_in(file) or "")
+
+
+@pytest.mark.parametrize("name", ["all_kinds", "openai_batch_open", "secret_game_killed"])
+def test_nothing_is_wrong_in_files_of_ours_not_even_in_old_ones(tmp_path: Path, name: str) -> None:
+    path = Path(shutil.copy(ROOT / "tests" / "fixtures" / "v1" / f"{name}.db", tmp_path / "old.db"))
+    assert damage_in(path) is None
+    prepare(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert find_damage(connection) is None
+
+
+def test_every_door_tells_what_is_wrong_in_the_file(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(file, "UPDATE progress SET heartbeat_at = x'00', limits = '[]'")
+    change(file, "UPDATE batch SET status = 'in_progress', host = 'elsewhere'")
+    assert main(["--db", str(file), "list"]) == 1
+    told = "the table progress, row 1, column heartbeat_at: the value is no float"
+    assert told in capsys.readouterr().err
+    assert told in json.loads(answer(json.dumps({"job": "report", "path": str(file), "batch": "last"})))["error"]
+    reader = FileReader(file)
+    try:
+        with pytest.raises(FileError, match=told):
+            asyncio.run(reader.look(all_watched, file))
+    finally:
+        reader.close()
+
+
+def test_a_fault_of_ours_is_not_put_on_the_file(file: Path, tmp_path: Path) -> None:
+    assert blame(file, RuntimeError("a fault")) is None
+    assert blame(tmp_path / "none.db", TypeError("a fault")) is None
+    assert "please report it" in str(blame(file, TypeError("a fault")))
