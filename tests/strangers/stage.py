@@ -27,10 +27,6 @@ class Seen:
     """requests that reached the server of its choice"""
 
     @property
-    def hung(self) -> bool:
-        return any(one.interrupted is not None or one.err == "deaf to Ctrl+C" for one in self.ended)
-
-    @property
     def told(self) -> str:
         """The first thing that is said of it."""
         return next((one.err.strip() for one in self.ended if one.code and one.err.strip()), "")
