@@ -117,7 +117,7 @@ class FormDialog(KeepingDialog):
             yield Static("", id="fault", classes="fault")
             yield Static("", id="help", classes="note")
             with Horizontal(classes="dialog-buttons"):
-                yield Button(f"{self._verb} (ctrl+s)", id="keep", variant="primary")
+                yield Button(Content(f"{self._verb} (ctrl+s)"), id="keep", variant="primary")
                 yield Button("Cancel", id="cancel")
 
     def changed(self) -> bool:

@@ -1,0 +1,213 @@
+"""A nasty text in every text column of the file: no screen and no dialog of the app lets it act, or takes it for markup."""
+
+import json
+import pkgutil
+import shutil
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from tests.storage.test_plain_text import steers
+from tests.support.poison import POISON, poison
+from tests.tui.persons import opened, until
+from tidepool.engine.config.sections import Agent, Providers
+from tidepool.engine.library.type_library import known_types
+from tidepool.storage.file import prepare, reading
+from tidepool.storage.reading.watching import all_watched
+from tidepool.tui.app import dialogs
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.compose_model.draft import fresh
+from tidepool.tui.app.compose_model.outline import AGENT_FIELDS
+from tidepool.tui.app.dialogs.bring_in import ImportDialog
+from tidepool.tui.app.dialogs.choose import ChooseDialog
+from tidepool.tui.app.dialogs.dialog import Confirm, Dialog, ErrorDialog
+from tidepool.tui.app.dialogs.draft_files import OpenDialog, SaveDialog
+from tidepool.tui.app.dialogs.export import ExportDialog
+from tidepool.tui.app.dialogs.form import FormDialog, KeepingDialog
+from tidepool.tui.app.dialogs.generate import GenerateDialog
+from tidepool.tui.app.dialogs.help import Help
+from tidepool.tui.app.dialogs.limits import LimitsDialog
+from tidepool.tui.app.dialogs.pick import Choice, PickDialog
+from tidepool.tui.app.dialogs.stop import StopDialog
+from tidepool.tui.app.dialogs.try_agent import TryDialog
+from tidepool.tui.app.dialogs.type_editor import TypeDialog
+from tidepool.tui.app.library_view.records import agent_faults
+from tidepool.tui.app.screens.compose import ComposeScreen
+from tidepool.tui.app.screens.library import LibraryScreen
+from tidepool.tui.app.screens.results import ResultsScreen
+from tidepool.tui.app.screens.watch import WatchScreen
+from tidepool.tui.app.widgets.block_list import BlockList
+from tidepool.tui.app.widgets.name_strip import NameStrip
+from tidepool.tui.app.widgets.panels import PanelStrip
+from tidepool.tui.app.widgets.shelf_list import ShelfList
+from tidepool.tui.app.widgets.talk import TranscriptPane
+
+ROOT = Path(__file__).parents[2]
+KINDS = {"secret_game": 1, "simulation": 2, "evolution": 3, "mutation": 4}
+"""the number of a batch of each kind in the fixture"""
+
+
+@pytest.fixture(scope="module")
+def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("poisoned") / "study.db"
+    shutil.copy(ROOT / "tests" / "fixtures" / "v1" / "all_kinds.db", path)
+    prepare(path)
+    poison(path)
+    return path
+
+
+@pytest.fixture
+def file(poisoned: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(poisoned, tmp_path / "study.db"))
+
+
+def look(app: TidepoolApp, what: object) -> str:
+    """All that is on the screen, once it is seen to be harmless."""
+    lines = []
+    for strip in app.screen._compositor.render_strips(app.size):
+        for segment in strip:
+            assert not any(map(steers, segment.text)), f"{what}: {segment.text!r}"
+            style = segment.style
+            assert style is None or style.link is None, f"{what}: a link"
+            assert style is None or "poisoned" not in str(style.meta), f"{what}: {style.meta if style else None}"
+        lines.append("".join(segment.text for segment in strip))
+    text = "\n".join(lines)
+    assert "\N{SKULL}" not in text and "\U0001f480" not in text
+    return text
+
+
+async def panels(app: TidepoolApp, pilot: Pilot[None]) -> str:
+    """Every panel of the screen, one after the other."""
+    seen = ""
+    for _ in app.screen.query_one(PanelStrip)._panels:
+        await pilot.press("tab")
+        await pilot.pause()
+        seen += look(app, (app.current_mode, app.focused))
+    return seen
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_screens_of_a_batch_show_it_to_the_letter(file: Path, kind: str) -> None:
+    async with opened(file, size=(160, 48)) as (app, pilot):
+        await until(pilot, lambda: "[bold]" in look(app, "batches"))
+        app.current = KINDS[kind]
+        await app.switch_mode("watch")
+        await until(pilot, lambda: _watched(app), "the watched batch")
+        seen = await panels(app, pilot)
+        await app.switch_mode("results")
+        await until(pilot, lambda: _counted(app), "the results")
+        seen += await panels(app, pilot)
+        assert "[/][bold]b[@click" in seen
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, ComposeScreen), "Compose")
+        assert isinstance(app.screen, ComposeScreen)
+        await app.screen.desk.written()
+        strip = app.screen.query_one("#pages", NameStrip)
+        for page in list(strip._names):
+            strip.choose(page)
+            await pilot.pause()
+            look(app, page)
+        assert app.is_running
+
+
+def _watched(app: TidepoolApp) -> bool:
+    screen = app.screen
+    return (
+        isinstance(screen, WatchScreen)
+        and screen.shown_batch is not None
+        and screen.query_one(TranscriptPane).talk is not None
+    )
+
+
+def _counted(app: TidepoolApp) -> bool:
+    screen = app.screen
+    return isinstance(screen, ResultsScreen) and len(screen.query_one("#overview", BlockList)._blocks) > 2
+
+
+async def test_library_and_providers_show_it_to_the_letter(file: Path) -> None:
+    visited = {"batches", "watch", "results", "compose"}
+    async with opened(file, size=(160, 48)) as (app, pilot):
+        await pilot.press("5")
+        visited.add(app.current_mode)
+        for _ in range(3):
+            await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and app.screen.query_one(ShelfList).count)
+            roll = app.screen.query_one(ShelfList)
+            for place in range(roll.count):
+                roll.go_to(place)
+                await pilot.pause()
+                look(app, ("library", place))
+            await pilot.press("tab")
+        await pilot.press("6")
+        await pilot.pause()
+        visited.add(app.current_mode)
+        look(app, "providers")
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        look(app, "palette")
+    assert visited == set(TidepoolApp.MODES)
+
+
+async def _kept(*ignored: object) -> str:
+    return POISON
+
+
+def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[Any]]:
+    with reading(path) as connection:
+        batch = all_watched(connection, path)[0]
+    choices = [Choice(f"{POISON}{number}", POISON, POISON) for number in range(3)]
+    agent = Agent(name=POISON, model="simulated:guarded", secret=POISON, instructions=POISON)
+    made: list[Dialog[Any]] = [
+        ErrorDialog(POISON, POISON),
+        Confirm(POISON, POISON, no=POISON, title=POISON),
+        ChooseDialog(POISON, choices, take=POISON),
+        PickDialog(POISON, choices, [choices[0].id]),
+        SaveDialog(POISON),
+        OpenDialog(replace(fresh(), earlier=(POISON, f"[batch]\nname = {json.dumps(POISON[:20])}"))),
+        FormDialog(POISON, AGENT_FIELDS, agent.model_dump(), agent_faults, _kept, note=POISON, verb=POISON),
+        ExportDialog(batch),
+        LimitsDialog(batch),
+        StopDialog(POISON, 3),
+        TryDialog(agent, Providers()),
+        TypeDialog(POISON, POISON, _kept, note=POISON),
+        ImportDialog("entities", _kept),
+        GenerateDialog(list(known_types(path).values()), POISON, _kept),
+        Help(about),
+    ]
+    return {type(dialog): dialog for dialog in made}
+
+
+def _dialogs() -> set[type[Dialog[Any]]]:
+    """Every dialog there is."""
+    modules = [import_module(f"{dialogs.__name__}.{one.name}") for one in pkgutil.iter_modules(dialogs.__path__)]
+    found = {one for module in modules for one in vars(module).values() if isinstance(one, type)}
+    return {one for one in found if issubclass(one, Dialog)} - {Dialog, KeepingDialog}
+
+
+async def test_every_dialog_shows_it_to_the_letter(file: Path) -> None:
+    async with opened(file, size=(160, 48)) as (app, pilot):
+        made = _made(file, app.screen)
+        assert set(made) == _dialogs()
+        for dialog in made.values():
+            app.push_screen(dialog)
+            await until(pilot, lambda shown=dialog: app.screen is shown and shown.is_mounted)
+            await pilot.pause()
+            seen = look(app, dialog)
+            assert "calc" in seen or isinstance(
+                dialog, Help | ExportDialog | LimitsDialog | ImportDialog | GenerateDialog
+            )
+            dialog.dismiss(None)
+            await until(pilot, lambda shown=dialog: app.screen is not shown)
+        app.notify(POISON, title=POISON, markup=False)
+        await pilot.pause()
+        look(app, "a notification")
+
+
+async def test_what_is_copied_is_what_was_asked_for_and_plain(file: Path) -> None:
+    async with opened(file) as (app, _):
+        app.copy_to_clipboard(f"one\ttwo {POISON}")
+        assert app.clipboard.startswith("one\ttwo =cmd") and not any(map(steers, app.clipboard.replace("\t", "")))
