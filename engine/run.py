@@ -22,7 +22,7 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.adoption import refuse_changed, take_over
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell
+from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell, without_words_to_packages
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle
 from tidepool.storage.states import BatchStatus, StopCode
@@ -144,10 +144,11 @@ def _name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | Non
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> FrozenConfig:
-    """The config that the batch would go on with."""
+    """The config that the batch would go on with, for a plan of it: what a stranger's file tells an installed package is
+    left out, since nobody knows what a package does with it even before it is asked anything."""
     with reading(Path(database)) as connection:
         batch = batches.find_batch(connection, reference)
-    return with_overrides(load_frozen(batch["config"]), overrides)
+    return with_overrides(load_frozen(without_words_to_packages(batch["id"], batch["config"])), overrides)
 
 
 def refuse_strangers(batch: sqlite3.Row) -> None:

@@ -100,15 +100,6 @@ def fate_of(result: ProviderBatchResult | None) -> Fate:
     return Fate.OPEN if heals(result.answer) else Fate.FAILED
 
 
-def not_cancelled(job: ProviderBatch, batch_id: str) -> str:
-    """Why nothing was done about it: a file could name any of the user's other provider batches."""
-    return (
-        f"The provider batch {job.remote_id or job.id} at {job.provider} was left alone: that it belongs to batch {batch_id} "
-        f"is only the file's word, and it might be another study's. If the batch is yours, stop it, make it known with "
-        f"`tidepool trust add {batch_id}`, and try again."
-    )
-
-
 def custom_id(order_id: str, key: str) -> str:
     """A call's id at the provider: any single one of them tells which provider batch it belongs to."""
     return f"{order_id}_{key}"

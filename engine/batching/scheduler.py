@@ -15,7 +15,7 @@ from typing import Any
 from tidepool.engine.batching.assembly import BatchAssembly
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
 from tidepool.engine.batching.open_jobs import OpenJobs
-from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, is_small, not_cancelled, split
+from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, is_small, split
 from tidepool.engine.batching.settlement import Settlement
 from tidepool.engine.call import Reply
 from tidepool.engine.core.accounts import Account
@@ -276,10 +276,8 @@ class BatchScheduler:
             what = "is just being created" if job is not None and job.results is None else "is not open"
             self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
             return
-        if not job.own:
-            self._context.log("warning", not_cancelled(job, self._context.batch_id))
-            return
-        self._start(self._let_go(job))
+        if not self._lifecycles[job.provider].leaves_alone(job):
+            self._start(self._let_go(job))
 
     async def _let_go(self, job: ProviderBatch) -> None:
         """Cancelled where that goes; what it finished is kept, and the rest is asked again."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
+from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Limits, ProviderSettings
 from tidepool.engine.config.toml_files import apply_override
@@ -148,6 +149,18 @@ def without_addresses(config: dict[str, Any]) -> dict[str, Any]:
     return without(config, lambda provider, settings, key: key in PLACES)
 
 
+def without_words_to_packages(batch_id: str, frozen: str) -> str:
+    """A stored config as it can be planned with: no installed package hears what only a file says."""
+    load_frozen(frozen)  # whatever is wrong with it is told in words
+    if trust_record().knows(batch_id, frozen):
+        return frozen
+    return json.dumps(without(json.loads(frozen), _tells_package), ensure_ascii=False)
+
+
+def _tells_package(provider: str, settings: Mapping[str, Any], key: str) -> bool:
+    return key not in PLACES and says_where(provider, settings, key)
+
+
 def without(config: dict[str, Any], unwanted: Callable[[str, Mapping[str, Any], str], bool]) -> dict[str, Any]:
     providers = config.get("providers", {})
     kept = {
@@ -159,7 +172,7 @@ def without(config: dict[str, Any], unwanted: Callable[[str, Mapping[str, Any], 
 
 def says_where(provider: str, settings: Mapping[str, Any], key: str) -> bool:
     """Whether a key of [providers.NAME] may say where words go, and which key with them."""
-    ours = provider == "simulated" or provider in KNOWN_ENDPOINTS or "like" in settings
+    ours = provider == "simulated" or provider in KNOWN_ENDPOINTS or settings.get("like") is not None
     return key in PLACES if ours else key not in HARMLESS
 
 
