@@ -18,6 +18,8 @@ from tidepool.engine.trust.servers import NamedServer, judged
 from tidepool.storage import batches
 from tidepool.storage.file import reading
 
+MOST_SHOWN = 20
+"""servers that a question names one by one"""
 MEANING = "Yes adds this batch, with the config it has now, to the trust record of this user, and nothing else."
 
 
@@ -43,9 +45,11 @@ class TrustQuestion:
     def rows(self) -> list[tuple[str, str]]:
         """What there is to look at: every server with its models and keys, then the price."""
         rows: list[tuple[str, str]] = []
-        for one in self.servers:
+        for one in self.servers[:MOST_SHOWN]:
             rows += [("server", one.where), ("models", ", ".join(one.models))]
             rows.append(("key", " and ".join(one.keys) or "none is sent"))
+        if len(self.servers) > MOST_SHOWN:
+            rows.append(("…", f"and {len(self.servers) - MOST_SHOWN:,} servers more"))
         price = "unknown" if self.most_usd is None else f"at most about ${self.most_usd:,.2f}"
         calls = "" if self.calls is None else f" for {self.calls:,} calls; what is answered already is not bought again"
         return [*rows, ("price", f"{price}{calls}")]

@@ -50,7 +50,8 @@ class NamedServer:
     @property
     def in_words(self) -> str:
         keys = " and ".join(self.keys)
-        return f"{', '.join(self.models)} at {self.where} ({f'with {keys}' if keys else 'without a key'})"
+        models = f"{', '.join(self.models)} at " if self.models else ""
+        return f"{models}{self.where} ({f'with {keys}' if keys else 'without a key'})"
 
 
 def servers_named(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
@@ -58,15 +59,27 @@ def servers_named(config: FrozenConfig, models: Iterable[str]) -> list[NamedServ
     by_provider: dict[str, list[str]] = {}
     for model in sorted(models):
         by_provider.setdefault(model.partition(":")[0], []).append(model)
-    named: list[NamedServer] = []
-    for provider in by_provider.keys() - {"simulated"}:
-        settings = config.providers.section(provider)
-        if written := _written(provider, settings):
-            asked, keys = tuple(by_provider[provider]), keys_sent(provider, settings)
-            named += [
-                NamedServer(provider, written, address, asked, keys) for address in _addresses(provider, settings)
-            ]
+    named = [
+        one
+        for provider in by_provider.keys() - {"simulated"}
+        for one in _named(provider, config.providers.section(provider), by_provider[provider])
+    ]
     return sorted(named, key=lambda one: (one.provider, one.address))
+
+
+def _named(provider: str, settings: ProviderSettings, models: Iterable[str] = ()) -> Iterator[NamedServer]:
+    if written := _written(provider, settings):
+        asked, keys = tuple(models), keys_sent(provider, settings)
+        for address in _addresses(provider, settings):
+            yield NamedServer(provider, written, address, asked, keys)
+
+
+def strangers_of(provider: str, settings: ProviderSettings) -> list[NamedServer]:
+    """Servers that a draft names for a provider, and that nothing else vouches for: not to be asked by the way."""
+    if provider == "simulated" or not (named := list(_named(provider, settings))):
+        return []
+    trusted = [*trust_record().servers(), *_users_servers()]
+    return [one for one in named if not (_is_known(one, trusted) or _is_harmless(one))]
 
 
 def servers_to_tell(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:

@@ -26,7 +26,9 @@ from tidepool.engine.run import enlist, resume_batch
 from tidepool.engine.trust.adoption import adopt
 from tidepool.engine.trust.question import question_about
 from tidepool.engine.trust.record import config_hash, trust_record
+from tidepool.tui.app.compose_model.draft import Draft, keep_draft
 from tidepool.tui.app.dialogs.trust import TrustDialog
+from tidepool.tui.app.screens.providers import ProvidersScreen
 
 Move = Callable[[str], None]
 
@@ -230,3 +232,22 @@ secret = "lantern"
     named = f"asks lab:gpt-4o-mini at {server.urls['lab']} (with {TREASURE})"
     assert done.stderr.startswith(named), done.stderr
     assert [row for row in query(database, "SELECT message FROM log") if row[0] == f"A{named[1:]}."]
+
+
+async def test_looking_at_the_providers_sends_no_key_to_a_server_that_only_the_draft_names(
+    database: Path, server: Emulator
+) -> None:
+    """A stranger's config that was opened in Compose is not run, nor asked anything, by going to another screen."""
+    keep_draft(database, Draft(f'[providers.openai]\nbase_url = "{server.urls["openai"]}"\n'))
+    async with opened(database) as (app, pilot):
+        await pilot.press("6")
+        await until(pilot, lambda: isinstance(app.screen, ProvidersScreen), "the providers")
+        await until(pilot, lambda: "not asked yet" in app.screen._cards["openai"].fault, "the note")  # type: ignore[attr-defined]
+        assert server.urls["openai"] in app.screen._cards["openai"].fault  # type: ignore[attr-defined]
+        await pilot.press("r")
+        await pilot.pause(0.2)
+        assert not server.traffic("openai")
+        while app.screen.card.name != "openai":  # type: ignore[attr-defined]
+            await pilot.press("down")
+        await pilot.press("r")
+        await until(pilot, lambda: server.traffic("openai")["models"] > 0, "the question that was asked for")

@@ -17,7 +17,7 @@ from tidepool.engine.errors import RunError
 from tidepool.engine.providers.model_list import ListedHost, ListedModel, ListedProvider, list_models
 from tidepool.engine.registries import PROVIDERS
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.compose_model.draft import draft_path
+from tidepool.tui.app.compose_model.draft import Draft, keep_draft
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.cards import Card, Trial, about, price_words, state_of, usual_model
@@ -55,7 +55,7 @@ async def test_keys_servers_models_and_a_test_call(tmp_path: Path, emulator: Emu
     path = tmp_path / "study.db"
     hosts = json.dumps([emulator.urls["ollama"], NOWHERE])
     draft = f'[batch]\nkind = "evolution"\n[service]\nretries = 2\n[providers.ollama]\nhosts = {hosts}\n'
-    draft_path(path).write_text(json.dumps({"text": draft}))
+    keep_draft(path, Draft(draft))
     seen = []
     async with opened(path, size=(80, 24)) as (app, pilot):
         await pilot.press("6")

@@ -12,6 +12,7 @@ from textual.widgets import Button, Input, Static
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
+from tidepool.engine.trust.servers import strangers_of
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.shutdown import while_open
@@ -56,10 +57,13 @@ class TryDialog(Dialog[None]):
         try:
             call = trial_call(self._agent, "x" * 200)
             price = await errand(lambda: price_of(call, self._providers))
+            provider = call.model.partition(":")[0]
+            strangers = strangers_of(provider, self._providers.section(provider))
         except TidepoolError as error:
             told = Content.styled(shortened(str(error)), "$state-failed")
         else:
-            told = price_told(price, secret=bool(self._agent.secret))
+            where = "".join(f"\nIt is asked at {one.in_words}, as the study in Compose says." for one in strangers[:3])
+            told = price_told(price, secret=bool(self._agent.secret)) + Content(where)
         with while_open(self.app):
             self.query_one("#price", Static).update(told)
 

@@ -15,6 +15,7 @@ from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
+from tidepool.engine.trust.servers import strangers_of
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.cards import Card, Trial, about, fits, usual_model
@@ -93,16 +94,18 @@ class ProvidersScreen(ModeScreen):
                 self._cards[name] = replace(self._cards.get(name, Card(name)), settings=settings)
             for name, settings in sections.items():
                 if before is None or known.get(name) != settings:
-                    self._ask(name)
+                    self._ask(name, by_the_way=True)
             self._show()
 
-    def _ask(self, name: str) -> None:
+    def _ask(self, name: str, *, by_the_way: bool) -> None:
         assert self._rules is not None
         self._put(replace(self._cards[name], asking=True, fault=""))
-        self.run_worker(self._listed(name, self._rules.providers.section(name)), group=f"ask-{name}", exclusive=True)
+        listed = self._listed(name, self._rules.providers.section(name), by_the_way=by_the_way)
+        self.run_worker(listed, group=f"ask-{name}", exclusive=True)
 
-    async def _listed(self, name: str, settings: ProviderSettings) -> None:
-        """First what is known without asking, then what the provider says: an address that is silent keeps nobody waiting."""
+    async def _listed(self, name: str, settings: ProviderSettings, *, by_the_way: bool) -> None:
+        """First what is known without asking, then what the provider says: an address that is silent keeps nobody waiting.
+        No key goes to a server that only the draft names because somebody looks at this screen."""
 
         async def known() -> ListedProvider:
             return known_models(name, settings)
@@ -112,11 +115,20 @@ class ProvidersScreen(ModeScreen):
             return (await list_models(providers, (name,)))[0]
 
         try:
-            for step in (known, asked):
+            strange = await self._strangers(name, settings) if by_the_way else ""
+            for step in (known,) if strange else (known, asked):
                 listed = await errand(step)
-                self._put(replace(self._cards[name], listed=listed, asking=step is known))
+                self._put(replace(self._cards[name], listed=listed, asking=step is known and not strange))
+            if strange:
+                words = f"not asked yet: the study in Compose sends it to {strange}. Press r here to ask there."
+                self._put(replace(self._cards[name], fault=words))
         except TidepoolError as error:
             self._put(replace(self._cards[name], asking=False, fault=str(error)))
+
+    async def _strangers(self, name: str, settings: ProviderSettings) -> str:
+        """Servers that nothing but the draft vouches for, in words."""
+        strangers = await self.tidepool.file.do(strangers_of, name, settings)
+        return "; ".join(one.in_words for one in strangers[:3])
 
     def _put(self, card: Card) -> None:
         self._cards[card.name] = card
@@ -149,7 +161,7 @@ class ProvidersScreen(ModeScreen):
         if self._rules is not None:
             for name in self._names:
                 self._cards[name] = replace(self._cards[name], trial=None)
-                self._ask(name)
+                self._ask(name, by_the_way=name != self.card.name)
 
     def action_next_panel(self) -> None:
         """The providers, their models, what is known of them, and around again."""
@@ -202,9 +214,10 @@ class ProvidersScreen(ModeScreen):
         call = probe_call(model)
         try:
             price = await errand(lambda: price_of(call, rules.providers))
-            if not price.free and card.key_state != "missing":
-                most = at_most(price.most_usd)
-                question = f"Send one short question to {model}, {most}? The owner of the key pays for it."
+            strange = await self._strangers(card.name, rules.providers.section(card.name))
+            if strange or (not price.free and card.key_state != "missing"):
+                most, where = at_most(price.most_usd), f" at {strange}" if strange else ""
+                question = f"Send one short question to {model}{where}, {most}? The owner of the key pays for it."
                 if not await self.app.push_screen_wait(Confirm(question, "Send", no="Don't", title="A paid call")):
                     return
             self._put(replace(self._cards[card.name], trial=Trial(model)))

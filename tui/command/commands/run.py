@@ -15,6 +15,7 @@ from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
+from tidepool.storage.plain_text import one_line
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_summary
@@ -66,8 +67,9 @@ def _ask_for_trust(options: argparse.Namespace) -> None:
     question = question_about(options.db, options.resume, options.set)
     if question is None:
         return
-    title = f"Batch {question.batch_id} ({question.name}) would ask servers that are not known here, and only its file names:"
-    lines = [title, *(f"  {what:<7} {words}" for what, words in question.rows()), MEANING]
+    name = one_line(question.name)
+    title = f"Batch {question.batch_id} ({name}) would ask servers that are not known here, and only its file names:"
+    lines = [title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows()), MEANING]
     tell("\n".join(lines))
     if agreed("Go on with it?"):
         adopt(options.db, question.batch_id, question.config)
