@@ -55,7 +55,9 @@ async def run_batch(
 def enlist(study: Config | Study, database: str | Path) -> str:
     """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
     path = Path(database)
-    return _written_down(path, freeze(study, path))
+    config = freeze(study, path)
+    load_kind(config.batch.kind).plan(config)  # what no run would take is refused now
+    return _written_down(path, config)
 
 
 def _written_down(path: Path, config: FrozenConfig) -> str:

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tidepool.engine.config.sections import Service, ServiceName
+from tidepool.engine.config import ceilings
+from tidepool.engine.config.sections import Metadata, Service, ServiceName
 from tidepool.engine.studies.simulation.config import Judge, Style
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ def _storable(value: Any) -> Any:
     return value
 
 
-Storable = Annotated[dict[str, Any], AfterValidator(_storable)]
+Storable = Annotated[Metadata, AfterValidator(_storable)]
 
 
 class NewBatch(BaseModel):
@@ -30,18 +31,18 @@ class NewBatch(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: str = Field(min_length=1, max_length=500)
-    context: str = Field(min_length=1, max_length=1_000_000, description="the situation the entities are in")
-    entity_ids: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
-        min_length=1, max_length=100_000, description="entities of the file's library"
+    name: str = Field(min_length=1, max_length=ceilings.NAME)
+    context: str = Field(min_length=1, max_length=ceilings.CONTEXT, description="the situation the entities are in")
+    entity_ids: list[Annotated[str, Field(min_length=1, max_length=ceilings.WORD)]] = Field(
+        min_length=1, max_length=ceilings.ENTITIES, description="entities of the file's library"
     )
     interaction_size: int = Field(ge=1, le=1000, description="1 solo, 2 dyadic, 3+ group")
-    num_simulations: int = Field(ge=1, le=1_000_000_000)
-    description: str = Field(default="", max_length=100_000)
+    num_simulations: int = Field(ge=1, le=ceilings.UNITS)
+    description: str = Field(default="", max_length=ceilings.TEXT)
     n_turns: int = Field(default=1, ge=1, le=1000)
     simulation_rounds: int = Field(default=1, ge=1, le=1000)
     metadata: Storable = Field(default_factory=dict)
-    model: str = Field(default="simulated:persona", max_length=300, description="PROVIDER:MODEL, or a preset")
+    model: str = Field(default="simulated:persona", max_length=ceilings.WORD, description="PROVIDER:MODEL, or a preset")
     style: Style = "enacted"
     seed: int = Field(default=42, ge=-(2**63), lt=2**63)
     service: ServiceName | Service = Field(default="auto", description="a service's name, or a whole [service]")

@@ -8,11 +8,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.frozen import FrozenConfig, sealed
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.model_fields import models_at, with_full_names
 from tidepool.engine.config.presets import unknown_provider
-from tidepool.engine.config.problems import path_in_words, told
+from tidepool.engine.config.problems import path_in_words, told, validated
 from tidepool.engine.config.sections import Config
 from tidepool.engine.config.study import Study
 from tidepool.engine.config.toml_files import apply_override
@@ -35,11 +36,28 @@ def freeze(study: Config | Study, database: Path) -> FrozenConfig:
     config = study.as_config() if isinstance(study, Study) else study
     origin = config.origin
     whole = with_users_endpoints(with_library(config, database))
-    return _frozen(whole, origin.source, origin.folder or Path.cwd())
+    return _not_too_large(_frozen(whole, origin.source, origin.folder or Path.cwd()), origin.source)
+
+
+def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:
+    """What was taken in out of files and the library is held to the ceilings of what is written."""
+    for name, most in (("entities", ceilings.ENTITIES), ("agents", ceilings.AGENTS)):
+        if (count := len(getattr(config, name))) > most:
+            raise UsageError(told(source, f"it has {count:,} {name}, and {most:,} are the most."), (name,))
+    validated(type(config.settings), config.settings.model_dump(), source, (config.batch.kind,))
+    if (size := len(config.to_json())) > ceilings.FILE_BYTES:
+        raise UsageError(
+            told(source, f"with all it names the batch has {size:,} letters, and {ceilings.FILE_BYTES:,} are the most.")
+        )
+    return config
 
 
 def load_frozen(text: str) -> FrozenConfig:
     """The config of a batch as its file keeps it. A key that was not there yet has its default: the old behaviour."""
+    if len(text) > ceilings.FILE_BYTES:
+        raise UsageError(
+            f"The batch's own config is larger than {ceilings.FILE_BYTES >> 20} MiB: no study has such a one."
+        )
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

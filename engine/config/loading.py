@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.problems import ConfigProblem, told, validated
 from tidepool.engine.config.sections import Config, ConfigOrigin
 from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
@@ -22,7 +23,7 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
     The files and the library's entries that it names are taken in, and checked, when a batch of it starts.
     """
     path = Path(path)
-    data = parse_toml(read_text(path), str(path))
+    data = parse_toml(read_text(path, ceilings.CONFIG_BYTES), str(path))
     for override in overrides:
         apply_override(data, override)
     return config_from(with_users_likes(data), source=str(path), folder=path.parent.absolute())

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.sections import (
     Agent,
@@ -19,11 +20,16 @@ from tidepool.engine.config.sections import (
 )
 from tidepool.engine.studies.kinds import KINDS, load_kind
 
-INTRODUCTION = """# The config file
+INTRODUCTION = f"""# The config file
 
 Every key, its type, its default and what it does. This page is made from the code (`python -m tidepool.engine.config.reference`); a test
 fails when they differ. Unknown keys are errors that name the nearest known key. API keys are read from the environment
 only (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`).
+
+Nothing may be larger than a study needs, whether it comes from a file, the app, the API or Python: a batch has at most
+{ceilings.UNITS:,} units of {ceilings.WAVES:,} messages each ({ceilings.GENERATIONS:,} generations), {ceilings.ENTITIES:,} entities or {ceilings.AGENTS:,} agents; a name
+{ceilings.NAME:,} letters, a context {ceilings.CONTEXT:,}, any other text {ceilings.TEXT:,}; metadata {ceilings.METADATA:,} bytes; a config file
+{ceilings.CONFIG_BYTES >> 20} MiB, a file that it names {ceilings.FILE_BYTES >> 20} MiB.
 """
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
+from annotated_types import MaxLen
 from pydantic import (
     AfterValidator,
     ConfigDict,
@@ -19,7 +20,9 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic_core import to_json
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.constructing import Constructed, with_keywords_in_help
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name
@@ -37,13 +40,18 @@ class NamesModel:
     """Marks a type whose values name models, so that they are found wherever a section holds one."""
 
 
-ModelName = Annotated[str, AfterValidator(known_model), NamesModel()]
+ModelName = Annotated[str, MaxLen(ceilings.WORD), AfterValidator(known_model), NamesModel()]
 """PROVIDER:MODEL or a preset. A frozen config has the full name."""
 
 
 ReasoningEffort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 REASONING_ROOM = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768, "max": 65_536}
 """tokens of reasoning that each effort gets unless a config says otherwise"""
+
+
+Text = Annotated[str, MaxLen(ceilings.TEXT)]
+Word = Annotated[str, MaxLen(ceilings.WORD)]
+Address = Annotated[str, MaxLen(ceilings.ADDRESS)]
 
 
 class Reasons(Protocol):
@@ -67,18 +75,31 @@ class Section(Constructed):
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, validate_default=True)
 
 
+def _not_too_large(metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        size = len(to_json(metadata))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"this cannot be stored ({error})") from None
+    if size > ceilings.METADATA:
+        raise ValueError(f"it has {size:,} bytes as JSON, and {ceilings.METADATA:,} are the most")
+    return metadata
+
+
+Metadata = Annotated[dict[str, Any], AfterValidator(_not_too_large)]
+
+
 class Batch(Section):
     """The section [batch]: which kind of study it is, and what people call it."""
 
     kind: KindName
     """secret_game, simulation, evolution or mutation"""
-    name: str = Field(default="", max_length=500)
+    name: str = Field(default="", max_length=ceilings.NAME)
     """how the batch is called in lists; the kind's name when empty"""
-    description: str = ""
+    description: str = Field(default="", max_length=ceilings.TEXT)
     """what the study is about, for those who read the file"""
     seed: int = Field(default=42, ge=-(2**63), lt=2**63)
     """the same study with the same seed is the same study"""
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict)
     """anything of your own, kept and exported with the batch"""
 
 
@@ -89,25 +110,25 @@ class Limits(Section):
     """most live calls in flight; adapts below it"""
     batch_size: int = Field(default=5000, ge=1, le=100_000)
     """most calls in one provider batch; for openai/anthropic: conversations at a time"""
-    requests_per_minute: int = Field(default=0, ge=0)
+    requests_per_minute: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE)
     """0 = no fixed limit: headers, 429s and adaptation rule"""
-    tokens_per_minute: int = Field(default=0, ge=0)
+    tokens_per_minute: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE)
     """0 = no fixed limit"""
     retries: int = Field(default=5, ge=0, le=100)
     """how often a call that can heal is tried again"""
-    timeout: float = Field(default=60.0, gt=0)
+    timeout: float = Field(default=60.0, gt=0, le=ceilings.SECONDS)
     """seconds a live call may take"""
-    poll_interval: float = Field(default=30.0, gt=0)
+    poll_interval: float = Field(default=30.0, gt=0, le=ceilings.SECONDS)
     """seconds between looks at a provider batch"""
-    rescue_after: float = Field(default=0.0, ge=0)
+    rescue_after: float = Field(default=0.0, ge=0, le=ceilings.SECONDS)
     """seconds after which a provider batch's missing calls go live; 0 = never"""
     cache: bool = True
     """reuse answers to the same question, of the same seed, in this file"""
     budget_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """0 = no cap"""
-    batch_from: int = Field(default=100, ge=0)
+    batch_from: int = Field(default=100, ge=0, le=ceilings.PER_MINUTE)
     """smallest wave that `auto` sends by batch API; 0 = any"""
-    outage_patience: float = Field(default=600.0, ge=0, allow_inf_nan=False)
+    outage_patience: float = Field(default=600.0, ge=0, le=ceilings.SECONDS)
     """seconds that calls wait for a provider that is down before they fail"""
 
 
@@ -139,13 +160,13 @@ class ProviderSettings(Limits):
 
     like: Family | None = None
     """how an endpoint of one's own speaks: openai, anthropic or ollama; those that are known by name need none"""
-    base_url: str | None = None
+    base_url: str | None = Field(default=None, max_length=ceilings.ADDRESS)
     """else the provider's own environment variable, as its SDK reads it, and its usual address"""
-    hosts: list[str] = Field(default_factory=list)
+    hosts: list[Address] = Field(default_factory=list, max_length=ceilings.SERVERS)
     """several servers form one pool, instead of base_url"""
-    api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    api_key_env: str | None = Field(default=None, max_length=ceilings.WORD, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """environment variable that holds the key; an endpoint of one's own gets no key without it"""
-    prices: dict[str, ModelPrice] = Field(default_factory=dict)
+    prices: dict[str, ModelPrice] = Field(default_factory=dict, max_length=ceilings.SERVERS)
     """by model, `"*"` for all others: what a million tokens cost, where no table of prices knows it"""
     batch_api: bool | None = None
     """whether it has a batch API; else openai, anthropic and azure have one"""
@@ -158,7 +179,7 @@ class OllamaSettings(ProviderSettings):
 class SimulatedSettings(ProviderSettings):
     """The embedded provider: offline, deterministic by seed, and as slow or faulty as you like."""
 
-    latency: float = Field(default=0.0, ge=0)
+    latency: float = Field(default=0.0, ge=0, le=ceilings.SECONDS)
     """mean seconds of a live call"""
     jitter: float = Field(default=0.0, ge=0)
     """spread of the latency, as a share of it: log-normal, so some calls are much slower"""
@@ -174,7 +195,7 @@ class SimulatedSettings(ProviderSettings):
     """pretended dollars for a million output tokens"""
     batch_api: bool = True
     """false: it has none, and auto sends it live"""
-    batch_seconds: float = Field(default=0.0, ge=0)
+    batch_seconds: float = Field(default=0.0, ge=0, le=ceilings.SECONDS)
     """how long one of its provider batches takes"""
     batch_error_rate: float = Field(default=0.0, ge=0, le=1)
     """share of a provider batch's calls that fail there"""
@@ -289,13 +310,13 @@ class Agent(Section):
     """short: this conversation; long: all earlier ones in the same game"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)
     """how freely the model samples; a model that takes none is told once"""
-    max_tokens: int = Field(default=300, ge=1)
+    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
     """most tokens of a reply"""
     reasoning_effort: ReasoningEffort = ""
     """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
-    instructions: str = ""
+    instructions: str = Field(default="", max_length=ceilings.TEXT)
     """added to the system prompt"""
 
 
@@ -315,10 +336,10 @@ class ConfigSections(Section):
     batch: Batch
     service: Service = Field(default_factory=Service)
     providers: Providers = Field(default_factory=Providers)
-    agents: list[Agent] = Field(default_factory=list)
-    agent_ids: list[str] = Field(default_factory=list)
+    agents: list[Agent] = Field(default_factory=list, max_length=ceilings.AGENTS)
+    agent_ids: list[Word] = Field(default_factory=list, max_length=ceilings.AGENTS)
     """agents of the file's library"""
-    entities: list[dict[str, Any]] = Field(default_factory=list)
+    entities: list[dict[str, Any]] = Field(default_factory=list, max_length=ceilings.ENTITIES)
     settings: SerializeAsAny[Section]
     """the section that carries the kind's own name"""
 

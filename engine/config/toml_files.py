@@ -4,18 +4,15 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
 
-MOST_BYTES = 64 * 2**20
 
-
-def read_text(path: Path) -> str:
+def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
     """The text of a config or of a file that one names. Whatever keeps it from being read is told in words."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(
-                f"{path} is larger than {MOST_BYTES >> 20} MiB: this is no config or data file of a study."
-            )
+        if path.stat().st_size > most:
+            raise UsageError(f"{path} is larger than {most >> 20} MiB: this is no config or data file of a study.")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}. Check the path, or start from one in examples/.") from None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError, located
 
 Attribute = bool | int | float | str
@@ -103,6 +104,8 @@ def checked_text(text: object, where: str) -> str:
     """The text, if it is one that can be stored."""
     if not isinstance(text, str):
         raise UsageError(f"{where}: expected text, not {_told(text)}.")
+    if len(text) > ceilings.TEXT:
+        raise UsageError(f"{where}: the text has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError(f"{where}: the text holds half a character (a lone surrogate). Remove it.")
     return text
@@ -110,6 +113,8 @@ def checked_text(text: object, where: str) -> str:
 
 def checked_attributes(attributes: Mapping[object, object], where: str) -> dict[str, Attribute]:
     """Attributes without the empty ones: a null or an empty cell says nothing about an entity."""
+    if len(attributes) > ceilings.ATTRIBUTES:
+        raise UsageError(f"{where}: it has {len(attributes):,} attributes, and {ceilings.ATTRIBUTES:,} are the most.")
     checked: dict[str, Attribute] = {}
     for key, value in attributes.items():
         with located(str(key)):

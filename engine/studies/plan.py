@@ -25,8 +25,8 @@ def priced(plan: Plan, config: FrozenConfig) -> dict[str, Any]:
     """The plan with money and time, as `--dry-run --json` prints it. Unknown prices give null, never 0."""
     named = {planned.model.partition(":")[0] for planned in plan.calls}
     providers = {name: open_provider(name, config.limits_for(name)) for name in named}
-    for planned in plan.calls:
-        refuse_retired(resolve_model(planned.model))
+    for model in {planned.model for planned in plan.calls}:
+        refuse_retired(resolve_model(model))
     transport = transport_plan(plan, config, {name: provider.batches for name, provider in providers.items()})
     live, batched, expected = _Cost(), _Cost(), _Cost()
     for planned, by_batch in zip(plan.calls, transport.batched, strict=True):
@@ -94,10 +94,9 @@ def _live_seconds(plan: Plan, config: FrozenConfig) -> float:
         totals[provider] += planned.calls
         if not planned.joins:  # else it goes beside a wave that is counted
             by_wave[planned.wave][provider].append(planned)
-    in_waves = sum(
-        max(_wave_seconds(asked, config.limits_for(name)) for name, asked in wave.items()) for wave in by_wave.values()
-    )
-    return max([in_waves, *(_paced_seconds(calls, config.limits_for(name)) for name, calls in totals.items())])
+    limits = {name: config.limits_for(name) for name in totals}
+    in_waves = sum(max(_wave_seconds(asked, limits[name]) for name, asked in wave.items()) for wave in by_wave.values())
+    return max([in_waves, *(_paced_seconds(calls, limits[name]) for name, calls in totals.items())])
 
 
 def _wave_seconds(asked: Sequence[PlannedCalls], limits: Limits) -> float:

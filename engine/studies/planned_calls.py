@@ -5,7 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.sections import Reasons, reasoning_of
+from tidepool.engine.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,13 @@ class Plan:
     calls: tuple[PlannedCalls, ...]
     notes: tuple[str, ...] = field(default=())
     """what the numbers rest on, where they are estimates"""
+
+    def __post_init__(self) -> None:
+        if self.units > ceilings.UNITS:
+            raise UsageError(
+                f"The batch would have {self.units:,} units, and {ceilings.UNITS:,} are the most: make it smaller, or "
+                "several batches of it."
+            )
 
 
 def with_reasoning(plan: Plan, settings: Reasons) -> Plan:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.results.blocks import Figure, as_json, line
 from tidepool.tui.app.compose_model.edits import Put, edited
 from tidepool.tui.app.compose_model.examiner import Examiner
@@ -44,7 +45,7 @@ async def test_leaving_does_not_wait_for_what_is_under_way(tmp_path: Path) -> No
 
 
 async def test_a_plan_that_takes_long_does_not_hold_up_a_newer_one(tmp_path: Path) -> None:
-    endless = edited(template("evolution"), [Put(("evolution", "max_generations"), 10**9)])
+    endless = edited(template("evolution"), [Put(("evolution", "max_generations"), ceilings.GENERATIONS)])
     examiner, path = Examiner(), tmp_path / "study.db"
     try:
         older = asyncio.ensure_future(examiner.examine(endless, tmp_path, path))

@@ -4,10 +4,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section
+from tidepool.engine.config.sections import Address, ModelName, ReasoningEffort, Section, Text
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 
@@ -25,15 +26,15 @@ class WeightSettings(Section):
 
 
 class ProblemEntry(Section):
-    question: str
-    answer: str
+    question: Text
+    answer: Text
 
 
 class FrozenProblems(Section):
     """The problems of a file, divided: taken in when a batch is made, so that it can be resumed anywhere."""
 
-    training: list[ProblemEntry]
-    validation: list[ProblemEntry]
+    training: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
+    validation: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
 
 
 class EvolutionSettings(Section):
@@ -41,23 +42,23 @@ class EvolutionSettings(Section):
     """genetic | reflective | gepa (extra) | random"""
     model: ModelName = "simulated:solver"
     """who solves the problems …"""
-    models: list[ModelName] = Field(default_factory=list)
+    models: list[ModelName] = Field(default_factory=list, max_length=ceilings.SERVERS)
     """… or several: fitness by model and overall"""
     mutator: ModelName = "simulated:rewriter"
     """who rewrites prompts"""
     preset: PresetName = "balanced"
     """the sizes below; keys written out win over it"""
-    async_batch_size: int | None = Field(default=None, ge=1)
+    async_batch_size: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)
     """problems of a genome asked together"""
-    max_concurrent_requests: int | None = Field(default=None, ge=1)
+    max_concurrent_requests: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)
     """calls of a genome in flight"""
-    genome_batch_size: int | None = Field(default=None, ge=1)
+    genome_batch_size: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)
     """genomes evaluated together"""
-    max_concurrent_genomes: int | None = Field(default=None, ge=1)
+    max_concurrent_genomes: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)
     """genomes evaluated at once"""
-    rate_limit_per_minute: int | None = Field(default=None, ge=0)
+    rate_limit_per_minute: int | None = Field(default=None, ge=0, le=ceilings.PER_MINUTE)
     """stands for service.requests_per_minute"""
-    async_timeout: float = Field(default=30.0, gt=0)
+    async_timeout: float = Field(default=30.0, gt=0, le=ceilings.SECONDS)
     """stands for service.timeout"""
     dynamic: bool = False
     """true: the sizes are ignored, the adaptive limiter alone decides"""
@@ -65,15 +66,15 @@ class EvolutionSettings(Section):
     """false: one call at a time, as a baseline to measure against"""
     population_size: int = Field(default=50, ge=2, le=10_000)
     """genomes of a generation"""
-    max_generations: int = Field(default=100, ge=1)
+    max_generations: int = Field(default=100, ge=1, le=ceilings.GENERATIONS)
     """the seed prompts are the first of them"""
-    seed_prompts: list[str] = Field(default_factory=list)
+    seed_prompts: list[Text] = Field(default_factory=list, max_length=10_000)
     """prompts to start from; else some fifty that come with Tidepool"""
-    problems: str = "arithmetic"
+    problems: Address = "arithmetic"
     """a built-in set, or a JSONL file of {"question", "answer"} (GSM8K's layout too)"""
-    max_problems: int = Field(default=100, ge=1)
+    max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
     """problems that choose"""
-    validation_problems: int = Field(default=100, ge=1)
+    validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
     """problems held out: they judge the champion and never choose it"""
     scorer: ScorerName = ""
     """how a reply is marked: empty, its answer must match the problem's; or the name of a scorer of an installed package"""
@@ -81,11 +82,11 @@ class EvolutionSettings(Section):
     """replies per problem"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)
     """how freely the model samples"""
-    max_tokens: int = Field(default=500, ge=1)
+    max_tokens: int = Field(default=500, ge=1, le=ceilings.TOKENS)
     """of a solution"""
     reasoning_effort: ReasoningEffort = ""
     """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     selection: Literal["tournament", "roulette", "rank", "sus", "elitist"] = "tournament"
     """how parents are chosen"""
@@ -95,15 +96,15 @@ class EvolutionSettings(Section):
     """share of children with two parents"""
     mutation_rate: float = Field(default=0.2, ge=0, le=1)
     """chance that a segment of a child is changed"""
-    elite_size: int = Field(default=5, ge=0)
+    elite_size: int = Field(default=5, ge=0, le=10_000)
     """the best genomes that go on unchanged"""
     weights: WeightSettings = Field(default_factory=WeightSettings)
     """what fitness is made of"""
     target_fitness: float = 0.85
     """stop when the best prompt is this fit"""
-    stagnation: int = Field(default=20, ge=0)
+    stagnation: int = Field(default=20, ge=0, le=ceilings.UNITS)
     """stop after so many generations without progress; 0 = never for that"""
-    max_calls: int = Field(default=0, ge=0)
+    max_calls: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE)
     """stop before the search would take more calls than this; 0 = no such rule"""
     racing: bool = True
     """problems come in rungs, and the weaker half stops being asked after each"""

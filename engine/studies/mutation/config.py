@@ -2,27 +2,29 @@
 
 from typing import Annotated, Literal, Self
 
+from annotated_types import MaxLen
 from pydantic import Field, field_validator, model_validator
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, NamesModel, ReasoningEffort, Section
+from tidepool.engine.config.sections import Address, ModelName, NamesModel, ReasoningEffort, Section, Text, Word
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 
 OperatorName = Annotated[str, OneOf(OPERATORS)]
 LearnerName = Literal["bandit", "ppo", "random"]
 HASHING = "hashing"
-EncoderName = Annotated[str, NamesModel()]
+EncoderName = Annotated[str, MaxLen(ceilings.WORD), NamesModel()]
 """hashing, or a model like any other"""
 
 
 class WrittenQuery(Section):
-    query: str = Field(min_length=1)
-    reference: str = ""
-    kind: str = ""
+    query: str = Field(min_length=1, max_length=ceilings.TEXT)
+    reference: Text = ""
+    kind: Word = ""
 
 
 class MutationSettings(Section):
@@ -38,13 +40,13 @@ class MutationSettings(Section):
     """keyword | similarity | judge"""
     success: float = Field(default=0.7, gt=0, le=1)
     """reward at which an episode ends well"""
-    queries: str = "builtin"
+    queries: Address = "builtin"
     """or a JSONL file of {"query", "reference"}"""
     heldout: float = Field(default=0.2, gt=0, lt=1)
     """share of queries kept for the final comparison"""
     learner: LearnerName = "bandit"
     """bandit (built in) | ppo (extra `rl`) | random"""
-    policy: str = ""
+    policy: Address = ""
     """a policy file: evaluate it instead of learning"""
     num_processes: int = Field(default=16, ge=1, le=10_000)
     """environments that step together"""
@@ -54,7 +56,7 @@ class MutationSettings(Section):
     """answered steps in all: the budget of learning"""
     ppo_epoch: int = Field(default=4, ge=1, le=1000)
     """passes over each rollout (ppo)"""
-    num_mini_batch: int = Field(default=4, ge=1)
+    num_mini_batch: int = Field(default=4, ge=1, le=10**9)
     """minibatches of a pass (ppo)"""
     learning_rate: float = Field(default=3e-4, gt=0, allow_inf_nan=False)
     """step size (ppo)"""
@@ -81,15 +83,15 @@ class MutationSettings(Section):
     """episodes of each contender on each held-out query"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)
     """of the target and the mutator"""
-    max_tokens: int = Field(default=300, ge=1)
+    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
     """most tokens of an answer"""
     reasoning_effort: ReasoningEffort = ""
     """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
-    query_list: list[WrittenQuery] = Field(default_factory=list)
+    query_list: list[WrittenQuery] = Field(default_factory=list, max_length=ceilings.ITEMS)
     """the queries themselves; taken in from `queries` when the batch starts"""
-    policy_content: str = ""
+    policy_content: str = Field(default="", max_length=ceilings.FILE_BYTES)
     """the policy file itself, in base64; taken in from `policy` when the batch starts"""
 
     @field_validator("operators")

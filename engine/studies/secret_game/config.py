@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section
@@ -34,7 +35,7 @@ class Scenario(Section):
 
     opener_secret: str = Field(min_length=1, max_length=1000)
     partner_secret: str = Field(min_length=1, max_length=1000)
-    instructions: str = ""
+    instructions: str = Field(default="", max_length=ceilings.TEXT)
     """added to both system prompts, before the agent's own"""
 
     @model_validator(mode="after")
@@ -47,17 +48,17 @@ class Scenario(Section):
 class SecretGameSettings(Section):
     mode: Mode = "standard"
     """standard | retained | diversity | targeted"""
-    games: int = Field(default=1, ge=1)
+    games: int = Field(default=1, ge=1, le=ceilings.UNITS)
     """independent games of `rounds` rounds each …"""
-    rounds: int | None = Field(default=None, ge=1)
+    rounds: int | None = Field(default=None, ge=1, le=ceilings.UNITS)
     """1 where it is not given"""
-    num_interactions: int | None = Field(default=None, ge=1)
+    num_interactions: int | None = Field(default=None, ge=1, le=ceilings.UNITS)
     """… or this many conversations in all, exactly: the last round may be cut short"""
     messages_per_interaction: int = Field(default=5, ge=1, le=1000)
     """messages in all, the agents alternating; so also the number of waves of a round"""
     pairing: Literal["round_robin", "random", "ordered"] = "round_robin"
     """round_robin | random | ordered (every ordered pair, self included: model comparison)"""
-    targeted_secret: str | None = None
+    targeted_secret: str | None = Field(default=None, max_length=1000)
     """mode targeted"""
     announce_target: bool = False
     """tell the agents which secret is the target"""
@@ -69,11 +70,11 @@ class SecretGameSettings(Section):
     """the model of the detector `judge`"""
     reasoning_effort: ReasoningEffort = ""
     """how much the judge thinks before it decides; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
     """room for reasoning beside its verdict; 0: by the effort, none without one"""
     scoring: Scoring = Field(default_factory=Scoring)
     """points; which of them count depends on the mode"""
-    scenarios: list[Scenario] = Field(default_factory=list)
+    scenarios: list[Scenario] = Field(default_factory=list, max_length=ceilings.ITEMS)
     """mode standard: round by round the secrets that everybody plays with, instead of the agents' own"""
 
     @model_validator(mode="after")

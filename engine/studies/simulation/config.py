@@ -4,8 +4,9 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Word
 
 Style = Literal["enacted", "narrated"]
 
@@ -15,7 +16,7 @@ class Judge(Section):
 
     model: ModelName = "simulated:judge"
     """PROVIDER:MODEL or a preset: who speaks for the entities"""
-    question: str = Field(min_length=1)
+    question: str = Field(min_length=1, max_length=ceilings.TEXT)
     scale: list[float] = Field(default=[1, 5], min_length=2, max_length=2)
     """lowest and highest rating"""
 
@@ -28,13 +29,13 @@ class Judge(Section):
 
 
 class SimulationSettings(Section):
-    context: str = ""
+    context: str = Field(default="", max_length=ceilings.CONTEXT)
     """what the entities are in; answered by a monologue where there is one"""
-    context_file: str | None = None
+    context_file: str | None = Field(default=None, max_length=ceilings.ADDRESS)
     """a text file with the context; taken in when the batch starts"""
     interaction_size: int = Field(default=2, ge=1, le=1000)
     """1 solo, 2 dyadic, 3+ group"""
-    num_simulations: int = Field(default=3, ge=1)
+    num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS)
     """how many; beyond C(n,k) combinations are repeated as replicates"""
     n_turns: int = Field(default=1, ge=1, le=1000)
     """a turn is one message by each entity"""
@@ -52,15 +53,15 @@ class SimulationSettings(Section):
     """who opens: the entity listed first, or a seeded choice for each simulation"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)
     """how freely the model samples"""
-    max_tokens: int = Field(default=300, ge=1)
+    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
     """of one message; a narrated round has so many for each message in it"""
     reasoning_effort: ReasoningEffort = ""
     """of every model in it: how much it thinks before it speaks; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
-    entity_ids: list[str] = Field(default_factory=list)
+    entity_ids: list[Word] = Field(default_factory=list, max_length=ceilings.ENTITIES)
     """entities of the file's library"""
-    entity_file: str | None = None
+    entity_file: str | None = Field(default=None, max_length=ceilings.ADDRESS)
     """a JSON, TOML or CSV file of entities"""
     judge: Judge | None = None
     """a model, a question about each speaker, and a scale"""
@@ -69,4 +70,12 @@ class SimulationSettings(Section):
     def _one_context(self) -> Self:
         if self.context_file and self.context:
             raise WrongValue("give context or context_file, not both", "context_file")
+        return self
+
+    @model_validator(mode="after")
+    def _not_too_long(self) -> Self:
+        messages = self.interaction_size * self.n_turns * self.simulation_rounds
+        if messages > ceilings.WAVES:
+            told = f"interaction_size × n_turns × simulation_rounds make {messages:,} messages of each simulation"
+            raise WrongValue(f"{told}, and {ceilings.WAVES:,} are the most", "n_turns")
         return self

@@ -1,0 +1,46 @@
+"""How large things may be, in one place: command line, app and API refuse the same with the same words.
+
+The figures are far above what a study needs, and low enough that a batch at every one of them is checked, planned and
+begun in seconds: whatever is larger is a slip of the hand, or comes from a file that was made to hurt.
+"""
+
+UNITS = 1_000_000
+"""units of a batch; each that waits for its wave holds about 4 KB while the batch runs"""
+WAVES = 10_000
+"""messages that follow one another in a unit"""
+GENERATIONS = 5_000
+"""of an evolution: a plan tells them one by one"""
+
+NAME = 500
+"""letters of a batch's name"""
+TEXT = 100_000
+"""letters of a description, an instruction, a prompt, a question"""
+CONTEXT = 1_000_000
+"""letters of a context, which may be a whole document"""
+WORD = 300
+"""letters of an id, a model's name, a language"""
+ADDRESS = 2_000
+"""letters of a URL or a path"""
+METADATA = 100_000
+"""bytes of [batch] metadata, as JSON"""
+
+AGENTS = 500
+"""an ordered round of so many has a quarter of a million conversations"""
+ENTITIES = 100_000
+ATTRIBUTES = 1_000
+"""of one entity"""
+ITEMS = 100_000
+"""problems, queries, and other lists of a config"""
+SERVERS = 1_000
+"""hosts of a pool, prices of a provider"""
+
+TOKENS = 10_000_000
+"""of one reply, reasoning included"""
+PER_MINUTE = 10**12
+SECONDS = 366 * 24 * 3600.0
+"""of anything that is waited for: a year"""
+
+CONFIG_BYTES = 8 * 2**20
+"""of a config file"""
+FILE_BYTES = 64 * 2**20
+"""of a file that a config names, and of a config that has taken in everything"""

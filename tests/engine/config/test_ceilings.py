@@ -1,0 +1,116 @@
+"""What is larger than any study needs is refused with a clear word, before anything is planned or written."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidepool.engine.config import ceilings
+from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.loading import config_from, load_config
+from tidepool.engine.config.validation import validate_all
+from tidepool.engine.errors import UsageError
+from tidepool.engine.library.contents import stored_entity
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.run import enlist
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.storage.file import prepare
+from tidepool.storage.library import add_entities
+
+AGENTS = [{"name": name, "model": "simulated:guarded", "secret": f"{name}word"} for name in ("Ada", "Bob")]
+SMALL: dict[str, dict[str, Any]] = {
+    "simulation": {"simulation": {"context": "A mill"}, "entities": [{"name": "Ada"}, {"name": "Bob"}]},
+    "secret_game": {"secret_game": {}, "agents": AGENTS},
+    "evolution": {"evolution": {}},
+    "mutation": {"mutation": {}},
+}
+
+
+def study(kind: str, section: str = "", **changes: Any) -> dict[str, Any]:
+    data = {"batch": {"kind": kind}, **SMALL[kind]}
+    return {**data, section: {**data.get(section, {}), **changes}} if section else data
+
+
+def deep() -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for _ in range(5000):
+        nested = {"a": nested}
+    return nested
+
+
+LONG = "x" * (ceilings.TEXT + 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "section", "changes", "key"),
+    [
+        ("simulation", "batch", {"name": "x" * 501}, "batch.name"),
+        ("simulation", "batch", {"description": LONG}, "batch.description"),
+        ("simulation", "batch", {"metadata": {"x": LONG}}, "metadata"),
+        ("simulation", "batch", {"metadata": deep()}, "metadata"),
+        ("simulation", "simulation", {"num_simulations": 10**9}, "num_simulations"),
+        ("simulation", "simulation", {"context": "x" * (ceilings.CONTEXT + 1)}, "context"),
+        ("simulation", "simulation", {"n_turns": 1000, "simulation_rounds": 1000}, "n_turns"),
+        ("simulation", "service", {"timeout": float("inf")}, "service.timeout"),
+        ("secret_game", "secret_game", {"num_interactions": 10**9}, "num_interactions"),
+        ("evolution", "evolution", {"max_generations": 10**9}, "max_generations"),
+        ("evolution", "evolution", {"seed_prompts": [LONG]}, "seed_prompts[0]"),
+        ("mutation", "mutation", {"num_env_steps": 10**9}, "num_env_steps"),
+        ("mutation", "mutation", {"query_list": [{"query": LONG}]}, "query_list[0].query"),
+    ],
+)
+def test_what_is_too_large_is_told_by_its_key_and_in_a_form(
+    kind: str, section: str, changes: dict[str, Any], key: str, tmp_path: Path
+) -> None:
+    data = study(kind, section, **changes)
+    with pytest.raises(UsageError) as told:
+        config_from(data)
+    assert key in str(told.value) and len(str(told.value)) < 500
+    frozen, problems = validate_all(data, tmp_path, tmp_path / "s.db")
+    assert frozen is None and problems[0].sentence in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("secret_game", {"games": 10**6, "rounds": 10**6}),
+        ("evolution", {"population_size": 10_000, "max_generations": 1_000}),
+        ("mutation", {"num_env_steps": 10**8}),
+    ],
+)
+def test_a_batch_of_too_many_units_is_neither_planned_nor_written(
+    kind: str, changes: dict[str, Any], database: Path
+) -> None:
+    config = config_from(study(kind, kind, **changes))
+    with pytest.raises(UsageError, match="1,000,000 are the most"):
+        load_kind(kind).plan(freeze(config, database))
+    with pytest.raises(UsageError, match="1,000,000 are the most"):
+        enlist(config, database)
+    assert not database.exists()
+
+
+def test_what_is_taken_in_is_held_to_the_same(tmp_path: Path, database: Path) -> None:
+    (tmp_path / "context.txt").write_text("x" * (ceilings.CONTEXT + 1))
+    data = study("simulation", "simulation", context="", context_file="context.txt")
+    with pytest.raises(UsageError, match=r"simulation\.context"):
+        freeze(config_from(data, folder=tmp_path), database)
+    with pytest.raises(UsageError, match="100,001 letters"):
+        freeze(config_from({**study("simulation"), "entities": [{"name": "Ada", "description": LONG}]}), database)
+
+
+def test_more_entities_than_a_batch_holds_are_told(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ceilings, "ENTITIES", 2)
+    prepare(database)
+    add_entities(database, [stored_entity(Entity(f"E{number}")) for number in range(3)])
+    data = study("simulation", "simulation", entity_ids=["*"])
+    with pytest.raises(UsageError, match="3 entities, and 2 are the most"):
+        freeze(config_from({**data, "entities": []}), database)
+
+
+def test_a_config_that_no_study_has_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "huge.toml").write_bytes(b"#" * (ceilings.CONFIG_BYTES + 1))
+    with pytest.raises(UsageError, match="larger than 8 MiB"):
+        load_config(tmp_path / "huge.toml")
+    monkeypatch.setattr(ceilings, "FILE_BYTES", 1000)
+    with pytest.raises(UsageError, match="no study has such a one"):
+        load_frozen("[" * 1001)
