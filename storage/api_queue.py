@@ -5,22 +5,42 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
+from tidepool.storage.errors import BatchLocked
 from tidepool.storage.file import reading, writing
+from tidepool.storage.lock_files import is_held
 from tidepool.storage.states import BatchStatus
 
 QUEUED = "queued"
 """the reason of a pending batch that was asked for through the API"""
 
 
-def simulation_batches(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-    return connection.execute("SELECT * FROM batch WHERE kind = 'simulation' ORDER BY number").fetchall()
+LONGEST_CONFIG = 64 * 2**20
+_READ = (
+    "SELECT number, id, substr(name, 1, 1000) AS name, substr(description, 1, 100000) AS description, status, "
+    "substr(reason, 1, 10000) AS reason, simulated, created_at, host, "
+    f"CASE WHEN length(config) <= {LONGEST_CONFIG} THEN config END AS config FROM batch WHERE kind = 'simulation'"
+)
+"""what is told of a batch, cut where the file is a stranger's and holds more than any batch of ours"""
+
+
+def simulation_numbers(connection: sqlite3.Connection, limit: int, offset: int) -> list[int]:
+    """Of the batches of simulations, the oldest first."""
+    query = "SELECT number FROM batch WHERE kind = 'simulation' ORDER BY number LIMIT ? OFFSET ?"
+    return [row[0] for row in connection.execute(query, (limit, offset)).fetchall()]
+
+
+def simulation_count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM batch WHERE kind = 'simulation'").fetchone()[0])
+
+
+def batch_told(connection: sqlite3.Connection, number: int) -> sqlite3.Row | None:
+    row: sqlite3.Row | None = connection.execute(f"{_READ} AND number = ?", (number,)).fetchone()
+    return row
 
 
 def simulation_batch(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row | None:
     """By its whole id."""
-    row: sqlite3.Row | None = connection.execute(
-        "SELECT * FROM batch WHERE id = ? AND kind = 'simulation'", (batch_id,)
-    ).fetchone()
+    row: sqlite3.Row | None = connection.execute(f"{_READ} AND id = ?", (batch_id,)).fetchone()
     return row
 
 
@@ -30,30 +50,35 @@ def queue(path: Path, batch_id: str) -> str | None:
         connection.execute(
             "UPDATE batch SET reason = ? WHERE id = ? AND status = ?", (QUEUED, batch_id, BatchStatus.PENDING)
         )
-    return _config_of(path, batch_id)
+    return config_of(path, batch_id)
 
 
-def requeue(path: Path, batch_id: str) -> str | None:
-    """The same for a batch that has stopped."""
+def requeue(path: Path, batch_id: str, status: str) -> str | None:
+    """The same for a batch that has stopped, and is still in the state it was seen in; None where it is not.
+
+    Whoever runs a batch takes its lock before it writes a word about it, and its word waits for this transaction.
+    """
     with writing(path) as connection:
-        connection.execute(
-            "UPDATE batch SET status = ?, reason = ?, stop_code = NULL WHERE id = ?",
-            (BatchStatus.PENDING, QUEUED, batch_id),
-        )
-    return _config_of(path, batch_id)
+        if is_held(path, batch_id):
+            raise BatchLocked(f"Batch {batch_id} is running: nothing to resume.")
+        changed = connection.execute(
+            "UPDATE batch SET status = ?, reason = ?, stop_code = NULL WHERE id = ? AND status = ?",
+            (BatchStatus.PENDING, QUEUED, batch_id, status),
+        ).rowcount
+    return config_of(path, batch_id) if changed else None
 
 
-def _config_of(path: Path, batch_id: str) -> str | None:
+def config_of(path: Path, batch_id: str) -> str | None:
     with reading(path) as connection:
         row = connection.execute("SELECT config FROM batch WHERE id = ?", (batch_id,)).fetchone()
     return None if row is None else str(row["config"])
 
 
 def states_of(path: Path, batch_ids: Iterable[str]) -> list[sqlite3.Row]:
-    """Those of the batches that are simulations (id, config, status, reason), in the order in which they were made."""
+    """Those of the batches that are simulations (id, status, reason), in the order in which they were made."""
     with reading(path) as connection:
         return connection.execute(
-            "SELECT id, config, status, reason FROM batch WHERE kind = 'simulation' "
+            "SELECT id, status, reason FROM batch WHERE kind = 'simulation' "
             "AND id IN (SELECT value FROM json_each(?)) ORDER BY number",
             (json.dumps(list(batch_ids)),),
         ).fetchall()

@@ -62,9 +62,12 @@ def stamp(connection: sqlite3.Connection) -> Stamp:
     return tuple(tuple(connection.execute(f"{asked} {table}").fetchone()) for table in tables)
 
 
-def list_entities(connection: sqlite3.Connection, type_name: str | None = None) -> list[StoredEntity]:
+def list_entities(
+    connection: sqlite3.Connection, type_name: str | None = None, *, limit: int = -1, offset: int = 0
+) -> list[StoredEntity]:
     where, values = ("WHERE type = ?", (type_name,)) if type_name is not None else ("", ())
-    rows = connection.execute(f"SELECT * FROM library_entity {where} ORDER BY rowid", values).fetchall()
+    query = f"SELECT * FROM library_entity {where} ORDER BY rowid LIMIT ? OFFSET ?"
+    rows = connection.execute(query, (*values, limit, offset)).fetchall()
     return [_entity(row) for row in rows]
 
 

@@ -4,30 +4,40 @@ import asyncio
 import contextlib
 import shutil
 import sqlite3
-import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, StreamingResponse
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from tidepool.engine.api.answers import all_batches, batch_record, find
+from tidepool.engine.api.answers import (
+    SimulationPage,
+    batch_sent,
+    batches_sent,
+    entities_sent,
+    find,
+    leniently,
+    told,
+)
 from tidepool.engine.api.bodies import BatchRecord, Created, EntityRecord, Failure, NewBatch, Success, Told
 from tidepool.engine.api.door import Door
 from tidepool.engine.api.guard import MOST_BYTES, Guard
 from tidepool.engine.api.page import page
+from tidepool.engine.api.paging import BATCHES, ENTITIES, PAGE_HEADERS, SIMULATIONS, Offset, page_headers
 from tidepool.engine.api.runs import Launch, Runs
+from tidepool.engine.api.scratch import Scratch
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.library.contents import entity_of
 from tidepool.engine.run import enlist, program_version, refuse_strangers
 from tidepool.storage import library
-from tidepool.storage.batches import delete_batch, is_running, progress_of, steer
+from tidepool.storage.api_queue import simulation_count, simulation_numbers
+from tidepool.storage.batches import delete_batch, steer
 from tidepool.storage.file import prepare, reading
 from tidepool.storage.reading.damage import blame
 from tidepool.storage.states import BatchStatus
@@ -48,9 +58,12 @@ _TOLD = {
 }
 
 
-def _failures(*codes: int) -> dict[int | str, dict[str, Any]]:
+def _failures(*codes: int, paged: bool = False) -> dict[int | str, dict[str, Any]]:
     every = {401, 403, 408, 413, 422, 503, *codes}
-    return {code: {"model": Failure, "description": _TOLD[code]} for code in sorted(every)}
+    told: dict[int | str, dict[str, Any]] = {
+        code: {"model": Failure, "description": _TOLD[code]} for code in sorted(every)
+    }
+    return {**told, 200: {"headers": PAGE_HEADERS}} if paged else told
 
 
 def create_app(
@@ -59,6 +72,7 @@ def create_app(
     """The API on one study file. `launch` starts the process that runs a batch."""
     prepare(database)
     runs = Runs(database, launch, at_once)
+    scratch = Scratch()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -66,6 +80,7 @@ def create_app(
         yield
         keeper.cancel()
         await asyncio.gather(keeper, return_exceptions=True)
+        scratch.clear()
 
     app = FastAPI(
         title="Tidepool",
@@ -78,7 +93,7 @@ def create_app(
     app.add_middleware(Guard, door=door, most_bytes=most_bytes)
     _answer_errors(app, database)
     _add_batches(app, database, runs)
-    _add_export(app, database)
+    _add_export(app, database, scratch)
     _add_life(app, database, runs)
     _add_entities(app, database)
 
@@ -125,6 +140,13 @@ def _failure(code: int, message: str) -> JSONResponse:
     return JSONResponse({"status": "error", "message": text}, status_code=code)
 
 
+def _streamed(parts: Iterable[bytes], headers: dict[str, str]) -> StreamingResponse:
+    """The first part is read before the answer begins, so that what cannot be read at all is an error of its own."""
+    parts = iter(parts)
+    begun = [next(parts), next(parts)]
+    return StreamingResponse(chain(begun, parts), media_type="application/json", headers=headers)
+
+
 def _success(data: Any, code: int = 200) -> JSONResponse:
     return JSONResponse({"status": "success", "data": data}, status_code=code)
 
@@ -138,39 +160,58 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
         message = f"{body.num_simulations} simulations are under way: GET {PATH}/{batch_id}"
         return _success({"id": batch_id, "message": message}, 201)
 
-    @app.get(PATH, response_model=Success[list[BatchRecord]], responses=_failures())
-    def list_all(include_simulations: bool = False) -> JSONResponse:
-        """Every batch of simulations in the file, the oldest first."""
+    @app.get(PATH, response_model=Success[list[BatchRecord]], responses=_failures(paged=True))
+    def list_all(
+        include_simulations: bool = False,
+        limit: Annotated[int, Query(ge=1, le=BATCHES * 10)] = BATCHES,
+        offset: Offset = 0,
+    ) -> StreamingResponse:
+        """The batches of simulations in the file, the oldest first; each with its first simulations where asked."""
         with reading(database) as connection:
-            return _success(all_batches(database, connection, with_simulations=include_simulations))
+            total = simulation_count(connection)
+            numbers = simulation_numbers(connection, limit, offset)
+        more = f"include_simulations={str(include_simulations).lower()}&" if include_simulations else ""
+        simulations = SimulationPage(0, SIMULATIONS) if include_simulations else None
+        sent = chain([b'{"status":"success","data":['], batches_sent(database, numbers, simulations), [b"]}"])
+        return _streamed(sent, page_headers(PATH, more, limit, offset, total))
 
-    @app.get(f"{PATH}/{{id}}", response_model=Success[BatchRecord], responses=_failures(404))
-    def read_one(id: str, include_simulations: bool = True) -> JSONResponse:
-        """One batch with its simulations, as far as they have come."""
-        with reading(database) as connection:
-            batch = find(connection, id)
-            return _success(batch_record(database, connection, batch, with_simulations=include_simulations))
+    @app.get(f"{PATH}/{{id}}", response_model=Success[BatchRecord], responses=_failures(404, paged=True))
+    def read_one(
+        id: str,
+        include_simulations: bool = True,
+        limit: Annotated[int, Query(ge=1, le=SIMULATIONS * 10)] = SIMULATIONS,
+        offset: Offset = 0,
+    ) -> StreamingResponse:
+        """One batch with a page of its simulations, as far as they have come: those with the numbers after `offset`."""
+        with leniently(database) as connection:
+            batch = told(database, connection, find(connection, id))
+        simulations = SimulationPage(offset, limit) if include_simulations else None
+        sent = chain([b'{"status":"success","data":'], batch_sent(database, batch, simulations), [b"}"])
+        headers = page_headers(f"{PATH}/{id}", "", limit, offset, batch.simulations) if simulations else {}
+        return _streamed(sent, headers)
 
 
-def _add_export(app: FastAPI, database: Path) -> None:
+def _add_export(app: FastAPI, database: Path, scratch: Scratch) -> None:
     @app.get(
         f"{PATH}/{{id}}/export",
         response_class=FileResponse,
         responses={
-            **_failures(404),
+            **_failures(400, 404),
             200: {"description": "The file.", "content": {"application/json": {}, "text/csv": {}}},
         },
     )
     def export(id: str, format: Annotated[Literal["json", "csv"], Query()] = "json") -> FileResponse:
         """The batch as a download: results.json as `tidepool export` writes it, or one CSV file."""
-        with reading(database) as connection:
+        with leniently(database) as connection:
             find(connection, id)
-        folder = Path(tempfile.mkdtemp(prefix="tidepool-export-"))
+        folder = scratch.folder()
         try:
             target = folder / "simulations.csv" if format == "csv" else folder
             path = export_batch(database, id, format, target)[0]
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, LookupError | TypeError | ValueError | ArithmeticError | RecursionError):
+                raise FileError(f"Batch {id} cannot be exported: its file was changed, or is damaged.") from error
             raise
         kind = {"csv": "text/csv; charset=utf-8", "json": "application/json"}[format]
         clean = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
@@ -181,17 +222,18 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
     @app.delete(f"{PATH}/{{id}}", response_model=Success[Told], responses=_failures(404, 409))
     def delete(id: str) -> JSONResponse:
         """Removes a batch that is not running."""
-        with reading(database) as connection:
+        with leniently(database) as connection:
             batch = find(connection, id)
         if batch["status"] == BatchStatus.PENDING and runs.lives(id):
             raise HTTPException(409, f"Batch {id} is running. Stop it first: POST {PATH}/{id}/stop")
         delete_batch(database, id)
+        runs.forget(id)
         return _success({"message": f"Batch {id} was deleted."})
 
     @app.post(f"{PATH}/{{id}}/stop", status_code=202, response_model=Success[Told], responses=_failures(404, 409))
     def stop(id: str) -> JSONResponse:
         """Stops a running batch; it can be resumed."""
-        with reading(database) as connection:
+        with leniently(database) as connection:
             find(connection, id)
         try:
             steer(database, id, "stop")
@@ -202,24 +244,24 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
     @app.post(f"{PATH}/{{id}}/resume", status_code=202, response_model=Success[Told], responses=_failures(404, 409))
     def resume(id: str) -> JSONResponse:
         """Goes on with a batch that stopped, and retries its failed simulations."""
-        with reading(database) as connection:
+        with leniently(database) as connection:
             batch = find(connection, id)
-            busy = is_running(database, batch, progress_of(connection, batch["number"]))
-        if busy or batch["status"] == BatchStatus.COMPLETED or runs.waits(batch):
-            raise HTTPException(409, f"Batch {id} is {'running' if busy else batch['status']}: nothing to resume.")
+            state = told(database, connection, batch).record["status"]
+        if state in (BatchStatus.IN_PROGRESS, BatchStatus.COMPLETED) or runs.waits(batch):
+            raise HTTPException(409, f"Batch {id} is {state}: nothing to resume.")
         refuse_strangers(batch)
-        runs.requeue(id)
+        if not runs.requeue(id, batch["status"]):
+            raise HTTPException(409, f"Batch {id} is not as it was a moment ago: look at it, then try again.")
         return _success({"message": f"Batch {id} goes on."}, 202)
 
 
 def _add_entities(app: FastAPI, database: Path) -> None:
-    @app.get("/api/entities", response_model=Success[list[EntityRecord]], responses=_failures())
-    def list_entities() -> JSONResponse:
+    @app.get("/api/entities", response_model=Success[list[EntityRecord]], responses=_failures(paged=True))
+    def list_entities(
+        limit: Annotated[int, Query(ge=1, le=ENTITIES * 10)] = ENTITIES, offset: Offset = 0
+    ) -> StreamingResponse:
         """The entities of the file's library, for `entity_ids`."""
-        try:
-            with reading(database) as connection:
-                stored = library.list_entities(connection)
-            records = [{"id": one.id, "type": one.type, **entity_of(one).as_record()} for one in stored]
-        except (UsageError, ValueError) as error:
-            raise FileError(f"The library of the file cannot be used: {error}") from error
-        return _success(records)
+        with reading(database) as connection:
+            total = library.stamp(connection)[0][0]
+        sent = chain([b'{"status":"success","data":['], entities_sent(database, limit, offset), [b"]}"])
+        return _streamed(sent, page_headers("/api/entities", "", limit, offset, total))

@@ -9,7 +9,8 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -53,22 +54,35 @@ class Runs:
         """A batch that was asked for here, and waits for its turn."""
         self._note_asked(batch_id, api_queue.queue(self._database, batch_id))
 
-    def requeue(self, batch_id: str) -> None:
-        """A batch that stopped waits for its turn again, and for its old process to end."""
+    def requeue(self, batch_id: str, status: str) -> bool:
+        """A batch that stopped waits for its turn again, and for its old process to end; False where another was first."""
         with self._lock:
-            if batch_id in self._running:
+            config = api_queue.requeue(self._database, batch_id, status)
+            if config is not None and batch_id in self._running:
                 self._excused.add(batch_id)
-        self._note_asked(batch_id, api_queue.requeue(self._database, batch_id))
+        self._note_asked(batch_id, config)
+        return config is not None
 
     def _note_asked(self, batch_id: str, config: str | None) -> None:
         if config is not None:
             trust_record().queue(batch_id, config)
             self.wake()
 
+    def forget(self, batch_id: str) -> None:
+        """It was deleted."""
+        trust_record().unqueue(batch_id)
+
     def waits(self, batch: sqlite3.Row) -> bool:
         """Somebody asked for it here, and its turn will come; or another program is about to run it."""
-        asked = (batch["id"], config_hash(batch["config"])) in trust_record().queued()
-        return batch["status"] == BatchStatus.PENDING and (asked or batch["reason"] != QUEUED)
+        if batch["status"] != BatchStatus.PENDING:
+            return False
+        return batch["reason"] != QUEUED or self._asked_for(batch["id"])
+
+    def _asked_for(self, batch_id: str) -> bool:
+        """Here, with the very config that the file has now."""
+        asked = {hashed for known, hashed in trust_record().queued() if known == batch_id}
+        config = api_queue.config_of(self._database, batch_id) if asked else None
+        return config is not None and config_hash(config) in asked
 
     def lives(self, batch_id: str) -> bool:
         """Its process is there, whether or not it has begun with the batch, or is done with it."""
@@ -101,25 +115,21 @@ class Runs:
                 if batch_id not in self._excused:
                     self._note_failure(batch_id, process.complaint())
                 self._excused.discard(batch_id)
-        for batch_id in self._waiting()[: max(0, self._at_once - len(self._running))]:
+        free = max(0, self._at_once - len(self._running))
+        for batch_id in islice(self._waiting(), free):
             self._running[batch_id] = self._launch(self._database, batch_id)
 
-    def _waiting(self) -> list[str]:
+    def _waiting(self) -> Iterator[str]:
         """In the order in which they were made; what waits no longer is let go of."""
         asked = trust_record().queued()
-        if not asked:
-            return []
-        rows = api_queue.states_of(self._database, [batch_id for batch_id, _ in asked])
+        rows = api_queue.states_of(self._database, [batch_id for batch_id, _ in asked]) if asked else []
         for row in rows:
             if row["status"] != BatchStatus.PENDING:
                 trust_record().unqueue(row["id"])
-        return [
-            row["id"]
-            for row in rows
-            if (row["status"], row["reason"]) == (BatchStatus.PENDING, QUEUED)
-            and row["id"] not in self._running
-            and (row["id"], config_hash(row["config"])) in asked
-        ]
+        for row in rows:
+            queued = (row["status"], row["reason"]) == (BatchStatus.PENDING, QUEUED)
+            if queued and row["id"] not in self._running and self._asked_for(row["id"]):
+                yield row["id"]
 
     def _note_failure(self, batch_id: str, complaint: str | None) -> None:
         """A process that ended before it began with its batch: the batch could not start, or not go on."""

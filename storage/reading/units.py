@@ -1,14 +1,18 @@
-"""Units with what was said in them, read page by page: no page holds a snapshot of the file open."""
+"""Units with what was said in them, read page by page: no page holds a snapshot of the file open.
+
+A unit's id says its place; whatever else a row holds may be a stranger's, and is read for what it is worth.
+"""
 
 import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tidepool.storage.unit_ids import unit_id
 
+T = TypeVar("T", list[Any], dict[str, Any])
 PAGE = 500
 MOST_UNITS = 2**32 - 1
 
@@ -44,27 +48,31 @@ class StoredUnit:
 
 def units_in_pages(connection: sqlite3.Connection, batch_number: int, size: int = PAGE) -> Iterator[StoredUnit]:
     """All units in the order of their sequence numbers."""
-    last = 0
-    while page := _page(connection, batch_number, last + 1, size):
+    first = 1
+    while page := units_from(connection, batch_number, first, size):
         yield from page
-        last = page[-1].sequence_number
+        first = page[-1].sequence_number + 1
 
 
 def unit_of(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> StoredUnit | None:
-    page = _page(connection, batch_number, sequence_number, 1)
-    return page[0] if page and page[0].sequence_number == sequence_number else None
+    page = units_from(connection, batch_number, sequence_number, 1, sequence_number)
+    return page[0] if page else None
 
 
 def last_unit(connection: sqlite3.Connection, batch_number: int) -> int:
     """The highest sequence number there is; 0 where the batch has no unit yet."""
-    last = connection.execute("SELECT max(id) FROM unit WHERE batch_number = ?", (batch_number,)).fetchone()[0]
-    return 0 if last is None else int(last) - unit_id(batch_number, 0)
+    bounds = (unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS))
+    last = connection.execute("SELECT max(id) FROM unit WHERE id BETWEEN ? AND ?", bounds).fetchone()[0]
+    return 0 if last is None else int(last) & MOST_UNITS
 
 
-def _page(connection: sqlite3.Connection, batch_number: int, first: int, size: int) -> list[StoredUnit]:
+def units_from(
+    connection: sqlite3.Connection, batch_number: int, first: int, size: int, last: int = MOST_UNITS
+) -> list[StoredUnit]:
+    """At most so many of those whose numbers lie between `first` and `last`."""
     rows = connection.execute(
         "SELECT * FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
-        (unit_id(batch_number, first), unit_id(batch_number, MOST_UNITS), size),
+        (unit_id(batch_number, first), unit_id(batch_number, min(last, MOST_UNITS)), size),
     ).fetchall()
     if not rows:
         return []
@@ -75,25 +83,34 @@ def _page(connection: sqlite3.Connection, batch_number: int, first: int, size: i
 
 def _unit(row: sqlite3.Row, messages: list[StoredMessage], ratings: list[tuple[str, float | None]]) -> StoredUnit:
     return StoredUnit(
-        row["sequence_number"],
+        row["id"] & MOST_UNITS,
         row["status"],
         row["error"],
         row["game"],
         row["round"],
         row["interaction_type"],
-        json.loads(row["participants"]),
+        [str(name) for name in _read(row["participants"], list)],
         row["started_at"],
         row["finished_at"],
-        json.loads(row["details"] or "{}"),
+        _read(row["details"], dict),
         messages,
         ratings,
     )
 
 
+def _read(text: object, kind: type[T]) -> T:
+    """The JSON of a column, or an empty one where it holds none."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, kind) else kind()
+
+
 def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[StoredMessage]]:
     """Whole replies, and the parts of replies that hold several messages or a thought; in order of speaking."""
     found: dict[int, list[StoredMessage]] = defaultdict(list)
-    for unit, *columns in connection.execute(
+    for unit, turn, speaker, content, thought, source, model in connection.execute(
         "SELECT c.unit_id, coalesce(l.turn, c.turn), coalesce(l.speaker, c.speaker), "
         "CASE WHEN l.step IS NULL THEN c.text ELSE substr(c.text, l.start + 1, l.length) END, "
         "CASE WHEN l.thought_start IS NOT NULL THEN substr(c.text, l.thought_start + 1, l.thought_length) "
@@ -103,8 +120,13 @@ def _messages(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[i
         "ORDER BY c.unit_id, c.wave, l.position",
         bounds,
     ).fetchall():
-        found[unit].append(StoredMessage(*columns))
+        said = StoredMessage(turn, _text(speaker), _text(content), _text(thought) or None, source, model)
+        found[unit].append(said)
     return found
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _ratings(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[tuple[str, float | None]]]:

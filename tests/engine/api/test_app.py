@@ -2,9 +2,7 @@ import asyncio
 import csv
 import io
 import json
-import sqlite3
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -251,16 +249,3 @@ def test_the_library_can_be_read(client: TestClient, library: list[str]) -> None
     entities = client.get("/api/entities").json()["data"]
     assert [entity["id"] for entity in entities] == library
     assert entities[0]["attributes"] == {"age": 61, "agreeableness": 2}
-
-
-@pytest.mark.parametrize("config", ["{", "[]", "null", '{"batch": {}}', '{"batch": {"metadata": 3}, "simulation": {}}'])
-def test_a_config_that_was_tampered_with_is_told(
-    client: TestClient, library: list[str], database: Path, config: str
-) -> None:
-    batch_id = created(client, library)
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("UPDATE batch SET config = ?", (config,))
-        connection.commit()
-    for path in (PATH, f"{PATH}/{batch_id}"):
-        response = client.get(path)
-        assert response.status_code == 503 and "cannot be read" in response.json()["message"]

@@ -1,0 +1,125 @@
+"""Long lists come in pages, and a row that somebody changed keeps none of the others back."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.engine.api.conftest import OPEN, Launcher
+from tests.engine.api.test_app import PATH, created, played
+from tidepool.engine.api.app import create_app
+
+
+def following(client: TestClient, address: str) -> Iterator[list[dict[str, object]]]:
+    """Every page, by the links."""
+    while True:
+        response = client.get(address)
+        assert response.status_code == 200, response.text
+        yield response.json()["data"]
+        link = re.fullmatch(r'<(\S+)>; rel="next"', response.headers.get("link", ""))
+        if link is None:
+            return
+        address = link[1]
+
+
+def test_batches_and_entities_come_in_pages(client: TestClient, library: list[str]) -> None:
+    ids = [created(client, library) for _ in range(5)]
+    response = client.get(f"{PATH}?limit=2")
+    assert [one["id"] for one in response.json()["data"]] == ids[:2] and response.headers["x-total-count"] == "5"
+    pages = list(following(client, f"{PATH}?limit=2&include_simulations=true"))
+    assert [one["id"] for page in pages for one in page] == ids and len(pages) == 3
+    assert all("simulations" in one for page in pages for one in page)
+    entities = [one["id"] for page in following(client, "/api/entities?limit=3") for one in page]
+    assert entities == library
+    assert client.get(f"{PATH}?offset=99").json()["data"] == []
+    for wrong in ("limit=0", "limit=100000", "offset=-1", "limit=x"):
+        assert client.get(f"{PATH}?{wrong}").status_code == 422
+
+
+def test_a_page_of_simulations_stays_the_same_page_while_the_batch_grows(
+    client: TestClient, library: list[str], database: Path
+) -> None:
+    batch_id = created(client, library, num_simulations=5)
+    early = client.get(f"{PATH}/{batch_id}?limit=2")
+    assert early.json()["data"]["simulations"] == [] and early.headers["x-total-count"] == "5"
+    assert "offset=2" in early.headers["link"], "there will be more"
+    played(database, batch_id)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("DELETE FROM unit WHERE sequence_number = 2")  # it has not come yet
+    numbers = []
+    address = f"{PATH}/{batch_id}?limit=2"
+    while address:
+        response = client.get(address)
+        numbers.append([one["sequence_number"] for one in response.json()["data"]["simulations"]])
+        address = response.headers.get("link", "").partition(">")[0].removeprefix("<")
+    assert numbers == [[1], [3, 4], [5]]
+
+
+ODD = [
+    "UPDATE batch SET config = '{' WHERE {odd}",
+    "UPDATE batch SET config = 'null' WHERE {odd}",
+    """UPDATE batch SET config = '{"batch": {"metadata": 3}, "simulation": {}}' WHERE {odd}""",
+    """UPDATE batch SET config = '{"batch": {"metadata": {"x": 1e999}}, "simulation": {"context": "x"}}' WHERE {odd}""",
+    "UPDATE batch SET config = '" + "[" * 100_000 + "' WHERE {odd}",
+    "UPDATE batch SET config = x'ff00' WHERE {odd}",
+    "UPDATE batch SET name = CAST(x'ff' AS TEXT), description = x'ff', reason = 7, created_at = 'never' WHERE {odd}",
+    "UPDATE batch SET created_at = 1e300, status = 'dancing', simulated = 'yes' WHERE {odd}",
+    "UPDATE batch SET status = 'in_progress', host = 'elsewhere' WHERE {odd}",
+    "UPDATE batch SET status = 'in_progress', host = x'00' WHERE {odd}",
+    "DELETE FROM progress WHERE batch_number = 2",
+    "UPDATE progress SET units_total = -5, units_completed = 'many', heartbeat_at = 'now' WHERE batch_number = 2",
+    "UPDATE unit SET participants = '{', details = '[1]', status = x'ff', error = 3, started_at = 'x' "
+    "WHERE batch_number = 2",
+    "UPDATE unit SET sequence_number = 0, finished_at = 9e99, interaction_type = 8 WHERE batch_number = 2",
+    "UPDATE call SET text = x'ff', speaker = 5, turn = 'one' WHERE unit_id >> 32 = 2",
+    "UPDATE call SET text = CAST(x'ff41' AS TEXT), thought = x'ff' WHERE unit_id >> 32 = 2",
+    "UPDATE batch SET name = hex(zeroblob(2000000)), description = hex(zeroblob(2000000)) WHERE {odd}",
+    "UPDATE library_entity SET attributes = '[', description = x'ff', name = x'ff' WHERE rowid = 1",
+]
+
+
+@pytest.fixture(scope="module")
+def two_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with two completed batches of two simulations."""
+    from tests.engine.studies.simulation.panels import PEOPLE
+    from tidepool.engine.library.contents import stored_entity
+    from tidepool.storage.file import prepare
+    from tidepool.storage.library import add_entities
+
+    path = tmp_path_factory.mktemp("odd") / "two.db"
+    prepare(path)
+    add_entities(path, [stored_entity(entity) for entity in PEOPLE])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDEPOOL_STATE", str(path.parent / "state"))
+        with TestClient(create_app(path, Launcher(), door=OPEN), base_url="http://localhost") as client:
+            for _ in range(2):
+                played(path, created(client, ["*"], num_simulations=2))
+    return path
+
+
+@pytest.mark.parametrize("change", ODD, ids=range(len(ODD)))
+def test_an_odd_row_keeps_nothing_back_and_breaks_nothing(change: str, two_batches: Path, database: Path) -> None:
+    database.write_bytes(two_batches.read_bytes())
+    with closing(sqlite3.connect(database)) as connection, connection:
+        sound, odd = (row[0] for row in connection.execute("SELECT id FROM batch ORDER BY number").fetchall())
+        connection.execute(change.replace("{odd}", f"id = '{odd}'"))
+    with TestClient(create_app(database, Launcher(), door=OPEN), base_url="http://localhost") as client:
+        for address in (PATH, f"{PATH}?include_simulations=true"):
+            listed = client.get(address)
+            assert listed.status_code == 200 and [one["id"] for one in listed.json()["data"]] == [sound, odd]
+            assert len(listed.content) < 2_000_000
+        assert len(listed.json()["data"][0]["simulations"]) == 2
+        assert len(client.get("/api/entities").json()["data"]) == 4
+        one = client.get(f"{PATH}/{odd}")
+        assert one.status_code == 200 and json.dumps(one.json())
+        for address in (f"{PATH}/{odd}/export", f"{PATH}/{odd}/export?format=csv"):
+            assert client.get(address).status_code in (200, 400, 503)
+        for act in ("stop", "resume"):
+            assert client.post(f"{PATH}/{odd}/{act}").status_code in (202, 400, 409, 503)
+        assert client.delete(f"{PATH}/{odd}").status_code in (200, 409, 503)
+        assert client.get(f"{PATH}/{sound}").json()["data"]["status"] == "completed"
