@@ -17,9 +17,10 @@ from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.library.contents import entity_of
 from tidepool.engine.studies.simulation.exports import content_of, moment, simulation_id
 from tidepool.storage.api_queue import batch_told, simulation_batch
-from tidepool.storage.batches import BATCH_ID, progress_of, status_now
+from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
 from tidepool.storage.library import StoredEntity, list_entities
+from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.reading.units import StoredUnit, last_unit, units_from
 from tidepool.storage.states import BatchStatus
 

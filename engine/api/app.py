@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Iterable
 from itertools import chain
@@ -30,7 +29,6 @@ from tidepool.engine.api.guard import MOST_BYTES, Guard
 from tidepool.engine.api.page import page
 from tidepool.engine.api.paging import BATCHES, ENTITIES, PAGE_HEADERS, SIMULATIONS, Offset, page_headers
 from tidepool.engine.api.runs import Launch, Runs
-from tidepool.engine.api.scratch import Scratch
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
@@ -40,6 +38,7 @@ from tidepool.storage.api_queue import simulation_count, simulation_numbers
 from tidepool.storage.batches import delete_batch, steer
 from tidepool.storage.file import prepare, reading
 from tidepool.storage.reading.damage import blame
+from tidepool.storage.scratch.folders import scratch_in
 from tidepool.storage.states import BatchStatus
 
 PATH = "/api/batch-simulations"
@@ -72,7 +71,6 @@ def create_app(
     """The API on one study file. `launch` starts the process that runs a batch."""
     prepare(database)
     runs = Runs(database, launch, at_once)
-    scratch = Scratch()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -80,7 +78,6 @@ def create_app(
         yield
         keeper.cancel()
         await asyncio.gather(keeper, return_exceptions=True)
-        scratch.clear()
 
     app = FastAPI(
         title="Tidepool",
@@ -93,7 +90,7 @@ def create_app(
     app.add_middleware(Guard, door=door, most_bytes=most_bytes)
     _answer_errors(app, database)
     _add_batches(app, database, runs)
-    _add_export(app, database, scratch)
+    _add_export(app, database)
     _add_life(app, database, runs)
     _add_entities(app, database)
 
@@ -191,7 +188,7 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
         return _streamed(sent, headers)
 
 
-def _add_export(app: FastAPI, database: Path, scratch: Scratch) -> None:
+def _add_export(app: FastAPI, database: Path) -> None:
     @app.get(
         f"{PATH}/{{id}}/export",
         response_class=FileResponse,
@@ -204,18 +201,16 @@ def _add_export(app: FastAPI, database: Path, scratch: Scratch) -> None:
         """The batch as a download: results.json as `tidepool export` writes it, or one CSV file."""
         with leniently(database) as connection:
             find(connection, id)
-        folder = scratch.folder()
-        try:
+        with contextlib.ExitStack() as until_sent:
+            folder = until_sent.enter_context(scratch_in(Path(tempfile.gettempdir())))
             target = folder / "simulations.csv" if format == "csv" else folder
-            path = export_batch(database, id, format, target)[0]
-        except BaseException as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, LookupError | TypeError | ValueError | ArithmeticError | RecursionError):
+            try:
+                path = export_batch(database, id, format, target)[0]
+            except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
                 raise FileError(f"Batch {id} cannot be exported: its file was changed, or is damaged.") from error
-            raise
-        kind = {"csv": "text/csv; charset=utf-8", "json": "application/json"}[format]
-        clean = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-        return FileResponse(path, media_type=kind, filename=f"{id}.{format}", background=clean)
+            kind = {"csv": "text/csv; charset=utf-8", "json": "application/json"}[format]
+            sent = BackgroundTask(until_sent.pop_all().close)
+            return FileResponse(path, media_type=kind, filename=f"{id}.{format}", background=sent)
 
 
 def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
