@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sqlite3
+import tempfile
 from collections.abc import AsyncIterator, Iterable
 from itertools import chain
 from pathlib import Path
