@@ -1,7 +1,9 @@
 """The app where people use it: in a real terminal, and in a real browser."""
 
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.studies import game, played_now
-from tests.tui.test_web import served  # noqa: F401
+from tests.tui.test_web import browsing, process  # noqa: F401
 from tidepool.tui.app import launching
 
 WAIT_SECONDS = 40.0
@@ -73,6 +75,22 @@ def test_in_a_real_terminal_a_batch_is_opened_read_and_left(tmux: Tmux, tmp_path
     assert not path.with_name("study.db-wal").exists(), "one plain file is left"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_app_that_is_told_to_end_leaves_the_terminal_and_the_file_as_they_were(
+    tmux: Tmux, tmp_path: Path, number: signal.Signals
+) -> None:
+    path = tmp_path / "study.db"
+    played_now(path, game(name="A game in tmux", talks=2))
+    line = f"{shlex.join(launching.command(path))}; echo left with $?; sleep 60"
+    tmux.start(["sh", "-c", line], {**os.environ, **launching.environment(), "LANG": "C.UTF-8"})
+    until(tmux.screen, "A game in tmux")
+    shell = tmux("display", "-p", "#{pane_pid}").strip()
+    (app,) = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+    os.kill(int(app), number)
+    assert "A game in tmux" not in until(tmux.screen, f"left with {128 + number}"), "the screen from before is back"
+    assert not path.with_name("study.db-wal").exists(), "one plain file is left"
+
+
 # -- a browser -------------------------------------------------------------------------------------------
 
 
@@ -80,16 +98,18 @@ def _browser() -> str:
     return next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), "")
 
 
-async def test_in_a_real_browser_the_app_is_drawn_and_takes_keys(served: int) -> None:  # noqa: F811
+async def test_in_a_real_browser_the_app_is_drawn_and_takes_keys(
+    process: "subprocess.Popen[str]",  # noqa: F811
+) -> None:
     playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
     if not _browser():
         pytest.skip("chromium is not installed")
-    async with playwright.async_playwright() as stage:
+    async with browsing(process) as (_, _, link), playwright.async_playwright() as stage:
         browser = await stage.chromium.launch(executable_path=_browser(), args=["--no-sandbox", "--disable-gpu"])
         page = await browser.new_page(viewport={"width": 1200, "height": 800})
         failures: list[str] = []
         page.on("pageerror", lambda error: failures.append(str(error)))
-        await page.goto(f"http://127.0.0.1:{served}/")
+        await page.goto(link)
         await page.wait_for_selector(".xterm-screen")
         await page.wait_for_function("() => !document.body.classList.contains('-loading')", timeout=40_000)
         await page.click(".xterm-screen")

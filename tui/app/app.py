@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -106,6 +107,8 @@ class TidepoolApp(App[None]):
         self._mind_launched()
         if self.alone:
             self.set_timer(1.0, _calm_garbage_collector)
+            for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal is left as it was found
+                asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
 
     def clear_selection(self) -> None:
         """From Python 3.12 on, Textual begins tasks at once: the fields of the very first screen are made, and each clears
