@@ -31,7 +31,7 @@ PROOFS = {
     "crashes.power_cut": "A loss of power",
     "kill_points": "Provider batches, killed at every step",
     "hostile": "Hostile servers",
-    "strangers": "Strangers' files",
+    "files.strangers": "Strangers' files",
     "providers_speed": "Calls through the real SDKs",
     "limits.pace": "A limit of requests a minute",
     "limits.slow_server": "A server slower than its timeout",

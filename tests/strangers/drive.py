@@ -168,7 +168,7 @@ def _play(path: Path, steps: list[Step], environment: dict[str, str], told: Conn
     os.environ.update(environment)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     before = snapshot(path.parent)
-    with tempfile.TemporaryDirectory(prefix="strangers-") as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent.parent) as folder:  # goes with the case, also where this is killed
         for words in steps:
             ended = _ended(path, words, Path(folder))
             after = snapshot(path.parent)

@@ -1,7 +1,7 @@
 """Strangers' files: several hundred forged study files, and what every command makes of each.
 
-python -m benchmarks.strangers             all of them, told one by one
-python -m benchmarks.strangers waves       those whose titles hold the word
+python -m benchmarks.files.strangers             all of them, told one by one
+python -m benchmarks.files.strangers waves       those whose titles hold the word
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.strangers.stage import Seen, staged
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 
 AT_ONCE = 2
-PAGE = Path(__file__).parent.parent / "docs" / "strangers.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "strangers.md"
 WITH_SIMULATIONS = ("talks", "several", "queued", "old")
 """honest files that the API has something to say of"""
 IN_THE_APP = 1 / 3

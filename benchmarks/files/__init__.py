@@ -1,0 +1,1 @@
+"""What a study file may hold that no Tidepool wrote."""
