@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.api.app import PATH, create_app
+from tidepool.engine.api.door import Door
 from tidepool.engine.errors import TidepoolError
 
 UNASKED = "started without being asked"
@@ -35,7 +36,7 @@ def api(path: Path) -> int:
         return _Started()
 
     try:
-        app = create_app(path, launch)
+        app = create_app(path, launch, door=Door(None, here_only=True, what="The API"))
     except TidepoolError as error:
         print(f"tidepool: {error}", file=sys.stderr)
         return error.exit_code
