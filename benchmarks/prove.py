@@ -32,6 +32,7 @@ PROOFS = {
     "kill_points": "Provider batches, killed at every step",
     "hostile": "Hostile servers",
     "files.strangers": "Strangers' files",
+    "files.keys": "Strangers' files and the user's keys",
     "providers_speed": "Calls through the real SDKs",
     "limits.pace": "A limit of requests a minute",
     "limits.slow_server": "A server slower than its timeout",
