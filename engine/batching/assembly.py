@@ -1,6 +1,7 @@
 """Makes provider batches: of the calls of a wave, and of what the file remembers after a restart."""
 
 import re
+import time
 from collections import Counter
 
 from tidepool.engine.batching.provider_batch import ProviderBatch, content_hash, custom_id, order_id
@@ -60,6 +61,7 @@ class BatchAssembly:
             remote_id=stored.remote_id,
             unsure=stored.unsure,
             own=self._own or stored.provider == "simulated",
+            older=max(0.0, time.time() - stored.created_at),
             held=stored.reservation_usd,
             held_each=stored.reservation_usd / max(1, len(stored.calls)),
             booked=frozenset(recorded),

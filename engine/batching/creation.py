@@ -82,7 +82,7 @@ class BatchCreation:
         raise BatchRefused(words, doubtful=not job.withdrawn)
 
     async def _intend(self, job: ProviderBatch) -> None:
-        job.ticket = replace(job.ticket, created_at=time.time())
+        job.ticket, job.since = replace(job.ticket, created_at=time.time()), time.monotonic()
         reserved = sum(pending.reserved for pending in job.waiting.values())
         ticket = job.ticket
         self._book.intend(

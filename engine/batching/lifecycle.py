@@ -8,6 +8,7 @@ what is missing then is asked for again.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -138,15 +139,15 @@ class BatchLifecycle:
         if not after or job.age < after:
             return
         if job.cancelled_at is None:
-            job.cancelled_at = time.time()
+            job.cancelled_at = time.monotonic()
             self._context.log(
                 "warning",
                 f"A provider batch at {job.provider} takes longer than {after:g} s: it is cancelled, and what it did "
                 "not finish goes live.",
             )
             if not await self.cancel(job):
-                job.cancelled_at = 0.0
-        if time.time() - job.cancelled_at > min(CANCEL_SECONDS, max(after, 10.0)):
+                job.cancelled_at = -math.inf
+        if time.monotonic() - job.cancelled_at > min(CANCEL_SECONDS, max(after, 10.0)):
             overdue(job)
 
     def _gone(self, job: ProviderBatch, reason: str) -> Ending:

@@ -59,8 +59,12 @@ class ProviderBatch:
     """calls that were answered another way since: a late answer is surplus"""
     at_worst: dict[Address, Answer] = field(default_factory=dict)
     """what those may have cost, where nobody ever learns it"""
+    since: float = field(default_factory=time.monotonic)
+    """when this run made it or took it up, by a clock that nobody sets"""
+    older: float = 0.0
+    """how old it was then"""
     cancelled_at: float | None = None
-    """when it was cancelled because it took too long"""
+    """when it was cancelled because it took too long, by the same clock"""
     life: "asyncio.Task[None] | None" = None
     """what creates and follows it"""
     own: bool = True
@@ -79,7 +83,7 @@ class ProviderBatch:
 
     @property
     def age(self) -> float:
-        return time.time() - self.ticket.created_at
+        return self.older + time.monotonic() - self.since
 
 
 class Fate(Enum):

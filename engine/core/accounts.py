@@ -1,6 +1,7 @@
 """One provider account of a run: the provider, what limits it, and its prices, each resolved once."""
 
 import time
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -47,6 +48,7 @@ class Account:
         """calls at the provider right now, by address, with their wave"""
         self._tags: dict[str, PriceTag | None] = {}
         self._long_rest: Resting | None = None
+        """by a clock that nobody sets"""
 
     @cached_property
     def name(self) -> str:
@@ -127,7 +129,7 @@ class Account:
 
     def rest(self, asked: float, why: str) -> None:
         """The provider wants nothing to leave for so long. A long rest is told, with its end."""
-        seconds, now = self.bounded(asked), time.time()
+        seconds, now = self.bounded(asked), time.monotonic()
         self.limiter.rest(seconds)
         if seconds < LONG_REST or (self._long_rest is not None and self._long_rest.until > now + seconds - 1):
             return
@@ -139,4 +141,8 @@ class Account:
         """Why nothing leaves just now, where that takes long."""
         if (down := self.outage.resting()) is not None:
             return down
-        return self._long_rest if self._long_rest is not None and self._long_rest.until > time.time() else None
+        rest, now = self._long_rest, time.monotonic()
+        if rest is None or rest.until <= now:
+            return None
+        ago = time.time() - now
+        return replace(rest, since=ago + rest.since, until=ago + rest.until)

@@ -9,12 +9,27 @@ from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
 
 UPLOAD_SECONDS = 600.0
 CREATE_SECONDS = 300.0
-EARLIER = 3600.0
-"""how far clocks may differ, and so how far back a list is searched"""
+EARLIER = 2 * 86_400.0
+"""how far back a list is searched, before what was ordered and before its newest: our clock may have been wrong then"""
 MOST_PAGES = 1_000
 """pages of a list that are searched: a list may be long, but it has an end"""
 ABSENT = (404, 405, 501)
 """answers of a server that has no such thing"""
+
+
+class ListEnd:
+    """How far a list, newest first, is searched for a batch: its provider's clock counts too, ours may have been wrong."""
+
+    def __init__(self, created_at: float) -> None:
+        self._ordered = created_at
+        self._newest: float | None = None
+
+    def is_behind(self, made: float | None) -> bool:
+        """Whether what was made then, and all after it in the list, is too old."""
+        if made is None:
+            return False
+        self._newest = made if self._newest is None else self._newest
+        return made < min(self._ordered, self._newest) - EARLIER
 
 
 async def seen(line: SdkConnection, path: str, **query: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ same place. So a request that went well is kept as a pattern, and later ones are
 with another body: half of what is left of the cost. Only where a key that never changes is all the authentication.
 """
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
@@ -18,6 +17,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
+from tidepool.engine.deadlines import Deadline
 from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint
 from tidepool.engine.providers.error_mapping import (
@@ -231,7 +231,7 @@ class SdkConnection:
     async def send(self, request: Awaitable[T], seconds: float) -> T:
         """Any request of the client, within its time. Raises Complained."""
         try:
-            async with asyncio.timeout(seconds):
+            async with Deadline(seconds):
                 return await request
         except TimeoutError:
             words = f"nothing came within {seconds:g} s"

@@ -141,7 +141,7 @@ class SimulatedBatches:
         if sold.cancelled_at is not None:
             return ProviderBatchState(True, "cancelled")
         age = time.time() - sold.created_at
-        if age >= self._settings.batch_seconds:
+        if not 0 <= age < self._settings.batch_seconds:  # below zero: the clock was set back since
             return ProviderBatchState(True, "ended", sold.count)
         return ProviderBatchState(False, "in_progress", int(sold.count * age / self._settings.batch_seconds))
 

@@ -12,7 +12,7 @@ from typing import Any
 from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat, answer_of
-from tidepool.engine.providers.batch_errors import CREATE_SECONDS, EARLIER, MOST_PAGES, is_unclear, not_taken, seen
+from tidepool.engine.providers.batch_errors import CREATE_SECONDS, MOST_PAGES, ListEnd, is_unclear, not_taken, seen
 from tidepool.engine.providers.batch_results import (
     NO_REPLY,
     ODD,
@@ -91,7 +91,7 @@ class AnthropicBatches:
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         """An ended batch is confirmed by its ids; one that still runs is the best guess, confirmed later."""
         running: list[tuple[float, str]] = []
-        async for card in self._listed(ticket.created_at - EARLIER):
+        async for card in self._listed(ListEnd(ticket.created_at)):
             count = total_of(card.get("request_counts"), *COUNTS)
             if card.get("id") in others or count not in (ticket.count, None):
                 continue
@@ -124,14 +124,13 @@ class AnthropicBatches:
             if complained.complaint.status not in (400, 404, 409):
                 raise self._line.diagnosed(complained.complaint) from None
 
-    async def _listed(self, since: float) -> AsyncIterator[dict[str, Any]]:
+    async def _listed(self, end: ListEnd) -> AsyncIterator[dict[str, Any]]:
         """Newest first."""
         after: dict[str, str] = {}
         for _ in range(MOST_PAGES):
             page = await seen(self._line, PATH, limit=1000, **after)
             for card in cards_in(self._line, page):
-                made = _moment(card)
-                if made is not None and made < since:
+                if end.is_behind(_moment(card)):
                     return
                 yield card
             last = text_of(page.get("last_id"))

@@ -1,6 +1,5 @@
 """Ollama: models on one's own machines, free, live only. Several servers form one pool."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from tidepool.engine.answer_forms import SCHEMAS
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
+from tidepool.engine.deadlines import Deadline
 from tidepool.engine.prices import PriceTag, expected_input
 from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
 from tidepool.engine.providers.endpoint import NO_KEY
@@ -69,7 +69,7 @@ class OllamaProvider(HostedProvider):
         return await self.ask_pool(call, seed)
 
     async def ask(self, client: Any, call: Call, seed: int) -> Answer:
-        async with asyncio.timeout(self.settings.timeout):
+        async with Deadline(self.settings.timeout):
             while True:
                 extras = {name: value for name, value in _extras(call).items() if self._takes(call, name)}
                 try:

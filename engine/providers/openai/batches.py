@@ -15,9 +15,9 @@ from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.batch_errors import (
     CREATE_SECONDS,
-    EARLIER,
     MOST_PAGES,
     UPLOAD_SECONDS,
+    ListEnd,
     is_unclear,
     not_taken,
     seen,
@@ -133,13 +133,13 @@ class OpenAIBatches:
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         after: dict[str, str] = {}
+        end = ListEnd(ticket.created_at)
         for _ in range(MOST_PAGES):
             cards = cards_in(self._line, page := await seen(self._line, "/batches", limit=100, **after))
             for card in cards:
                 if mapping_of(card.get("metadata")).get("tidepool_order") == ticket.order_id:
                     return id_in(self._line, card)
-                made = number_of(card.get("created_at"))
-                if made is not None and made < ticket.created_at - EARLIER:
+                if end.is_behind(number_of(card.get("created_at"))):
                     return None
             last = text_of(cards[-1].get("id")) if cards else ""
             if not page.get("has_more") or not last or after == {"after": last}:

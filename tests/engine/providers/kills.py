@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,13 +71,18 @@ class Verdict:
         return self.bought / self.needed
 
 
-async def killed_and_resumed(provider: str, point: KillPoint, wave: int = 1) -> Verdict:
-    """Runs the study, kills it at the point of this wave, resumes it, and counts what the provider sold."""
+async def killed_and_resumed(
+    provider: str, point: KillPoint, wave: int = 1, before: Mapping[str, str] | None = None
+) -> Verdict:
+    """Runs the study, kills it at the point of this wave, resumes it, and counts what the provider sold.
+
+    `before` is the environment of the run that is killed, such as a wrong clock, where it differs."""
     with tempfile.TemporaryDirectory() as folder:
         async with Emulator() as emulator:
             study = _written(Path(folder), provider)
             env = {**os.environ, **emulator.env(), "PYTHONPATH": str(ROOT)}
-            await _kill(emulator, provider, point, wave, ["--db", f"{folder}/study.db", "--run", str(study)], env)
+            command = ["--db", f"{folder}/study.db", "--run", str(study)]
+            await _kill(emulator, provider, point, wave, command, {**env, **(before or {})})
             resume = ["--db", f"{folder}/study.db", "--resume", "last", "--json"]
             if point.late:
                 emulator.points.arm(f"{provider}:{point.late}")
