@@ -39,6 +39,7 @@ PROOFS = {
     "hostile": "Hostile servers",
     "files.strangers": "Strangers' files",
     "files.keys": "Strangers' files and the user's keys",
+    "api_load": "The HTTP API under load",
     "providers_speed": "Calls through the real SDKs",
     "limits.pace": "A limit of requests a minute",
     "limits.slow_server": "A server slower than its timeout",

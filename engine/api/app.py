@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, StreamingResponse
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.routing import Route
 
 from tidepool.engine.api.answers import (
     SimulationPage,
@@ -58,6 +59,15 @@ _TOLD = {
 }
 
 
+_FOLLOWED = {
+    "links": {
+        name: {"operationId": name, "parameters": {"id": "$response.body#/data/id"}}
+        for name in ("read_one", "export", "stop", "resume", "delete")
+    }
+}
+"""where the id of a new batch leads"""
+
+
 def _failures(*codes: int, paged: bool = False) -> dict[int | str, dict[str, Any]]:
     every = {401, 403, 408, 413, 422, 503, *codes}
     told: dict[int | str, dict[str, Any]] = {
@@ -84,6 +94,7 @@ def create_app(
         title="Tidepool",
         version=program_version(),
         summary="Batches of entity simulations.",
+        generate_unique_id_function=lambda route: route.name,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -114,12 +125,15 @@ def _answer_errors(app: FastAPI, database: Path) -> None:
         faults = [
             f"{'.'.join(map(str, fault['loc'][1:])) or 'the body'}: {fault['msg']}" for fault in error.errors()[:5]
         ]
-        return _failure(422, "; ".join(faults))
+        by_rule = all(fault["type"] == "value_error" for fault in error.errors())
+        return _failure(400 if by_rule else 422, "; ".join(faults))
 
     @app.exception_handler(AnyHTTPException)
     async def answer_http(request: Request, error: AnyHTTPException) -> JSONResponse:
         response = _failure(error.status_code, str(error.detail))
         response.headers.update(error.headers or {})
+        if error.status_code == 405:
+            response.headers["Allow"] = ", ".join(sorted(_methods(app, request)))
         return response
 
     @app.exception_handler(Exception)
@@ -131,6 +145,12 @@ def _answer_errors(app: FastAPI, database: Path) -> None:
     @app.exception_handler(sqlite3.Error)
     async def answer_file(request: Request, error: sqlite3.Error) -> JSONResponse:
         return _failure(503, f"The study file cannot be used: {error}.")
+
+
+def _methods(app: FastAPI, request: Request) -> set[str]:
+    """All that the address takes: each function of it knows its own alone."""
+    found = (route for route in app.routes if isinstance(route, Route) and route.path_regex.match(request.url.path))
+    return {method for route in found for method in route.methods or ()}
 
 
 def _failure(code: int, message: str) -> JSONResponse:
@@ -150,7 +170,7 @@ def _success(data: Any, code: int = 200) -> JSONResponse:
 
 
 def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
-    @app.post(PATH, status_code=201, response_model=Success[Created], responses=_failures(400))
+    @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _FOLLOWED})
     def create(body: NewBatch) -> JSONResponse:
         """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
         batch_id = enlist(config_from(body.as_config(), source="the body"), database)

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.sections import Metadata, Service, ServiceName
@@ -26,10 +26,19 @@ def _storable(value: Any) -> Any:
 Storable = Annotated[Metadata, AfterValidator(_storable)]
 
 
+EXAMPLE: dict[str, JsonValue] = {
+    "name": "A mill for the valley",
+    "context": "The council talks about a new mill.",
+    "entity_ids": ["*"],
+    "interaction_size": 2,
+    "num_simulations": 3,
+}
+
+
 class NewBatch(BaseModel):
     """A batch of simulations to run."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [EXAMPLE]})
 
     name: str = Field(min_length=1, max_length=ceilings.NAME)
     context: str = Field(min_length=1, max_length=ceilings.CONTEXT, description="the situation the entities are in")
