@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tidepool.storage.reading.queries import Transcript, transcript
+from tidepool.storage.reading.typed_rows import whole
 from tidepool.storage.reading.units import StoredMessage
 from tidepool.storage.reading.watching import LONGEST_WORDS, names_in
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
@@ -39,7 +40,7 @@ def talk_heads(
         (ids,),
     ).fetchall()
     return {
-        row[0]: ConversationHead(row[0], names_in(row[1]), row[2], row[3], tuple(revealed.get(row[0], ())))
+        row[0]: whole(ConversationHead(row[0], names_in(row[1]), row[2], row[3], tuple(revealed.get(row[0], ()))))
         for row in rows
     }
 

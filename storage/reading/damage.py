@@ -19,6 +19,7 @@ from tidepool.storage.batches import BATCH_TABLES, MOST_BATCHES, UNIT_TABLES
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect
 from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.reading.typed_rows import LAST_MOMENT
 from tidepool.storage.schema import migrations
 from tidepool.storage.states import BatchStatus, CallStatus, ProviderBatchPhase, Source, UnitStatus
 from tidepool.storage.unit_ids import UNIT_BITS
@@ -61,8 +62,6 @@ _COUNTED = ("progress", "wave")
 """tables of counters: none is ever below zero"""
 _LARGEST = 2**53
 """beyond it a whole number is no count, place or size of anything"""
-_LAST_MOMENT = 253_402_300_799
-"""the end of the year 9999: no calendar goes on"""
 _LIBRARY_ID = re.compile(r"[\w. -]{1,200}\Z")
 
 
@@ -177,7 +176,7 @@ def _conditions(table: str, column: str, declared: str, may_be_empty: bool) -> I
         f"the value is no {declared.lower()}" if declared else "an odd value",
     )
     if column.endswith("_at") or column == "at":
-        yield f"{name} NOT BETWEEN 0 AND {_LAST_MOMENT}", "a moment that no calendar has"
+        yield f"{name} NOT BETWEEN 0 AND {LAST_MOMENT}", "a moment that no calendar has"
     elif declared == "FLOAT":
         yield f"{name} IN (9e999, -9e999)", "a number without end"
     elif declared == "INTEGER" and column != "seed" and not column.endswith(("id", "number")):

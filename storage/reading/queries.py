@@ -113,13 +113,15 @@ LONGEST_MESSAGE = 200_000
 
 
 def _shown(message: StoredMessage) -> StoredMessage:
+    if not isinstance(message.content, str):
+        raise TypeError("a message is no text")
     if len(message.content) <= LONGEST_MESSAGE and len(message.speaker or "") <= LONGEST_NAME:
         return message
     content = message.content
     more = len(content) - LONGEST_MESSAGE
     return replace(
         message,
-        speaker=message.speaker[:LONGEST_NAME],
+        speaker=message.speaker and message.speaker[:LONGEST_NAME],
         content=content if more <= 0 else f"{content[:LONGEST_MESSAGE]} … and {more:,} characters more",
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import status_now
+from tidepool.storage.reading.typed_rows import whole
 from tidepool.storage.states import OPEN_PHASES, BatchStatus
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
@@ -113,11 +114,13 @@ def _watched(path: Path, row: sqlite3.Row) -> Watched:
     names = [name for name in Watched.__dataclass_fields__ if name not in ("status", "cost_usd", "spent_usd")]
     values = {name: row[name] for name in names}
     values["paused"], values["simulated"] = bool(row["paused"]), bool(row["simulated"])
-    return Watched(
-        status=status_now(path, row, row),
-        cost_usd=None if row["unpriced"] else row["cost_usd"],
-        spent_usd=row["cost_usd"],
-        **values,
+    return whole(
+        Watched(
+            status=status_now(path, row, row),
+            cost_usd=None if row["unpriced"] else row["cost_usd"],
+            spent_usd=row["cost_usd"],
+            **values,
+        )
     )
 
 
@@ -151,7 +154,7 @@ def unit_lines(connection: sqlite3.Connection, batch_number: int, first: int, la
         "WHERE id BETWEEN ? AND ?",
         (unit_id(batch_number, first), unit_id(batch_number, last)),
     ).fetchall()
-    return [UnitLine(row[0], names_in(row[1]), *tuple(row)[2:]) for row in rows]
+    return [whole(UnitLine(row[0], names_in(row[1]), *tuple(row)[2:])) for row in rows]
 
 
 MOST_NAMES = 1_000
@@ -242,19 +245,7 @@ def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0,
         (batch_number, most, skip),
     ).fetchall()
     orders = order_lines(connection, batch_number)
-    return [
-        WaveLine(
-            row["wave"],
-            row["calls"],
-            row["failed"],
-            row["cached"],
-            row["retried"],
-            row["seconds"],
-            row["transport"],
-            tuple(order for order in orders if order.wave == row["wave"]),
-        )
-        for row in rows
-    ]
+    return [whole(WaveLine(*tuple(row), tuple(order for order in orders if order.wave == row["wave"]))) for row in rows]
 
 
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
@@ -264,7 +255,7 @@ def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1
         "WHERE batch_number = ? ORDER BY created_at DESC LIMIT ?",
         (batch_number, most),
     ).fetchall()
-    return [ProviderBatchLine(*row) for row in rows]
+    return [whole(ProviderBatchLine(*row)) for row in rows]
 
 
 def ordered_units(connection: sqlite3.Connection, order_id: str) -> frozenset[int]:
@@ -288,7 +279,7 @@ def log_after(connection: sqlite3.Connection, batch_number: int, after: int, mos
         "WHERE batch_number = ? AND id > ? ORDER BY id DESC LIMIT ?",
         (batch_number, after, most),
     ).fetchall()
-    return [LogLine(*row) for row in reversed(rows)]
+    return [whole(LogLine(*row)) for row in reversed(rows)]
 
 
 # -- the past ------------------------------------------------------------------------------------------------
