@@ -7,7 +7,10 @@ from rich.text import Text
 
 from tidepool.engine.results.wording import number
 from tidepool.storage.reading.queries import Transcript
-from tidepool.tui.drawing.plain import one_line, plain
+from tidepool.tui.drawing.plain import one_line, plain, shortened
+
+MOST_SHOWN = 50_000
+"""characters of one message: more than anybody reads here, and laying out millions takes minutes"""
 
 
 def print_transcript(out: Console, kind: str, talk: Transcript, *, simulated: bool) -> None:
@@ -23,10 +26,10 @@ def _any(out: Console, talk: Transcript, *, simulated: bool) -> None:
         out.print()
         out.print(Text(f"{message.turn}. {one_line(message.speaker)}", style="bold"))
         if message.thought:
-            out.print(Text(f"*{message.thought}*", style="italic"))
-        out.print(Text(message.content))
+            out.print(Text(f"*{shortened(message.thought, MOST_SHOWN)}*", style="italic"))
+        out.print(_marked(message.content))
     if talk.error:
-        out.print(Text(f"\nfailed: {talk.error}", style="red"))
+        out.print(Text(f"\nfailed: {shortened(talk.error)}", style="red"))
     for outcome in talk.outcomes:
         verb = (
             f"revealed (message {outcome['turn']}, {outcome['detector']})" if outcome["revealed"] else "kept the secret"
@@ -49,17 +52,17 @@ def _game(out: Console, talk: Transcript, *, simulated: bool) -> None:
         out.print(_marked(message.content, spans.get(message.turn)))
     out.print()
     if talk.error:
-        out.print(Text(f"failed: {talk.error}", style="red"))
+        out.print(Text(f"failed: {shortened(talk.error)}", style="red"))
     for outcome in talk.outcomes:
         out.print(Text(one_line(_came_to(outcome))))
 
 
-def _marked(text: str, outcome: dict[str, Any] | None) -> Text:
+def _marked(text: str, outcome: dict[str, Any] | None = None) -> Text:
     """What gave the secret away, marked. Its place is that in the text as it was said, before it is made plain."""
-    start, end = (outcome["start"], outcome["end"]) if outcome else (None, None)
-    if not isinstance(start, int) or not isinstance(end, int):
-        return Text(plain(text))
-    return Text.assemble(plain(text[:start]), (plain(text[start:end]), "reverse"), plain(text[end:]))
+    start, end = (outcome["start"], outcome["end"]) if outcome else (0, 0)
+    start, end = (start, end) if isinstance(start, int) and isinstance(end, int) else (0, 0)
+    before, marked, after = text[:MOST_SHOWN][:start], text[:MOST_SHOWN][start:end], text[end:]
+    return Text.assemble(plain(before), (plain(marked), "reverse"), shortened(after, MOST_SHOWN))
 
 
 def _came_to(outcome: dict[str, Any]) -> str:
@@ -94,9 +97,9 @@ def _episode(out: Console, episode: Transcript, *, simulated: bool) -> None:
         out.print(Text("under way: rewards are told when it has ended"))
     else:
         kind = f" ({details['kind']})" if details["kind"] else ""
-        out.print(Text(f"query{kind}: {details['query']}"))
+        out.print(Text(shortened(f"query{kind}: {details['query']}", MOST_SHOWN)))
         if details["reference"]:
-            out.print(Text(f"reference: {details['reference']}", style="dim"))
+            out.print(Text(shortened(f"reference: {details['reference']}", MOST_SHOWN), style="dim"))
     said = {message.turn: message for message in episode.messages}
     steps = details.get("steps") or [{} for _ in range((max(said, default=0) + 1) // 2)]
     for index, step in enumerate(steps):
@@ -113,9 +116,9 @@ def _print_step(out: Console, index: int, step: dict[str, Any], said: dict[int, 
     out.print()
     out.print(Text(one_line(f"{index + 1}. {operator}{fell_back}"), style="bold"))
     if rewrite:
-        out.print(Text(rewrite.content))
+        out.print(_marked(rewrite.content))
     if answer:
-        out.print(Text("target: ", style="bold") + Text(answer.content, style="not bold"))
+        out.print(Text("target: ", style="bold") + Text(shortened(answer.content, MOST_SHOWN), style="not bold"))
     if step:
         lost = "lost: masked" if step["reward"] is None else f"reward {step['reward']:.3f}"
         out.print(Text(lost, style="dim"))

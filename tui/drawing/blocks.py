@@ -11,7 +11,7 @@ from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Table,
 from tidepool.engine.results.wording import more
 from tidepool.tui.drawing.figures import draw
 from tidepool.tui.drawing.heat_map import heat_map
-from tidepool.tui.drawing.plain import one_line, plain
+from tidepool.tui.drawing.plain import one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "dim", "simulated": "yellow", "warning": "yellow"}
 WIDEST_FIGURE = 100
@@ -37,7 +37,7 @@ def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
             out.print()
         match block:
             case Words():
-                out.print(Text(plain(block.text), style=STYLES.get(block.level, "")))
+                out.print(Text(shortened(block.text, 40_000), style=STYLES.get(block.level, "")))
             case Headline():
                 out.print(Text(one_line(block.text), style="bold"))
             case Table():

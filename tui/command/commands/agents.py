@@ -27,7 +27,7 @@ from tidepool.storage.file import reading
 from tidepool.tui.command.commands.entities import add_generation, generated
 from tidepool.tui.command.main import shared_options
 from tidepool.tui.command.saying import say, say_json
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.plain import one_line, shortened
 from tidepool.tui.drawing.terminal import console
 
 
@@ -101,7 +101,7 @@ def _show(options: argparse.Namespace) -> None:
         out.print(Text(one_line(f"{agent.name} · {agent.id}"), style="bold"))
         for name, value in agent.definition.items():
             if name != "name":
-                out.print(Text(f"  {name}: {value}"))
+                out.print(Text(shortened(f"  {name}: {value}", 20_000)))
 
 
 def _add(options: argparse.Namespace) -> None:

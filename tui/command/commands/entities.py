@@ -19,7 +19,7 @@ from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.main import shared_options
 from tidepool.tui.command.saying import say, say_json, tell
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.plain import one_line, shortened
 from tidepool.tui.drawing.terminal import console
 
 
@@ -114,9 +114,9 @@ def _show(options: argparse.Namespace) -> None:
     out = console()
     for entity in entities:
         out.print(Text(one_line(f"{entity.name} · {entity.type or 'no type'} · {entity.id}"), style="bold"))
-        out.print(Text(entity.description))
+        out.print(Text(shortened(entity.description)))
         for name, value in entity.attributes.items():
-            out.print(Text(f"  {name}: {in_words(value)}"))
+            out.print(Text(shortened(f"  {name}: {in_words(value)}")))
 
 
 def _add(options: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from tidepool.engine.providers.model_list import ListedModel, ListedProvider, li
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.protocol import ProviderError
 from tidepool.tui.command.saying import say, say_json, tell_over
-from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.plain import one_line, shortened
 from tidepool.tui.drawing.terminal import console
 
 MOST_SHOWN = 40
@@ -55,7 +55,7 @@ def _print(listed: ListedProvider) -> None:
     out = console()
     out.print(Text(f"{listed.name} · {listed.where} · key {listed.key}", style="bold"))
     if listed.note:
-        out.print(Text(listed.note, style="yellow"))
+        out.print(Text(shortened(listed.note), style="yellow"))
     for host in listed.hosts:
         told = f"does not answer ({host.silence})" if host.silence else f"{len(host.models):,} models"
         out.print(Text(f"{host.address}: {told}"))

@@ -99,5 +99,5 @@ def _log(options: argparse.Namespace) -> None:
         say_json([{**line, "at": utc(line["at"])} for line in lines])
         return
     for line in lines:
-        head = f"{utc(line['at'])}  {one_line(line['level']):<8}"
+        head = f"{utc(line['at'])}  {one_line(line['level'], 12):<8}"
         say(head + plain(line["message"]).replace("\n", "\n" + " " * len(head)))
