@@ -17,6 +17,7 @@ from tidepool.engine.trust.record import config_hash
 from tidepool.engine.trust.servers import NamedServer, judged
 from tidepool.storage import batches
 from tidepool.storage.file import reading
+from tidepool.storage.states import BatchStatus
 
 MOST_SHOWN = 20
 """servers that a question names one by one"""
@@ -60,6 +61,8 @@ def question_about(path: Path, reference: str, changes: Iterable[str] = ()) -> T
     said = tuple(changes)
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
+    if batch["status"] == BatchStatus.COMPLETED:
+        return None
     stored = load_frozen(batch["config"])
     config = with_overrides(stored, said)
     models = load_kind(config.batch.kind).models(config)
