@@ -43,6 +43,10 @@ class Terminal:
         except OSError:
             pass  # the program has left its terminal
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def shown(self) -> str:
         """All words that were drawn so far."""
         return _STEERING.sub("", self._drawn.decode("utf-8", "replace"))

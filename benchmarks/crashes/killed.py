@@ -3,6 +3,7 @@
 python -m benchmarks.crashes.killed [MOMENTS [ACT]]
 """
 
+import os
 import sys
 import tempfile
 import time
@@ -17,7 +18,8 @@ from benchmarks.crashes.scene import Scene, bought, emulator
 from tests.support.state import committed_seeds
 from tidepool.engine.bench.figures import Measurement, at_most
 
-MOMENTS = 20
+MOMENTS = int(os.environ.get("CRASH_MOMENTS", "20"))
+"""in each act; a busy machine may try fewer, and the figure says how many"""
 
 
 @dataclass(slots=True)

@@ -1,0 +1,55 @@
+"""The app with somebody at its keys: python -m benchmarks.crashes.app_at_work FILE OUT.jsonl SEED
+
+It presses keys at random until it is told to end (SIGTERM), and writes down what its list of batches shows, and when.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+from textual.pilot import Pilot
+
+from tidepool.storage.file import prepare
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.screens.batches import BatchesScreen
+
+KEYS = ("down", "up", "p", "s", "u", "enter", "1", "3", "4", "escape", "x", "tab")
+LOOK = 0.3
+
+
+async def work(path: Path, out: Path, seed: str) -> None:
+    prepare(path)
+    app, ended, rng = TidepoolApp(path), asyncio.Event(), Random(seed)
+    app.beside.start()
+    app.counting.start()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    try:
+        async with app.run_test(size=(120, 40)) as pilot:
+            with out.open("w") as seen:
+                while not ended.is_set():
+                    await _press(app, pilot, rng)
+                    await asyncio.sleep(LOOK)
+                    screen = app.screen
+                    if isinstance(screen, BatchesScreen):
+                        shown = {batch.id: batch.status for batch in screen.table._batches}
+                        print(json.dumps([time.time(), shown]), file=seen, flush=True)
+    finally:
+        app.let_go()
+
+
+async def _press(app: TidepoolApp, pilot: Pilot[None], rng: Random) -> None:
+    """Dialogs are left or said yes to; most of the time is spent where the batches are listed."""
+    if app.screen.is_modal:
+        await pilot.press(rng.choice(("escape", "enter")))
+    elif not isinstance(app.screen, BatchesScreen) and rng.random() < 0.7:
+        await pilot.press("1")
+    else:
+        await pilot.press(rng.choice(KEYS))
+
+
+if __name__ == "__main__":
+    asyncio.run(work(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
