@@ -154,7 +154,8 @@ def keep_draft(database: Path, draft: Draft) -> None:
     """Whole or not at all: a crash while writing leaves the one before."""
     path = draft_path(database)
     new, text = path.with_name(f"{path.name}.new"), json.dumps(asdict(draft))
-    trust_record().keep_draft(path, text)
+    if draft.source or any(map(_may_say_where, draft.texts)):  # else a stranger's would lose nothing either
+        trust_record().keep_draft(path, text)
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 
@@ -165,12 +166,17 @@ def _strangers(draft: Draft) -> Draft:
     return Draft(_without_addresses(draft.text), "", aside, tuple(map(_without_addresses, draft.earlier)))
 
 
+def _may_say_where(text: str) -> bool:
+    """The sections are named, or might be in letters written as numbers."""
+    return "providers" in text or "\\" in text
+
+
 def _without_addresses(text: str) -> str:
     """What cannot be read yet might name a server as soon as it can, in plain letters or others: of that nothing is kept."""
     try:
         sections = values_of(text).get("providers")
     except ValueError:
-        return "" if "providers" in text or "\\" in text else text
+        return "" if _may_say_where(text) else text
     named = sections.items() if isinstance(sections, dict) else ()
     strange = [
         Put(("providers", name, key), UNSET)
