@@ -5,7 +5,7 @@ import math
 from dataclasses import fields
 from functools import cache
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 LAST_MOMENT = 253_402_300_799
@@ -14,13 +14,13 @@ LAST_MOMENT = 253_402_300_799
 
 def whole(record: T) -> T:
     """The dataclass as it is; raises where a value is not of its field's type, or a number that nobody can show."""
-    for name, kinds, moment in _fields(type(record)):
+    for name, kinds, moment in _fields(cast(Any, type(record))):
         value: Any = getattr(record, name)
         if not isinstance(value, kinds):
             raise TypeError(f"{name} is no {kinds[0].__name__}")
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{name} is a number without end")
-        if moment and value is not None and not 0 <= value <= LAST_MOMENT:
+        if moment and isinstance(value, float | int) and not 0 <= value <= LAST_MOMENT:
             raise ValueError(f"{name} is a moment that no calendar has")
     return record
 

@@ -245,7 +245,21 @@ def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0,
         (batch_number, most, skip),
     ).fetchall()
     orders = order_lines(connection, batch_number)
-    return [whole(WaveLine(*tuple(row), tuple(order for order in orders if order.wave == row["wave"]))) for row in rows]
+    return [
+        whole(
+            WaveLine(
+                row["wave"],
+                row["calls"],
+                row["failed"],
+                row["cached"],
+                row["retried"],
+                row["seconds"],
+                row["transport"],
+                tuple(order for order in orders if order.wave == row["wave"]),
+            )
+        )
+        for row in rows
+    ]
 
 
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
