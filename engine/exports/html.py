@@ -21,7 +21,8 @@ th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align:
 th.word, td.word { text-align: left; } .strong { font-weight: 600; } th { font-weight: 600; color: var(--soft); }
 .simulated { border-left: .3rem solid var(--second); padding: .3rem .8rem; }
 details { margin: .4rem 0; } summary { cursor: pointer; } pre, .said { white-space: pre-wrap; overflow-wrap: anywhere; }
-.said { margin: .2rem 0 .8rem 1rem; } mark { background: var(--mark); color: inherit; }
+.said { margin: .2rem 0 .8rem 1rem; unicode-bidi: plaintext; } strong, span, summary, td, th { unicode-bidi: isolate; }
+mark { background: var(--mark); color: inherit; }
 svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
 td.heat { text-align: center; color: #111; min-width: 3.5rem; }
 """
