@@ -1,13 +1,19 @@
+import asyncio
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvicorn
 from fastapi.testclient import TestClient
 
 from tests.engine.api.conftest import OPEN, Launcher
+from tidepool.engine.api import connections
 from tidepool.engine.api.app import create_app
 from tidepool.engine.api.door import VARIABLE, Door, Token, greeting, is_loopback
+from tidepool.engine.api.guard import Guard
 from tidepool.engine.api.server import serve
 from tidepool.engine.errors import UsageError
 
@@ -152,3 +158,47 @@ def test_a_port_in_use_is_told(database: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match="cannot serve"):
         port = taken.getsockname()[1]
         serve(database, Launcher(), host="127.0.0.1", port=port, token=None, at_once=1, on_ready=lambda port: None)
+
+
+async def test_a_body_that_never_ends_is_not_waited_for() -> None:
+    sent: list[Any] = []
+
+    async def never() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError("nothing came in")
+
+    scope = {"type": "http", "method": "POST", "path": PATH, "headers": [(b"host", b"localhost")]}
+    await Guard(app, OPEN, body_seconds=0.01)(scope, never, send)
+    assert sent[0]["status"] == 408 and (b"connection", b"close") in sent[0]["headers"]
+
+
+def test_headers_that_never_end_and_headers_without_end_are_let_go_of(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 1.0)
+    app = create_app(database, Launcher(), door=OPEN)
+    config = uvicorn.Config(
+        app, http=connections.PatientProtocol, log_level="critical", h11_max_incomplete_event_size=1000
+    )
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = listener.getsockname()
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            for begun, answer in (
+                (b"GET / HTTP/1.1\r\nHost: " + b"x" * 2000, b"HTTP/1.1 400"),
+                (b"GET / HTTP/1.1", b""),
+            ):
+                with socket.create_connection(place, timeout=30) as connection:
+                    connection.sendall(begun)
+                    assert connection.recv(12) == answer
+        finally:
+            server.should_exit = True
+            thread.join(30)
