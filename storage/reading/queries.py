@@ -42,7 +42,7 @@ def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> 
         f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, b.status, b.paused, "
         f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, "
         "b.host, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
-        "p.heartbeat_at, p.limits FROM batch b JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC "
+        "p.heartbeat_at, p.limits FROM batch b LEFT JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC "
         "LIMIT ?",
         (most,),
     ).fetchall()

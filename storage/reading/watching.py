@@ -95,7 +95,7 @@ _WATCHED = (
     "b.created_at, b.finished_at, p.units_total, p.units_completed, p.units_failed, p.calls, p.bought, p.cached, "
     "p.replayed, p.retried, p.failed, p.input_tokens, p.output_tokens, p.cost_usd, p.unpriced, p.seconds, "
     "p.call_seconds, p.peak_concurrency, p.heartbeat, p.heartbeat_at, p.in_flight, p.limits "
-    "FROM batch b JOIN progress p ON p.batch_number = b.number"
+    "FROM batch b LEFT JOIN progress p ON p.batch_number = b.number"
 )
 
 
