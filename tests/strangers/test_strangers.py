@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.strangers.cases import CASES
 from tests.strangers.drive import READING, WRITING
 from tests.strangers.stage import staged
@@ -26,6 +28,7 @@ SAMPLE = {
 """title → what must be said of it"""
 
 
+@pytest.mark.timeout(600)
 def test_a_strangers_file_gets_nothing_and_is_told_of_in_words(tmp_path: Path) -> None:
     """All in one test: the honest files, and the process that commands are forked from, are made once."""
     with staged(tmp_path, ("game", "talks")) as stage:
