@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tidepool.engine.api.app import PATH, create_app
 from tidepool.engine.api.door import Door
@@ -45,7 +46,7 @@ def api(path: Path) -> int:
         _told(client.get(PATH, params={"include_simulations": True}))
         _told(client.get("/api/entities"))
         for batch in (listed or [])[:MOST_BATCHES]:
-            place = f"{PATH}/{batch['id']}"
+            place = f"{PATH}/{quote(str(batch['id']), safe='')}"
             _told(client.get(place))
             _told(client.get(f"{place}/export"))
             _told(client.get(f"{place}/export", params={"format": "csv"}))
