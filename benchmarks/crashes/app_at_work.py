@@ -11,8 +11,6 @@ import time
 from pathlib import Path
 from random import Random
 
-from textual.pilot import Pilot
-
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.batches import BatchesScreen
@@ -28,10 +26,10 @@ async def work(path: Path, out: Path, seed: str) -> None:
     app.counting.start()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     try:
-        async with app.run_test(size=(120, 40)) as pilot:
+        async with app.run_test(size=(120, 40)):
             with out.open("w") as seen:
                 while not ended.is_set():
-                    await _press(app, pilot, rng)
+                    _press(app, rng)
                     await asyncio.sleep(LOOK)
                     screen = app.screen
                     if isinstance(screen, BatchesScreen):
@@ -41,14 +39,14 @@ async def work(path: Path, out: Path, seed: str) -> None:
         app.let_go()
 
 
-async def _press(app: TidepoolApp, pilot: Pilot[None], rng: Random) -> None:
+def _press(app: TidepoolApp, rng: Random) -> None:
     """Dialogs are left or said yes to; most of the time is spent where the batches are listed."""
     if app.screen.is_modal:
-        await pilot.press(rng.choice(("escape", "enter")))
+        app.simulate_key(rng.choice(("escape", "enter")))
     elif not isinstance(app.screen, BatchesScreen) and rng.random() < 0.7:
-        await pilot.press("1")
+        app.simulate_key("1")
     else:
-        await pilot.press(rng.choice(KEYS))
+        app.simulate_key(rng.choice(KEYS))
 
 
 if __name__ == "__main__":
