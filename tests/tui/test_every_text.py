@@ -67,6 +67,10 @@ def test_every_command_is_tried() -> None:
     assert set(BATCHES) == set(KINDS)
 
 
+FAULTS = ("something unexpected", "not as Tidepool writes it", "Traceback")
+"""what is said where the program is at fault, or may be"""
+
+
 @pytest.fixture(scope="module")
 def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("poisoned") / "study.db"
@@ -127,7 +131,7 @@ def test_no_command_lets_it_act(file: Path, command: str, capsys: pytest.Capture
             for more in ([], ["--json"]):
                 code, text = told(capsys, file, command, *named, *more)
                 assert_plain(text, named)
-                assert "something unexpected" not in text and "Traceback" not in text, (named, text[-2000:])
+                assert not any(words in text for words in FAULTS), (named, text[-2000:])
                 assert text.strip(), named
                 if more and code == 0 and text.startswith(("{", "[")):
                     json.loads(text)
@@ -146,7 +150,7 @@ def test_no_export_lets_it_act(file: Path, kind: str, name: str, capsys: pytest.
     target.mkdir()
     code, text = told(capsys, file, "export", BATCHES[kind], "--format", name, "-o", str(target))
     assert_plain(text, (kind, name))
-    assert "something unexpected" not in text, text
+    assert not any(words in text for words in FAULTS), text
     written = [path for path in target.rglob("*") if path.is_file()]
     assert (code == 0 and written) or "cannot be exported" in text or "policy" in text, text
     for path in written:
@@ -252,7 +256,7 @@ def test_no_run_of_a_stranger_s_config_lets_it_act(
     study.write_text(HOSTILE_STUDY.format(poison=in_toml), encoding="utf-8")
     _, text = told(capsys, tmp_path / "new.db", "--run", str(study), *words)
     assert_plain(text, words)
-    assert "something unexpected" not in text and "/C calc" in text
+    assert not any(words in text for words in FAULTS) and "/C calc" in text
     study.write_text(f"{POISON} = 1", encoding="utf-8")
     assert_plain(told(capsys, tmp_path / "new.db", "--run", str(study), *words)[1], "no TOML")
 
