@@ -46,7 +46,7 @@ class NewBatch(BaseModel):
         min_length=1, max_length=ceilings.ENTITIES, description="entities of the file's library"
     )
     interaction_size: int = Field(ge=1, le=1000, description="1 solo, 2 dyadic, 3+ group")
-    num_simulations: int = Field(ge=1, le=ceilings.UNITS)
+    num_simulations: int = Field(ge=1, le=ceilings.UNITS_BY_API)
     description: str = Field(default="", max_length=ceilings.TEXT)
     n_turns: int = Field(default=1, ge=1, le=1000)
     simulation_rounds: int = Field(default=1, ge=1, le=1000)

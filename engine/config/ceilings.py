@@ -6,6 +6,8 @@ begun in seconds: whatever is larger is a slip of the hand, or comes from a file
 
 UNITS = 1_000_000
 """units of a batch; each that waits for its wave holds about 4 KB while the batch runs"""
+UNITS_BY_API = 100_000
+"""of a batch that is asked for over HTTP: half a gigabyte, in a process that nobody looks at"""
 WAVES = 10_000
 """messages that follow one another in a unit"""
 GENERATIONS = 5_000

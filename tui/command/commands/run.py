@@ -12,6 +12,7 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.core.run_control import RunControl, Stop
+from tidepool.engine.events import BatchEnded, Event
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
@@ -86,7 +87,13 @@ def _frozen(options: argparse.Namespace) -> FrozenConfig:
 async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | None, int | None]:
     control = RunControl(options.on_stop)
     signals = _Signals(control)
-    with progress_on(sys.stderr) as listener:
+    with progress_on(sys.stderr) as shown:
+
+        def listener(event: Event) -> None:
+            shown(event)
+            if isinstance(event, BatchEnded):
+                signals.leave_at_once()
+
         if options.run:
             summary = await run_batch(
                 load_config(options.run, options.set), options.db, on_event=listener, control=control
@@ -118,10 +125,20 @@ class _Signals:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._received, number)
 
+    def leave_at_once(self) -> None:
+        """The batch is over, and safe in its file: what is left is telling of it, which nobody who ends us waits for. It may
+        take the loop for seconds, so signals no longer go through it."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(number)
+            signal.signal(number, lambda number, frame: self._leave(number))
+
+    def _leave(self, number: int) -> None:
+        if self.first is None or time.monotonic() - self._since > TWICE_SECONDS:
+            os._exit(128 + number)
+
     def _received(self, number: int) -> None:
         if self.first is not None:
-            if time.monotonic() - self._since > TWICE_SECONDS:
-                os._exit(128 + number)
+            self._leave(number)
             return
         self.first, self._since = number, time.monotonic()
         tell("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.")
