@@ -86,7 +86,7 @@ def served() -> Iterator[Served]:
     database, environment = folder / "study.db", _environment(folder)
     generate = _command(database, "entities", "generate", "--type", "human", "-n", "6", "--seed", "1")
     subprocess.run(generate, env=environment, check=True, stdout=subprocess.DEVNULL)
-    command = _command(database, "api", "--port", "0")
+    command = _command(database, "api", "--port", "0", "--at-once", "2")
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         found = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())
@@ -95,7 +95,15 @@ def served() -> Iterator[Served]:
             yield Served(folder, database, process, found[0])
         finally:
             process.kill()
+            _end_batches(folder)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_batches(folder: Path) -> None:
+    """Those that were asked for go on without the API, and schemathesis asks for the largest there may be."""
+    named = subprocess.run(["pgrep", "-f", f"{folder}/study.db --resume"], capture_output=True, text=True, check=False)
+    for number in named.stdout.split():
+        os.kill(int(number), signal.SIGKILL)
 
 
 def new(number: int = 4, **more: Any) -> dict[str, Any]:
