@@ -106,7 +106,7 @@ class Stage:
     def _environment(self, place: Path) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         own = {name: str(place / name.lower()) for name in ("TIDEPOOL_STATE", "TIDEPOOL_SELLER", "TIDEPOOL_CONFIG")}
-        nowhere = {"OLLAMA_HOST": self.recorder.address, "NO_COLOR": "1", "COLUMNS": "100"}
+        nowhere = {"OLLAMA_HOST": "http://127.0.0.1:9", "NO_COLOR": "1", "COLUMNS": "100"}
         return {**kept, "PYTHONPATH": str(ROOT), **KEYS, **own, **nowhere}
 
 
