@@ -15,8 +15,10 @@ from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.batches import BatchesScreen
 
-KEYS = ("down", "up", "p", "s", "u", "enter", "1", "3", "4", "escape", "x", "tab")
+KEYS = ("down", "down", "up", "up", "p", "s", "u", "enter", "1", "3", "4", "escape", "x", "tab")
 LOOK = 0.3
+ARRIVED = 4
+"""looks after which a screen that was come back to has read the file anew"""
 
 
 async def work(path: Path, out: Path, seed: str) -> None:
@@ -26,15 +28,18 @@ async def work(path: Path, out: Path, seed: str) -> None:
     app.counting.start()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     try:
-        async with app.run_test(size=(120, 40)):
+        async with app.run_test(size=(120, 40)) as pilot:
+            here = 0
             with out.open("w") as seen:
                 while not ended.is_set():
                     _press(app, rng)
                     await asyncio.sleep(LOOK)
                     screen = app.screen
-                    if isinstance(screen, BatchesScreen):
+                    here = here + 1 if isinstance(screen, BatchesScreen) else 0
+                    if isinstance(screen, BatchesScreen) and here > ARRIVED:
                         shown = {batch.id: batch.status for batch in screen.table._batches}
                         print(json.dumps([time.time(), shown]), file=seen, flush=True)
+            await pilot.pause()  # the last keys are taken before the app goes
     finally:
         app.let_go()
 
@@ -43,7 +48,7 @@ def _press(app: TidepoolApp, rng: Random) -> None:
     """Dialogs are left or said yes to; most of the time is spent where the batches are listed."""
     if app.screen.is_modal:
         app.simulate_key(rng.choice(("escape", "enter")))
-    elif not isinstance(app.screen, BatchesScreen) and rng.random() < 0.7:
+    elif not isinstance(app.screen, BatchesScreen):
         app.simulate_key("1")
     else:
         app.simulate_key(rng.choice(KEYS))

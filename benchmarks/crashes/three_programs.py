@@ -279,7 +279,7 @@ def _end(play: Play, processes: "dict[str, subprocess.Popen[str]]") -> None:
         if name in alive:
             process.send_signal(signal.SIGTERM)
         said = ended(process, 20)
-        if name in alive:
+        if name in alive and name != "app":  # the app stands in a harness here; crashes.quitting ends the real one
             play.slowest, play.last = max((play.slowest, play.last), (time.monotonic() - began, name))
         play.made |= set(re.findall(r"^running ([0-9a-f]{6,})", said.err, re.MULTILINE))
         if said.traceback or (name.startswith("run") and said.code not in (0, 1, 2, 3, 130, 143)):
