@@ -244,8 +244,11 @@ def shown_status(path: Path, batch: sqlite3.Row) -> str:
 
 def status_now(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> str:
     """The same, where the progress row is at hand."""
-    dead = batch["status"] == BatchStatus.IN_PROGRESS and not is_running(path, batch, progress)
-    return BatchStatus.INTERRUPTED if dead else str(batch["status"])
+    if batch["status"] != BatchStatus.IN_PROGRESS or is_running(path, batch, progress):
+        return str(batch["status"])
+    with reading(path) as connection:  # it may have come to its end since its row was read
+        now = connection.execute("SELECT status FROM batch WHERE id = ?", (batch["id"],)).fetchone()
+    return BatchStatus.INTERRUPTED if now is None or now[0] == BatchStatus.IN_PROGRESS else str(now[0])
 
 
 def refuse_running(path: Path, reference: str) -> sqlite3.Row:

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from filecmp import cmp
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -228,8 +229,10 @@ def _copy_beside(path: Path, version: int) -> Iterator[None]:
         with unfinished.open("rb") as copy:
             os.fsync(copy.fileno())
         yield
-        taken = {found.name for found in path.parent.glob(f"{glob.escape(name)}*.bak")}
-        unfinished.replace(next(path.with_name(candidate) for candidate in _names(name) if candidate not in taken))
+        there = list(path.parent.glob(f"{glob.escape(name)}*.bak"))
+        if not any(cmp(unfinished, earlier, shallow=False) for earlier in there):  # of an upgrade that was killed
+            taken = {found.name for found in there}
+            unfinished.replace(next(path.with_name(candidate) for candidate in _names(name) if candidate not in taken))
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -3,9 +3,10 @@
 Beneath the opening of a file: an old one is upgraded only while nobody holds a lock of its batches.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tidepool.storage.errors import FileError
@@ -58,3 +59,12 @@ def locked_by_us(path: Path, batch_ids: Iterable[str]) -> Iterator[str | None]:
             stack.callback(lock.release)
             stack.callback(where.unlink, missing_ok=True)
         yield None
+
+
+def tidy_locks(path: Path) -> None:
+    """Removes the lock files that killed processes left: those that nobody holds."""
+    before, behind = f"{path.name}-", ".lock"
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            if entry.name.startswith(before) and entry.name.endswith(behind):
+                is_held(path, entry.name[len(before) : -len(behind)])

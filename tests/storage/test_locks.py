@@ -20,6 +20,7 @@ from tidepool.storage.batches import delete_batch, find_batch, is_running, progr
 from tidepool.storage.errors import BatchLocked, NotFound
 from tidepool.storage.file import reading
 from tidepool.storage.lock_files import is_held, lock_path, locked_by_us
+from tidepool.tui.command.main import main
 
 HOLD = """
 import pathlib, sys
@@ -196,3 +197,21 @@ def test_an_import_takes_no_place_of_a_batch_that_is_run(database: Path, batch_i
     with reading(database) as connection:
         assert find_batch(connection, batch_id)["name"] == "as it is here"
     assert import_file(database, other, replace=True).batches == [batch_id]
+
+
+def test_lock_files_that_killed_processes_left_are_tidied_away_and_those_held_stay(
+    database: Path, batch_id: str
+) -> None:
+    left = lock_path(database, "deadbeef")
+    left.touch()
+    with locks.holding(database, batch_id):
+        assert main(["--db", str(database), "list"]) == 0
+        assert lock_path(database, batch_id).exists() and not left.exists()
+
+
+async def test_a_batch_that_ends_while_one_looks_is_not_shown_as_interrupted(database: Path, batch_id: str) -> None:
+    change(database, "UPDATE batch SET status = 'in_progress', host = ?", locks.host_name())
+    with reading(database) as connection:
+        before = find_batch(connection, batch_id)
+    change(database, "UPDATE batch SET status = 'completed'")
+    assert shown_status(database, before) == "completed"

@@ -151,3 +151,11 @@ def test_a_process_that_dies_while_it_upgrades_leaves_the_old_file(database: Pat
     prepare(database)
     assert query(database, "PRAGMA user_version") == [(NOW,)]
     assert [path.name for path in database.parent.iterdir() if ".v1" in path.name] == ["study.db.v1.bak"]
+
+
+def test_an_upgrade_that_was_killed_after_its_copy_got_its_name_leaves_no_second_copy(database: Path) -> None:
+    shutil.copy(OLD, database)
+    prepare(database)
+    shutil.copy(OLD, database)  # as it is where the transaction was never committed
+    prepare(database)
+    assert [path.name for path in database.parent.iterdir() if ".v1" in path.name] == ["study.db.v1.bak"]

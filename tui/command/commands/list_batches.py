@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tidepool.engine.results.wording import money
 from tidepool.storage.file import reading
+from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.reading.queries import BatchLine, list_batches
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.plain import one_line
@@ -25,6 +26,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
         batches = list_batches(options.db, connection, -1 if options.json else MOST_SHOWN + 1)
+    tidy_locks(options.db)
     if options.json:
         say_json([asdict(batch) for batch in batches])
         return 0
