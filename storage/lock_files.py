@@ -5,6 +5,7 @@ Beneath the opening of a file: an old one is upgraded only while nobody holds a 
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,8 +21,10 @@ def lock_path(path: Path, batch_id: str) -> Path:
     if not BATCH_ID.match(batch_id):
         raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
     where = path.with_name(f"{path.name}-{batch_id}.lock")
-    if where.is_symlink() or (where.exists() and not where.is_file()):
-        raise FileError(f"{where} should be the lock of a batch, and is no plain file. Look what it is, and remove it.")
+    with suppress(OSError):  # it may go away at any moment
+        if not stat.S_ISREG(where.lstat().st_mode):
+            words = "should be the lock of a batch, and is no plain file. Look what it is, and remove it."
+            raise FileError(f"{where} {words}")
     return where
 
 

@@ -20,6 +20,7 @@ from tests.support.command import ROOT, Tidepool
 from tests.support.state import change, query
 from tests.tui.persons import batch_status, opened, screen_text, until, until_seen
 from tidepool.engine.api.app import PATH, create_app
+from tidepool.engine.api.door import Door
 from tidepool.engine.config.sections import Providers, ProviderSettings
 from tidepool.engine.errors import NotTrusted
 from tidepool.engine.run import enlist, resume_batch
@@ -187,7 +188,9 @@ def test_the_api_refuses_with_words_and_starts_nothing(database: Path, move: Mov
     batch_id, launcher = enlist(study, database), Launcher()
     change(database, "UPDATE batch SET status = 'interrupted'")
     move("there")
-    with TestClient(create_app(database, launcher), base_url="http://localhost") as client:
+    with TestClient(
+        create_app(database, launcher, door=Door(None, here_only=True, what="The API")), base_url="http://localhost"
+    ) as client:
         answer = client.post(f"{PATH}/{batch_id}/resume")
         assert answer.status_code == 403
         assert "http://evil.example/v1" in answer.json()["message"] and "trust add" in answer.json()["message"]

@@ -17,6 +17,8 @@ from tests.support.poison import POISON, poison
 from tests.tui.persons import opened, until
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.library.type_library import known_types
+from tidepool.engine.trust.question import TrustQuestion
+from tidepool.engine.trust.servers import NamedServer
 from tidepool.storage.file import prepare, reading
 from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app import dialogs
@@ -34,6 +36,7 @@ from tidepool.tui.app.dialogs.help import Help
 from tidepool.tui.app.dialogs.limits import LimitsDialog
 from tidepool.tui.app.dialogs.pick import Choice, PickDialog
 from tidepool.tui.app.dialogs.stop import StopDialog
+from tidepool.tui.app.dialogs.trust import TrustDialog
 from tidepool.tui.app.dialogs.try_agent import TryDialog
 from tidepool.tui.app.dialogs.type_editor import TypeDialog
 from tidepool.tui.app.library_view.records import agent_faults
@@ -168,6 +171,7 @@ def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[A
         batch = all_watched(connection, path)[0]
     choices = [Choice(f"{POISON}{number}", POISON, POISON) for number in range(3)]
     agent = Agent(name=POISON, model="simulated:guarded", secret=POISON, instructions=POISON)
+    server = NamedServer(POISON, ("base_url",), POISON, (POISON,), (POISON,))
     made: list[Dialog[Any]] = [
         ErrorDialog(POISON, POISON),
         Confirm(POISON, POISON, no=POISON, title=POISON),
@@ -184,6 +188,7 @@ def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[A
         ImportDialog("entities", _kept),
         GenerateDialog(list(known_types(path).values()), POISON, _kept),
         Help(about),
+        TrustDialog(TrustQuestion("0123456789ab", POISON, "{}", (server,), None, None)),
     ]
     return {type(dialog): dialog for dialog in made}
 

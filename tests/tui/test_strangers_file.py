@@ -12,7 +12,7 @@ from tests.engine.studies.simulation.panels import panel
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tidepool import run_batch
 from tidepool.engine.run import enlist
-from tidepool.tui.app.dialogs.dialog import ErrorDialog
+from tidepool.tui.app.dialogs.trust import TrustDialog
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.command.main import main
 
@@ -115,7 +115,7 @@ async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_with
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "pending")
         await pilot.press("u")
-        await until(pilot, lambda: isinstance(app.screen, ErrorDialog), "the error dialog")
+        await until(pilot, lambda: isinstance(app.screen, TrustDialog), "the question")
         await until_seen(pilot, "not known here")
         assert "192.0.2.1" in screen_text(app) and "Traceback" not in screen_text(app)
         await pilot.press("escape", "c")
