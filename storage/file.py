@@ -38,7 +38,7 @@ def prepare(path: Path, *, create: bool = True, steps: Mapping[int, migrations.S
 def connect(path: Path, *, read_only: bool = False) -> WatchedConnection:
     """A plain connection in autocommit to a file that is known to be ours."""
     # As a URI, so that files attached later may be named by one, too.
-    address = path.resolve().as_uri() + ("?mode=ro" if read_only else "")
+    address = path.absolute().as_uri() + ("?mode=ro" if read_only else "")
     connection = sqlite3.connect(
         address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=WatchedConnection
     )

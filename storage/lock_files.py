@@ -20,7 +20,8 @@ def lock_path(path: Path, batch_id: str) -> Path:
     """The file whose lock stands for the batch."""
     if not BATCH_ID.match(batch_id):
         raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
-    where = path.with_name(f"{path.name}-{batch_id}.lock")
+    real = Path(os.path.realpath(path))  # by whatever name the file is opened, it has one lock
+    where = real.with_name(f"{real.name}-{batch_id}.lock")
     with suppress(OSError):  # it may go away at any moment
         if not stat.S_ISREG(where.lstat().st_mode):
             words = "should be the lock of a batch, and is no plain file. Look what it is, and remove it."
@@ -66,8 +67,9 @@ def locked_by_us(path: Path, batch_ids: Iterable[str]) -> Iterator[str | None]:
 
 def tidy_locks(path: Path) -> None:
     """Removes the lock files that killed processes left: those that nobody holds."""
-    before, behind = f"{path.name}-", ".lock"
+    real = Path(os.path.realpath(path))
+    before, behind = f"{real.name}-", ".lock"
     with suppress(OSError):
-        for entry in os.scandir(path.parent):
+        for entry in os.scandir(real.parent):
             if entry.name.startswith(before) and entry.name.endswith(behind):
                 is_held(path, entry.name[len(before) : -len(behind)])

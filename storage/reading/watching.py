@@ -69,6 +69,27 @@ class Watched:
         return self.status == BatchStatus.IN_PROGRESS
 
 
+def _flights(text: str) -> str:
+    """As it is, where it is pairs of numbers; of a file that somebody changed, nothing."""
+    found = json.loads(text)
+    pairs = isinstance(found, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, int) for one in pair) for pair in found
+    )
+    return text if pairs else "[]"
+
+
+def _rules(text: str) -> str:
+    """As it is, where every provider has numbers; of a file that somebody changed, nothing."""
+    found = json.loads(text)
+    providers = found.get("providers", {}) if isinstance(found, dict) else None
+    shaped = isinstance(providers, dict) and all(
+        isinstance(one, dict) and all(isinstance(one.get(name, 0), int | float) for name in _FIGURES)
+        for one in providers.values()
+    )
+    return text if shaped and isinstance(found.get("budget_usd") or 0.0, int | float) else "{}"
+
+
+_FIGURES = ("in_flight", "allowed", "max_concurrent", "requests_per_minute", "tokens_per_minute")
 _REST = {"why", "since", "until", "down"}
 
 
@@ -119,7 +140,7 @@ def _watched(path: Path, row: sqlite3.Row) -> Watched:
             status=status_now(path, row, row),
             cost_usd=None if row["unpriced"] else row["cost_usd"],
             spent_usd=row["cost_usd"],
-            **values,
+            **values | {"in_flight": _flights(row["in_flight"]), "limits": _rules(row["limits"])},
         )
     )
 

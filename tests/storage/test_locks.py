@@ -17,8 +17,8 @@ from tidepool.engine.importing import import_file
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage import locks
 from tidepool.storage.batches import delete_batch, find_batch, is_running, progress_of, shown_status, steer
-from tidepool.storage.errors import BatchLocked, NotFound
-from tidepool.storage.file import reading
+from tidepool.storage.errors import BatchLocked, FileError, NotFound
+from tidepool.storage.file import prepare, reading
 from tidepool.storage.lock_files import is_held, lock_path, locked_by_us
 from tidepool.tui.command.main import main
 
@@ -215,3 +215,15 @@ async def test_a_batch_that_ends_while_one_looks_is_not_shown_as_interrupted(dat
         before = find_batch(connection, batch_id)
     change(database, "UPDATE batch SET status = 'completed'")
     assert shown_status(database, before) == "completed"
+
+
+def test_a_file_that_goes_by_two_names_has_one_lock(database: Path, batch_id: str, tmp_path: Path) -> None:
+    link = tmp_path / "elsewhere" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(database)
+    with locks.holding(database, batch_id), pytest.raises(BatchLocked), locks.holding(link, batch_id):
+        pytest.fail("it was held twice")
+    link.unlink()
+    link.symlink_to(link)
+    with pytest.raises(FileError, match=r"link\.db"):
+        prepare(link)
