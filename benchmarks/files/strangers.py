@@ -96,7 +96,8 @@ def page(seen: Sequence[Seen]) -> str:
         "Each row is a study file as a stranger might send it, forged from an honest one by lot (`make prove ONLY=strangers`). Every",
         "command is run over it, with keys in the environment and a server listening that must never be called; so are the API where",
         "there are simulations, and the app for a third of the files. *Told* is the first thing that is said of the file. A file is *ok*",
-        "where no key, call, write, escape, hang, traceback or unforeseen error came of it, and where it was refused if it must be.",
+        "where no key, call, write, escape, hang, traceback or unforeseen error came of it, and where it was refused if it must be. Files",
+        "with a million rows or 20 MB in one place may take their time, as an honest million does: there Ctrl+C must be heard within a second.",
     ]
     for family in dict.fromkeys(one.case.family for one in seen):
         lines += ["", f"## {family.capitalize()}", "", "| file | forged from | told | |", "| --- | --- | --- | --- |"]

@@ -9,8 +9,6 @@ from tests.strangers.drive import APP, CANARY, INTERRUPT_SECONDS, READING, Ended
 CODES = {0, 1, 2, 3, 4, 130, 143}
 MORE_CPU = 2.0
 """seconds that a command may take beyond what it takes on the honest file"""
-COPYING = ("export", "import", "delete", "--run", "--resume")
-"""commands that go through all of a file"""
 WORDS = ("Traceback (most recent call last)", "omething unexpected", "started without being asked")
 
 
@@ -26,12 +24,12 @@ def wrongs_of(case: Case, ended: Ended, honest: Mapping[str, float]) -> list[str
         wrongs.append("an escape reaches the terminal")
     if CANARY in said:
         wrongs.append("a key is shown")
-    copies = case.large and ended.words[0] in COPYING
-    if ended.interrupted is not None and not copies:
+    # A million rows take their time, as an honest million do: then Ctrl+C must be heard.
+    if ended.interrupted is not None and not case.large:
         wrongs.append(f"hangs; Ctrl+C ends it in {ended.interrupted:.1f} s")
     if ended.interrupted is not None and ended.interrupted > INTERRUPT_SECONDS:
         wrongs.append("Ctrl+C takes more than a second")
-    if not copies and ended.cpu > honest.get(ended.name, 0.0) + MORE_CPU:
+    if not case.large and ended.cpu > honest.get(ended.name, 0.0) + MORE_CPU:
         wrongs.append(f"{ended.cpu:.1f} s of CPU")
     if case.refused and ended.words[0] not in ("import", "trust") and ended.code == 0:
         wrongs.append("is not refused")
