@@ -110,7 +110,7 @@ async def test_an_upload_that_a_file_names_is_not_deleted(
     """Where a creation is in doubt, what was uploaded for it is taken back: for one's own batch only."""
     path, batch_id, _ = strangers
     server.set_faults("openai", batch_seconds=0.0)
-    doubt = "UPDATE provider_batch SET state = 'creating', remote_id = NULL, id = 'a' || substr(id, 2), created_at = 1"
+    doubt = "UPDATE provider_batch SET state = 'creating', remote_id = NULL, id = 'z' || substr(id, 2), created_at = 1"
     for file, deleted in ((path, 0), (database, 1)):
         change(file, doubt)
         assert (await resume_batch(batch_id, file))["status"] == "completed"
