@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.sections import Metadata, Service, ServiceName
@@ -36,11 +36,12 @@ EXAMPLE: dict[str, JsonValue] = {
 
 
 def _whole(value: Any) -> Any:
-    """JSON has one kind of number: 3.0 is a whole one."""
+    """JSON has one kind of number: 3.0 is a whole one, however deep it lies."""
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Whole = Annotated[int, BeforeValidator(_whole)]
 
 
 class NewBatch(BaseModel):
@@ -53,19 +54,30 @@ class NewBatch(BaseModel):
     entity_ids: list[Annotated[str, Field(min_length=1, max_length=ceilings.WORD)]] = Field(
         min_length=1, max_length=ceilings.ENTITIES, description="entities of the file's library"
     )
-    interaction_size: Whole = Field(ge=1, le=1000, description="1 solo, 2 dyadic, 3+ group")
-    num_simulations: Whole = Field(ge=1, le=ceilings.UNITS_BY_API)
+    interaction_size: int = Field(ge=1, le=1000, description="1 solo, 2 dyadic, 3+ group")
+    num_simulations: int = Field(ge=1, le=ceilings.UNITS_BY_API)
     description: str = Field(default="", max_length=ceilings.TEXT)
-    n_turns: Whole = Field(default=1, ge=1, le=1000)
-    simulation_rounds: Whole = Field(default=1, ge=1, le=1000)
+    n_turns: int = Field(default=1, ge=1, le=1000)
+    simulation_rounds: int = Field(default=1, ge=1, le=1000)
     metadata: Storable = Field(default_factory=dict)
     model: str = Field(default="simulated:persona", max_length=ceilings.WORD, description="PROVIDER:MODEL, or a preset")
     style: Style = "enacted"
-    seed: Whole = Field(default=42, ge=-(2**63), lt=2**63)
+    seed: int = Field(default=42, ge=-(2**53), le=2**53, description="a whole number that every reader of JSON keeps")
     service: ServiceName | Service = Field(default="auto", description="a service's name, or a whole [service]")
     thoughts: bool = False
     language: str = Field(default="English", min_length=1, max_length=100)
     judge: Judge | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def take_whole_numbers(cls, data: Any) -> Any:
+        """Metadata stays letter for letter what it is."""
+        if not isinstance(data, dict):
+            return data
+        try:
+            return {key: value if key == "metadata" else _whole(value) for key, value in data.items()}
+        except RecursionError:
+            raise ValueError("this lies too deep") from None
 
     def as_config(self) -> dict[str, Any]:
         """The same batch in the layout of a config file."""

@@ -196,6 +196,8 @@ def test_what_another_program_is_about_to_run_is_left_to_it(database: Path, libr
         ({"entity_ids": []}, 422, "entity_ids"),
         ({"colour": "red"}, 422, "colour"),
         ({"seed": 2**63}, 422, "seed"),
+        ({"num_simulations": 2.5}, 422, "num_simulations"),
+        ({"judge": json.loads("[" * 700 + "]" * 700)}, 400, "deep"),
         ({"metadata": {"x": "\ud800"}}, 400, "metadata"),
         ({"name": "\ud800"}, 422, "name"),
         ({"judge": {"question": "?", "scale": [5, 1]}}, 400, "judge"),
