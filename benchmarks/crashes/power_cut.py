@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.studies import written
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.bench.probes import study
 from tidepool.engine.run import run_batch
@@ -30,29 +31,12 @@ CUTS = 20
 PAIRS = 9
 CALLS = 30_000
 
-CONFIG = """
-[batch]
-kind = "secret_game"
-seed = 1
-[service]
+SLOWLY = """[service]
 name = "live"
 max_concurrent = 20
 [providers.simulated]
 latency = 0.08
-jitter = 0.5
-[secret_game]
-num_interactions = 240
-messages_per_interaction = 5
-detection = ["exact"]
-[[agents]]
-name = "Ada"
-model = "simulated:guarded"
-secret = "marigold"
-[[agents]]
-name = "Bob"
-model = "simulated:trusting"
-secret = "lantern"
-"""
+jitter = 0.5"""
 TRACED = "trace=pwrite64,fdatasync,fsync,ftruncate,unlink,unlinkat"
 _HEX = r"((?:\\x[0-9a-f]{2})*)"
 _WRITE = re.compile(rf'pwrite64\(\d+<{_HEX}>, "{_HEX}", \d+, (\d+)')
@@ -114,7 +98,7 @@ class Disk:
 
 def cut_moments(folder: Path, cuts: int) -> Iterator[tuple[int, int, float]]:
     """For each cut: answers that were committed, those lost, and the age of the oldest of the lost in seconds."""
-    (folder / "study.toml").write_text(CONFIG)
+    written(folder, 240, 5, more=SLOWLY)
     log = folder / "strace.log"
     words = ["strace", "-f", "-ttt", "-y", "-xx", "-s", "70000", "-e", TRACED, "-o", str(log)]
     subprocess.run(
@@ -128,7 +112,8 @@ def cut_moments(folder: Path, cuts: int) -> Iterator[tuple[int, int, float]]:
     wal = b"-wal".hex(" ").replace(" ", r"\x")
     of_wal = [at for at, _, act in acts if wal in act]
     first, last = min(of_wal), max(of_wal)
-    moments = sorted(random.Random(7).uniform(first + 1.0, last - 0.2) for _ in range(cuts))
+    lot = random.Random(7)
+    moments = sorted(lot.uniform(first + 1.0, last - 0.2) for _ in range(cuts))
     disk, done = Disk(), 0
     for moment in moments:
         while done < len(acts) and acts[done][0] <= moment:

@@ -13,13 +13,13 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from tests.storage.test_plain_text import steers
-from tests.support.poison import POISON, poison
+from tests.support.poison import POISON, poisoned_file
 from tests.tui.persons import opened, until
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.library.type_library import known_types
 from tidepool.engine.trust.question import TrustQuestion
 from tidepool.engine.trust.servers import NamedServer
-from tidepool.storage.file import prepare, reading
+from tidepool.storage.file import reading
 from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app import dialogs
 from tidepool.tui.app.app import TidepoolApp
@@ -57,11 +57,7 @@ KINDS = {"secret_game": 1, "simulation": 2, "evolution": 3, "mutation": 4}
 
 @pytest.fixture(scope="module")
 def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("poisoned") / "study.db"
-    shutil.copy(ROOT / "tests" / "fixtures" / "v1" / "all_kinds.db", path)
-    prepare(path)
-    poison(path)
-    return path
+    return poisoned_file(tmp_path_factory.mktemp("poisoned"))
 
 
 @pytest.fixture

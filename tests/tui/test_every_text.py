@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.storage.test_plain_text import FORMULA, steers
-from tests.support.poison import FIXED, POISON, poison, text_columns
+from tests.support.poison import FIXED, POISON, text_columns
 from tidepool.engine.exports.export import FORMATS
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.file import prepare
@@ -73,11 +73,7 @@ FAULTS = ("something unexpected", "not as Tidepool writes it", "Traceback")
 
 @pytest.fixture(scope="module")
 def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("poisoned") / "study.db"
-    shutil.copy(ROOT / "tests" / "fixtures" / "v1" / "all_kinds.db", path)
-    prepare(path)
-    poison(path)
-    return path
+    return poisoned_file(tmp_path_factory.mktemp("poisoned"))
 
 
 @pytest.fixture
