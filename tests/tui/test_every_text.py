@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.storage.test_plain_text import FORMULA, steers
-from tests.support.poison import FIXED, POISON, text_columns
+from tests.support.poison import FIXED, POISON, poisoned_file, text_columns
 from tidepool.engine.exports.export import FORMATS
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.file import prepare
