@@ -1,15 +1,18 @@
 """Watching a batch, as a person does."""
 
+import asyncio
 import os
 import signal
 import sqlite3
 import subprocess
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 
-from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
+from tests.tui.persons import WAIT_SECONDS, batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
 from tidepool.tui.app import launching
 from tidepool.tui.app.app import TidepoolApp
@@ -81,6 +84,37 @@ async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path:
         await pilot.press("u")
         await until_seen(pilot, "completed")
         assert batch_status(path) == "completed"
+
+
+async def test_a_batch_that_begins_while_the_app_ends_does_not_break_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "study.db"
+    moments: list[str] = []
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "Nothing here yet")
+        close, show = app._prune, app._shown
+
+        async def shown_late(launched: launching.Launched) -> bool:
+            while not moments:
+                await asyncio.sleep(0.01)
+            found = await show(launched)
+            moments.append("batch found" if found else "not yet")
+            return found
+
+        async def closed_late(*screens: Screen[object]) -> None:
+            moments.append("screens close")
+            async with asyncio.timeout(WAIT_SECONDS):
+                while "batch found" not in moments:
+                    await asyncio.sleep(0.01)
+            await close(*screens)
+
+        monkeypatch.setattr(app, "_shown", shown_late)
+        monkeypatch.setattr(app, "_prune", closed_late)
+        app.run_config(config_file(tmp_path, game(name="Late")), "late")
+        launched = app._launched[0]
+        await until(pilot, launched.batch_id, "its batch")
+    assert moments[:2] == ["screens close", "batch found"]
 
 
 async def test_a_batch_is_stopped_after_a_question(tmp_path: Path) -> None:

@@ -143,6 +143,11 @@ class TidepoolApp(App[None]):
         if mode in ("watch", "results") and isinstance(self.screen, BatchesScreen) and self.screen.shown_batch:
             self.current = self.screen.shown_batch.number
         if mode != self.current_mode:
+            await self._switch(mode)
+
+    async def _switch(self, mode: str) -> None:
+        """Nowhere any more once the app ends, which closes its screens one by one."""
+        if self.is_running:
             await self.switch_mode(mode)
 
     @on(Navigation.Went)
@@ -180,7 +185,7 @@ class TidepoolApp(App[None]):
     @work(group="launched")
     async def _mind_launched(self) -> None:
         shown: set[int] = set()
-        while True:
+        while self.is_running:
             for launched in list(self._launched):
                 if launched.process.pid not in shown and await self._shown(launched):
                     shown.add(launched.process.pid)
@@ -197,7 +202,7 @@ class TidepoolApp(App[None]):
             return False
         self.current = number
         if self.current_mode in ("batches", "compose", "watch", "results"):
-            await self.switch_mode("watch")
+            await self._switch("watch")
         return True
 
     async def compose_copy(self, batch: Watched) -> None:
@@ -205,7 +210,7 @@ class TidepoolApp(App[None]):
         from tidepool.tui.drawing.config_text import config_of
 
         text = await self.file.look(config_of, batch.number)
-        await self.switch_mode("compose")
+        await self._switch("compose")
         if isinstance(self.screen, ComposeScreen):
             self.screen.load(text)
 
