@@ -119,7 +119,14 @@ def settle(path: Path) -> None:
         closing(sqlite3.connect(path, timeout=0.2, isolation_level=None)) as connection,
     ):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode = TRUNCATE")  # by way of which a journal without contents is removed
         connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def tidy_journal(path: Path) -> None:
+    """Removes the journal of a writer that was killed before it had written: SQLite leaves such a one to the next writer."""
+    if Path(f"{os.path.realpath(path)}-journal").exists():
+        settle(path)
 
 
 def _create(path: Path, version: int) -> None:

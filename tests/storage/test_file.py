@@ -14,7 +14,7 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import APPLICATION_ID, prepare, reading, settle, writing
+from tidepool.storage.file import APPLICATION_ID, prepare, reading, settle, tidy_journal, writing
 from tidepool.storage.schema.migrations import STEPS, newest
 
 
@@ -223,3 +223,23 @@ async def test_settling_leaves_a_file_alone_that_somebody_else_reads(database: P
         other.execute("SELECT * FROM batches").fetchall()
         settle(database)
         assert other.execute("SELECT count(*) FROM batches").fetchone() == (1,)
+
+
+def test_the_journal_of_a_writer_that_was_killed_early_goes_and_that_of_one_at_work_stays(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    prepare(database)
+    journal = tmp_path / "study.db-journal"
+    journal.write_bytes(bytes(512))
+    with reading(database):
+        pass
+    assert journal.exists(), "SQLite itself would tidy it by now"
+    with closing(sqlite3.connect(database)) as writer:
+        writer.execute("INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 0, 'stop', '')")
+        assert journal.exists()
+        tidy_journal(database)
+        assert journal.exists()
+        writer.commit()
+    journal.write_bytes(bytes(512))
+    tidy_journal(database)
+    assert files_beside(database) == ["study.db"]
+    assert query(database, "SELECT command FROM control") == [("stop",)]

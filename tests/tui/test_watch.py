@@ -90,31 +90,27 @@ async def test_a_batch_that_begins_while_the_app_ends_does_not_break_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "study.db"
-    moments: list[str] = []
+    closing, found = asyncio.Event(), asyncio.Event()
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "Nothing here yet")
         close, show = app._prune, app._shown
 
         async def shown_late(launched: launching.Launched) -> bool:
-            while not moments:
-                await asyncio.sleep(0.01)
-            found = await show(launched)
-            moments.append("batch found" if found else "not yet")
-            return found
+            await closing.wait()
+            assert await show(launched)
+            found.set()
+            return True
 
         async def closed_late(*screens: Screen[object]) -> None:
-            moments.append("screens close")
-            async with asyncio.timeout(WAIT_SECONDS):
-                while "batch found" not in moments:
-                    await asyncio.sleep(0.01)
+            closing.set()
+            await asyncio.wait_for(found.wait(), WAIT_SECONDS)
             await close(*screens)
 
         monkeypatch.setattr(app, "_shown", shown_late)
         monkeypatch.setattr(app, "_prune", closed_late)
         app.run_config(config_file(tmp_path, game(name="Late")), "late")
-        launched = app._launched[0]
-        await until(pilot, launched.batch_id, "its batch")
-    assert moments[:2] == ["screens close", "batch found"]
+        await until(pilot, app._launched[0].batch_id, "its batch")
+    assert found.is_set()
 
 
 async def test_a_batch_is_stopped_after_a_question(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidepool.engine.results.wording import money
-from tidepool.storage.file import reading
+from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.reading.queries import BatchLine, list_batches
 from tidepool.tui.command.saying import say, say_json
@@ -27,6 +27,7 @@ def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
         batches = list_batches(options.db, connection, -1 if options.json else MOST_SHOWN + 1)
     tidy_locks(options.db)
+    tidy_journal(options.db)
     if options.json:
         say_json([asdict(batch) for batch in batches])
         return 0
