@@ -90,26 +90,29 @@ async def test_a_batch_that_begins_while_the_app_ends_does_not_break_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "study.db"
-    closing, found = asyncio.Event(), asyncio.Event()
+    asked, closing, found = asyncio.Event(), asyncio.Event(), asyncio.Event()
     async with opened(path) as (app, pilot):
         await until_seen(pilot, "Nothing here yet")
         close, show = app._prune, app._shown
 
         async def shown_late(launched: launching.Launched) -> bool:
+            asked.set()
             await closing.wait()
             assert await show(launched)
             found.set()
             return True
 
         async def closed_late(*screens: Screen[object]) -> None:
-            closing.set()
-            await asyncio.wait_for(found.wait(), WAIT_SECONDS)
+            if not app.is_running:
+                closing.set()
+                await asyncio.wait_for(found.wait(), WAIT_SECONDS)
             await close(*screens)
 
         monkeypatch.setattr(app, "_shown", shown_late)
         monkeypatch.setattr(app, "_prune", closed_late)
         app.run_config(config_file(tmp_path, game(name="Late")), "late")
-        await until(pilot, app._launched[0].batch_id, "its batch")
+        launched = app._launched[0]
+        await until(pilot, lambda: asked.is_set() and launched.batch_id(), "its batch")
     assert found.is_set()
 
 

@@ -96,14 +96,13 @@ class ComposeScreen(DraftPeople, DraftTravel):
             desk, switcher = self.desk, self.query_one("#compose-pages", ContentSwitcher)
             kind = desk.kind if desk.readable else None
             if kind != self._kind_shown:
+                self.form_pages = []  # nobody is shown a page that goes or is not there yet
                 await switcher.query("FormPage, PeoplePage").remove()
-                if kind is not None:
-                    pages = list(self._pages(kind))
-                    for one in pages:
-                        one.display = False
-                    await switcher.mount_all(pages)
-                self._kind_shown = kind
-                self.form_pages = pages if kind is not None else []
+                pages = list(self._pages(kind)) if kind is not None else []
+                for one in pages:
+                    one.display = False
+                await switcher.mount_all(pages)
+                self._kind_shown, self.form_pages = kind, pages
             self._show_values()
             titles = {one.name: one.title for one in pages_of(kind)} if kind else {}
             here = page if page in titles or page in (TOML, PLAN) else next(iter(titles), TOML)

@@ -6,14 +6,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.widgets.key_line import KeyLine
 from tidepool.tui.app.widgets.navigation import Navigation
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class ModeScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._nudged = asyncio.Event()
+        self._styled_by = ""
+        """the theme that it was last seen in"""
 
     @property
     def tidepool(self) -> "TidepoolApp":
@@ -44,16 +46,22 @@ class ModeScreen(Screen[None]):
         return None
 
     def compose(self) -> ComposeResult:
+        size = self.app.size
+        app = self.app
+        self.add_class(_widest(size.width, app.HORIZONTAL_BREAKPOINTS), _widest(size.height, app.VERTICAL_BREAKPOINTS))
         yield Navigation(self.MODE)
         yield from self.compose_body()
-        yield Footer(show_command_palette=False)
+        yield KeyLine(compact=size.width < CLOSER_BELOW)
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Textual would style everything anew at each return, and twice at the first; only another theme asks for that."""
+        event.refresh_styles &= self._styled_by not in ("", self.app.theme)
+        self._styled_by = self.app.theme
         self.nudge()
 
     def on_resize(self, event: Resize) -> None:
         """Where there is little room the keys stand closer, so that Help is among them."""
-        self.query_one(Footer).compact = event.size.width < CLOSER_BELOW
+        self.query_one(KeyLine).compact = event.size.width < CLOSER_BELOW
 
     def compose_body(self) -> Iterable[Widget]:
         return ()
@@ -80,3 +88,8 @@ class ModeScreen(Screen[None]):
                     await asyncio.sleep(5)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._nudged.wait(), self.PERIOD)
+
+
+def _widest(cells: int, breakpoints: list[tuple[int, str]] | None) -> str:
+    """The class that Textual will give a screen of this size; known before its widgets are made, they are styled once."""
+    return max((place, name) for place, name in breakpoints or () if cells >= place)[1]

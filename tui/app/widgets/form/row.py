@@ -22,6 +22,10 @@ TO_AND_FRO = [
 """for screens with fields: obeyed in their turn, so that letters typed after them reach the next field and not this one"""
 
 
+SHORT = (Form.WHOLE, Form.NUMBER, Form.FLAG)
+"""beside which there is room for a word of help"""
+
+
 class FieldRow(Vertical):
     @dataclass
     class Edited(Message):
@@ -47,13 +51,14 @@ class FieldRow(Vertical):
         self._typed: dict[Path, Any] = {}
         """what nobody has taken over yet"""
         self.fault = ""
+        self._sentence: Static | None = None
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="field-line"):
             yield Static(Content(self._label + (" *" if self.field.required else "")), classes="field-label")
             yield self._editor
-            yield Static(Content(one_line(self.field.help)), classes="field-help")
-        yield Static("", classes="field-fault")
+            if self.field.form in SHORT:
+                yield Static(Content(one_line(self.field.help)), classes="field-help")
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._show_now) if isinstance(self._editor, ChoicesEditor) else self._show_now()
@@ -91,7 +96,11 @@ class FieldRow(Vertical):
 
     def _complain_now(self) -> None:
         self.set_class(bool(self.fault), "-wrong")
-        self.query_one(".field-fault", Static).update(Content(shortened(self.fault, 600)))
+        if self.fault and self._sentence is None:  # most rows never need one
+            self._sentence = Static("", classes="field-fault")
+            self.mount(self._sentence)
+        if self._sentence is not None:
+            self._sentence.update(Content(shortened(self.fault, 600)))
 
     def take_focus(self) -> None:
         target = self._editor.query(Checkbox).first() if isinstance(self._editor, ChoicesEditor) else self._editor
