@@ -8,12 +8,14 @@ emoji, the joiners of Persian and of the scripts of India.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from unicodedata import category
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 MOST_MARKS = 8
 """accents on one letter: more of them than any script has would climb over the lines around them"""
+LONGEST_PIECE = 500_000
+"""characters that are made plain at once"""
 
 _JOINERS = "\u200c\u200d"
 _JOINING = "\u0600-\u1aff"
@@ -90,20 +92,35 @@ def plain(text: str) -> Plain:
     on the width of a joined one."""
     if isinstance(text, Plain):
         return text
-    if not text.isprintable():
-        text = re.sub(_STRAY_ON_A_TERMINAL, "", text.replace("\r\n", "\n").translate(_TERMINAL))
-    return _without_piles(text)
+    return _by_lines(text, lambda line: re.sub(_STRAY_ON_A_TERMINAL, "", line.translate(_TERMINAL)))
 
 
 def in_document(text: str) -> Plain:
     """Text for a page or a table of another program, which knows tabs, spaces and joined emoji."""
-    if not text.isprintable():
-        text = re.sub(_STRAY_IN_A_DOCUMENT, r"\1", text.replace("\r\n", "\n").translate(_DOCUMENT))
-    return _without_piles(text)
+    return _by_lines(text, lambda line: re.sub(_STRAY_IN_A_DOCUMENT, r"\1", line.translate(_DOCUMENT)))
 
 
-def _without_piles(text: str) -> Plain:
-    return Plain(text if text.isascii() or not re.search(_PILED, text) else re.sub(_PILED, rf"\1{MARK}", text))
+def _by_lines(text: str, mended: Callable[[str], str]) -> Plain:
+    """Most lines need no mending, and none depends on another."""
+    if text.isprintable() and text.isascii():
+        return Plain(text)
+    lines = text.replace("\r\n", "\n").split("\n")
+    pieces = (piece for line in lines for piece in (*_pieces(line), "\n"))
+    text = "".join(one if one.isprintable() or one == "\n" else mended(one) for one in pieces)[:-1]
+    piled = not text.isascii() and re.search(_PILED, text)
+    return Plain(re.sub(_PILED, rf"\1{MARK}", text) if piled else text)
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """Of a line of megabytes, one after another, so that others have their turn and Ctrl+C is heard. Before a character of
+    ASCII a line can be cut without harm."""
+    begin = 0
+    while len(line) - begin > LONGEST_PIECE:
+        cut = re.compile("[ -~]").search(line, begin + LONGEST_PIECE, begin + 2 * LONGEST_PIECE)
+        end = cut.start() if cut else begin + LONGEST_PIECE
+        yield line[begin:end]
+        begin = end
+    yield line[begin:] if begin else line
 
 
 def one_line(text: str, most: int = 500) -> Plain:
@@ -124,4 +141,4 @@ def json_text(content: object, indent: int | None = None) -> Plain:
     import json
 
     text = json.dumps(content, ensure_ascii=False, indent=indent)
-    return Plain(text if text.isprintable() else text.translate(_JSON))
+    return Plain(text if text.isprintable() else "".join(piece.translate(_JSON) for piece in _pieces(text)))
