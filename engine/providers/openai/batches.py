@@ -163,7 +163,8 @@ class OpenAIBatches:
         reading = ResultReading(self._line)
         model = text_of(mapping_of(card.get("metadata")).get("model"))
         for file_id in filter(None, (text_of(card.get(name)) for name in FILES)):
-            async for row in reading.rows(f"/files/{quote(file_id, safe=IN_A_PATH)}/content"):
+            name = quote(file_id, safe=IN_A_PATH, errors="replace")
+            async for row in reading.rows(f"/files/{name}/content"):
                 yield self._result(row, model)
         reading.check(total_of(card.get("request_counts"), "completed", "failed"))
 

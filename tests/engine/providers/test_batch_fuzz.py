@@ -179,6 +179,11 @@ def test_an_odd_card_is_a_state_or_a_fault_that_is_known(server: Server, provide
         server.run(server.results(provider, server.card))
 
 
+def test_half_a_character_for_the_id_of_a_file_costs_the_results_and_nothing_else(server: Server) -> None:
+    server.card, server.rows = {**ended_card("openai"), "output_file_id": "\ud800"}, b""
+    assert server.run(server.results("openai", server.card)) == []
+
+
 @BOTH
 @EXAMPLES
 @given(data=st.data())
