@@ -63,6 +63,10 @@ _CALL_COLUMNS = [
 ]
 
 
+LONGEST_REPLY = 4_000_000
+"""letters, beyond what any model says: a longer one was put into the file by somebody, and does not serve again"""
+
+
 class Ledger:
     def __init__(self, writer: Writer, reader: sqlite3.Connection, batch_number: int) -> None:
         self.writer = writer
@@ -107,8 +111,8 @@ class Ledger:
         row: sqlite3.Row | None = self.reader.execute(
             "SELECT c.text, c.truth, c.input_tokens, c.output_tokens, c.finish_reason, c.served_model, c.thought FROM call c "
             "JOIN batch b ON b.number = c.unit_id >> 32 "
-            "WHERE c.key = ? AND c.status = 'answered' AND NOT b.imported LIMIT 1",
-            (key,),
+            "WHERE c.key = ? AND c.status = 'answered' AND NOT b.imported AND length(c.text) <= ? LIMIT 1",
+            (key, LONGEST_REPLY),
         ).fetchone()
         return row
 

@@ -8,10 +8,14 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidepool.engine.api.door import SHORTEST_TOKEN, VARIABLE, Door, is_loopback
 from tidepool.engine.api.runs import Launch
 from tidepool.engine.errors import UsageError
+
+if TYPE_CHECKING:
+    import uvicorn
 
 EXTRA = "The API needs the extra `api`: pip install 'tidepool-lab[api]'."
 DRAIN_SECONDS = 1
@@ -37,6 +41,16 @@ def serve(
         )
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise UsageError(f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one.")
+    server = api_server(database, launch, Door(token, here_only=here_only, what="The API"), at_once, debug=debug)
+    with listening(host, port, "The API") as listener:
+        on_ready(listener.getsockname()[1])
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # uvicorn raises it again at its end, and then it ends all
+        server.run(sockets=[listener])
+
+
+def api_server(
+    database: Path, launch: Launch, door: Door, at_once: int = 1, *, debug: bool = False
+) -> "uvicorn.Server":
     try:
         import uvicorn
 
@@ -44,9 +58,8 @@ def serve(
         from tidepool.engine.api.app import create_app
     except ImportError as error:
         raise UsageError(EXTRA) from error
-    app = create_app(database, launch, door=Door(token, here_only=here_only, what="The API"), at_once=at_once)
     config = uvicorn.Config(
-        app,
+        create_app(database, launch, door=door, at_once=at_once),
         http=connections.PatientProtocol,
         ws="none",
         log_level="error" if debug else "critical",
@@ -57,10 +70,7 @@ def serve(
         h11_max_incomplete_event_size=connections.MOST_HEADER_BYTES,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-    with listening(host, port, "The API") as listener:
-        on_ready(listener.getsockname()[1])
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # uvicorn raises it again at its end, and then it ends all
-        uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)
 
 
 def listening(host: str, port: int, what: str) -> socket.socket:

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.support import warm
@@ -28,6 +29,7 @@ SCREENS = 4
 PATIENCE = 20.0
 """times as long it may wait: for a lock, or for others on a busy machine"""
 INTERRUPT_SECONDS = 1.0
+"""of work, within which Ctrl+C must be heard; the API may let what is under way come to its end first"""
 CANARY = "canary-5f1d"
 KEYS = {name: f"sk-{CANARY}-{name}" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_API_KEY", "LAB_KEY")}
 SMALL = "small.toml"
@@ -110,11 +112,11 @@ def _some(path: Path, steps: Sequence[Step], environment: Mapping[str, str], sec
         while len(done) < len(steps):
             words = steps[len(done)]
             if _comes(process.pid, ours, SCREENS * seconds if words == APP else seconds):
-                done.append(_received(ours, words))
-                if done[-1].code is None:
+                done.append(_received(process, ours, words))
+                if process.exitcode is not None:
                     break
                 continue
-            done.append(_interrupted(process.pid, ours, words))
+            done.append(_interrupted(process, ours, words))
             break
     finally:
         process.kill()
@@ -141,22 +143,24 @@ def _worked(pid: int | None) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _received(ours: Connection, words: Step) -> Ended:
+def _received(process: BaseProcess, ours: Connection, words: Step) -> Ended:
     try:
         ended: Ended = ours.recv()
-    except EOFError:
-        return Ended(words, None, err="its process died")
+    except EOFError:  # a run that is told to stop leaves its process at once
+        process.join()
+        code = process.exitcode
+        return Ended(words, code if code is not None and code >= 0 else None, err=f"its process died ({code})")
     return ended
 
 
-def _interrupted(pid: int | None, ours: Connection, words: Step) -> Ended:
-    assert pid is not None
-    os.kill(pid, signal.SIGINT)
-    before = _worked(pid)
-    if not _comes(pid, ours, 4 * INTERRUPT_SECONDS):
+def _interrupted(process: BaseProcess, ours: Connection, words: Step) -> Ended:
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGINT)
+    before = _worked(process.pid)
+    if not _comes(process.pid, ours, 4 * INTERRUPT_SECONDS):
         return Ended(words, None, err="deaf to Ctrl+C")
-    worked = _worked(pid) - before
-    ended = _received(ours, words)
+    worked = _worked(process.pid) - before
+    ended = _received(process, ours, words)
     ended.interrupted = worked
     return ended
 

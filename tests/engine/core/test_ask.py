@@ -109,6 +109,14 @@ async def test_imported_batches_never_serve_as_cache(stage: Stage, database: Pat
     assert provider.asked == [], "the second batch is no import"
 
 
+async def test_an_answer_longer_than_any_model_says_does_not_serve_again(stage: Stage, database: Path) -> None:
+    await stage.run(units(2, talk(1)))
+    change(database, "UPDATE call SET text = printf('%.*c', 4000001, 'x') WHERE id = 1")
+    provider = ScriptedProvider()
+    again = await stage.run(units(2, talk(1)), provider)
+    assert len(provider.asked) == 1 and again["calls"]["cached"] == 1
+
+
 async def test_failures_are_never_cached(stage: Stage) -> None:
     await stage.run(units(5, talk(1)), ScriptedProvider(failing("t1")))
     provider = ScriptedProvider()
