@@ -14,24 +14,39 @@ from typing import Any, TextIO
 
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.exporting.rows import columns_of, rows_of
-from tidepool.storage.plain_text import MARK, in_document
+from tidepool.storage.plain_text import MARK, Plain, in_document
 
 _FORMULA = re.compile(rf"[\t\n]|[\s\"'{MARK}]*[=+\-@|%＝＋－＠﹦﹢﹣﹫−]")
 """a formula, also behind spaces, quotes and signs that some program leaves out"""
+
+
+LONG = 1_000_000
+"""letters of a cell"""
 
 
 def harmless(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     text = in_document(cell)
-    return "'" + text if _FORMULA.match(text) else text
+    return Plain("'" + text) if _FORMULA.match(text) else text
 
 
 def write_rows(stream: TextIO, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A header and rows, every cell made harmless."""
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(map(harmless, columns))
-    writer.writerows([harmless(cell) for cell in row] for row in rows)
+    for row in rows:
+        cells = [harmless(cell) for cell in row]
+        if any(type(cell) is Plain and len(cell) > LONG for cell in cells):
+            stream.write(_quoted(cells))
+        else:
+            writer.writerow(cells)
+
+
+def _quoted(cells: Sequence[Any]) -> str:
+    """A row that Python's own writer would take seconds for, deaf to Ctrl+C."""
+    texts = ("" if cell is None else str(cell) for cell in cells)
+    return ",".join('"' + text.replace('"', '""') + '"' for text in texts) + "\r\n"
 
 
 @contextmanager
