@@ -50,7 +50,7 @@ def _quits(made: Materials, folder: Path, moment: float | None, verdict: Verdict
         with Terminal(scene.command(), scene.environment) as terminal:
             terminal.until("Batches", SECONDS)
             terminal.press(RESULTS)
-            terminal.until("Results", SECONDS)
+            terminal.until("Search", SECONDS)
             terminal.press(SEARCH + "lantern\r")
             time.sleep(0.5)
             family = _family(terminal.pid)

@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Select, TextArea
 
 from tests.tui.persons import ExaminesWithin, opened, until
+from tests.tui.studies import game, played
 from tests.tui.test_compose import composing, row_of
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose_model.edits import Put, apply, value_at
@@ -29,6 +30,7 @@ from tidepool.tui.app.widgets.form.row import FieldRow
 
 CLEAR = "\x15"
 BACKSPACE, TAB, SHIFT_TAB, DOWN, F2, CTRL_S = "\x7f", "\t", "\x1b[Z", "\x1b[B", "\x1bOQ", "\x13"
+CTRL_Q = "\x11"
 
 
 class SlowExaminer(ExaminesWithin):
@@ -253,3 +255,45 @@ async def test_a_key_of_the_screen_comes_after_the_letters_before_it(tmp_path: P
         await until(pilot, lambda: app.screen is screen, "the form")
         await pilot.press("ctrl+z")
         await until(pilot, lambda: text_in(row) == "A secret game", "the name as it was")
+
+
+SEARCHES = {"1": "#filter", "4": "#search", "5": "#words", "6": "#words"}
+"""the places with a line to search in, by their keys"""
+
+
+async def test_letters_right_behind_a_slash_are_searched_for_and_press_no_keys(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(talks=2))
+    async with opened(path, size=(100, 30)) as (app, pilot):
+        for key, place in SEARCHES.items():
+            await pilot.press(key)
+            await until(pilot, lambda key=key: app.screen.query(SEARCHES[key]), "the place")
+            await pilot.pause()
+            screen = app.screen
+            send(app, "/deus/x lantern")
+            await until(
+                pilot, lambda place=place: app.screen.query_one(place, Input).value[-1:] == "n", "the last letter"
+            )
+            assert (app.screen, app.screen.query_one(place, Input).value) == (screen, "deus/x lantern")
+            await pilot.press("escape")
+
+
+async def test_ctrl_q_ends_the_app_out_of_a_dialog(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        await pilot.press("question_mark")
+        await until(pilot, lambda: app.screen.is_modal, "help")
+        send(app, CTRL_Q)
+        await until(pilot, lambda: app._exit, "the end")
+
+
+async def test_what_was_typed_right_before_ctrl_q_is_in_the_draft(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    async with opened(path) as (app, pilot):
+        row = row_of(await composing(app, pilot), ("batch", "name"))
+        row.take_focus()
+        await until(pilot, lambda: row.has_focus_within, "the cursor in the field")
+        send(app, CLEAR + "A name that is long enough to be cut off" + CTRL_Q)
+        await until(pilot, lambda: app._exit, "the end")
+    async with opened(path) as (app, pilot):
+        name = row_of(await composing(app, pilot), ("batch", "name"))
+        assert text_in(name) == "A name that is long enough to be cut off"

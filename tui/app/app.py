@@ -30,6 +30,7 @@ from tidepool.tui.app.file_reader import FileReader
 from tidepool.tui.app.plain_lines import PlainLines
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.screens.compose import ComposeScreen
+from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT
@@ -72,7 +73,7 @@ class TidepoolApp(App[None]):
         Binding("question_mark,f1", "help", "Help", key_display="?", id="help"),
         Binding("ctrl+p", "command_palette", "Commands", id="palette", tooltip="every action by name"),
         Binding("ctrl+t", "theme", "Dark or light", show=False, id="theme"),
-        Binding("ctrl+q", "quit", "Quit", id="quit", tooltip="running batches go on"),
+        Binding("ctrl+q", "quit", "Quit", id="quit", tooltip="running batches go on", priority=True),
     ]
 
     def __init__(self, path: Path) -> None:
@@ -127,6 +128,12 @@ class TidepoolApp(App[None]):
         self.beside.close()
         self.counting.close()
         self.examiner.close()
+
+    async def action_quit(self) -> None:
+        """Out of dialogs too; what was typed before it is kept."""
+        if isinstance(self.screen, ModeScreen):
+            await self.screen.before_the_end()
+        self.exit()
 
     # -- the way out --------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ NEEDS: dict[str, Callable[[Watched], bool]] = {
 class BatchActions(ModeScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action not in NEEDS:
-            return True
+            return super().check_action(action, parameters)
         batch = self.shown_batch
         return batch is not None and NEEDS[action](batch)
 

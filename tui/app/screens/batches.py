@@ -25,7 +25,7 @@ class BatchesScreen(BatchActions):
     BINDINGS = [
         Binding("n", "app.go('compose')", "New", id="batches.new", tooltip="compose a study"),
         *BATCH_BINDINGS,
-        Binding("slash", "filter", "Filter", key_display="/", id="batches.filter"),
+        Binding("slash", "filter", "Filter", key_display="/", id="batches.filter", priority=True),
         Binding("o", "sort", "Sort", id="batches.sort", tooltip="by age, name, state, cost, size"),
         Binding("space", "mark", "Mark", id="batches.mark", tooltip="several of them, to compare"),
         Binding("m", "compare", "Compare", id="batches.compare", tooltip="the marked ones side by side"),
@@ -101,7 +101,7 @@ class BatchesScreen(BatchActions):
     def action_filter(self) -> None:
         field = self.query_one("#filter", Input)
         field.display = True
-        field.focus()
+        self.set_focus(field)
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:

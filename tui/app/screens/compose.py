@@ -234,6 +234,9 @@ class ComposeScreen(DraftPeople, DraftTravel):
         self.take_in()
         return await self.desk.written()
 
+    async def before_the_end(self) -> None:
+        await self.settled()
+
     @on(FieldRow.Entered)
     def _entered(self) -> None:
         self._show_help()

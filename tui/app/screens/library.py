@@ -51,7 +51,16 @@ class LibraryScreen(LibraryActions):
     BINDINGS = [
         Binding("tab", "shelf(1)", "Shelf", id="library.shelf", tooltip="entities, types, agents", show=False),
         Binding("shift+tab", "shelf(-1)", "Previous shelf", show=False),
-        Binding("slash", "search", "Search", key_display="/", id="library.search", tooltip="as you type", show=False),
+        Binding(
+            "slash",
+            "search",
+            "Search",
+            key_display="/",
+            id="library.search",
+            tooltip="as you type",
+            show=False,
+            priority=True,
+        ),
         Binding("g", "generate", "Generate", id="library.generate", tooltip="entities of a type, from a seed"),
         Binding("a,n", "new", "New", key_display="a", id="library.new"),
         Binding("e", "edit", "Edit", id="library.edit"),
@@ -164,7 +173,7 @@ class LibraryScreen(LibraryActions):
                 return self.shelf == "agents"
             case "generate":
                 return self.shelf != "agents"
-        return True
+        return super().check_action(action, parameters)
 
     def point_to(self, shelf: str, one: str) -> None:
         self._wanted = one
@@ -196,7 +205,7 @@ class LibraryScreen(LibraryActions):
         self.query_one("#details", ReadingPane).focus()
 
     def action_search(self) -> None:
-        self.query_one("#words", Input).focus()
+        self.set_focus(self.query_one("#words", Input))
 
     @on(Input.Changed, "#words")
     def _narrowed(self) -> None:

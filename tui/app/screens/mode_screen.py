@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.events import Resize, ScreenResume
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.watching import Watched
@@ -65,6 +66,13 @@ class ModeScreen(Screen[None]):
 
     def compose_body(self) -> Iterable[Widget]:
         return ()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A slash is a key of the screen, in its turn with the letters after it; typed into a text it is a slash."""
+        return not (action in ("search", "filter") and isinstance(self.focused, Input | TextArea))
+
+    async def before_the_end(self) -> None:
+        """The app ends when this has."""
 
     async def look(self) -> None:
         """Reads what has changed and shows it; called while the screen is in sight."""

@@ -50,7 +50,15 @@ class ProvidersScreen(ModeScreen):
         Binding(
             "tab", "next_panel", "Panel", id="providers.panel", tooltip="the list, its models, what is known of it"
         ),
-        Binding("slash", "search", "Search", key_display="/", id="providers.search", tooltip="among the models"),
+        Binding(
+            "slash",
+            "search",
+            "Search",
+            key_display="/",
+            id="providers.search",
+            tooltip="among the models",
+            priority=True,
+        ),
         Binding("escape", "back", "Back to the list", show=False),
     ]
     AUTO_FOCUS = "ProviderList"
@@ -176,8 +184,8 @@ class ProvidersScreen(ModeScreen):
             self.roll.focus()
 
     def action_search(self) -> None:
-        self.query_one(PanelStrip).choose("panel-models")
-        self.query_one("#words", Input).focus()
+        self.query_one(PanelStrip).choose("panel-models", focus=False)
+        self.set_focus(self.query_one("#words", Input))
 
     @on(Input.Changed, "#words")
     def _narrowed(self) -> None:

@@ -27,7 +27,15 @@ class ResultsScreen(BatchActions):
     failed ones, to one agent or one wave. Tab goes from panel to panel."""
     BINDINGS = [
         *BATCH_BINDINGS,
-        Binding("slash", "search", "Search", key_display="/", id="results.search", tooltip="in all that was said"),
+        Binding(
+            "slash",
+            "search",
+            "Search",
+            key_display="/",
+            id="results.search",
+            tooltip="in all that was said",
+            priority=True,
+        ),
         Binding("n", "step(1)", "Next", id="results.next", tooltip="hit or conversation"),
         Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False, id="results.previous"),
         Binding("r", "reload", "Refresh", id="results.refresh", tooltip="works the statistics out anew"),
@@ -143,7 +151,7 @@ class ResultsScreen(BatchActions):
         self.query_one(PanelStrip).choose_next()
 
     def action_search(self) -> None:
-        self.query_one(PanelStrip).choose("panel-talks")
+        self.query_one(PanelStrip).choose("panel-talks", focus=False)
         self.query_one(ConversationsPane).start_search()
 
     def action_step(self, by: int) -> None:

@@ -186,8 +186,8 @@ class ConversationsPane(Vertical):
         self.list.go_to(self.list.cursor + by)
 
     def start_search(self) -> None:
-        self.back_to_list()
-        self.query_one("#search", Input).focus()
+        self.remove_class("-reading")
+        self.screen.set_focus(self.query_one("#search", Input))  # at once: letters may be right behind
 
     def show_only(self, words: Iterable[str]) -> None:
         self.query_one("#search", Input).value = " ".join(words)
