@@ -28,7 +28,7 @@ from tidepool.engine.run import run_batch
 from tidepool.storage.writer import Row, Statement, Writer
 
 CUTS = 20
-PAIRS = 9
+PAIRS = 21
 CALLS = 30_000
 
 SLOWLY = """[service]
@@ -129,8 +129,8 @@ def _plain_beat(writer: Writer, statement: Statement, row: Row) -> None:
     writer.put(statement, row)
 
 
-def cost() -> tuple[float, float]:
-    """Seconds with synced beats ÷ without, the median of pairs; and how long one such commit takes, in milliseconds."""
+def cost() -> tuple[list[float], float]:
+    """Seconds with synced beats ÷ without: the quartiles of the pairs; and how long one such commit takes, in milliseconds."""
     ratios, commits = [], []
     synced, transact = Writer.beat, Writer._transact
 
@@ -154,7 +154,7 @@ def cost() -> tuple[float, float]:
         order = (synced, _plain_beat) if number % 2 else (_plain_beat, synced)
         took = {beat: seconds(beat) for beat in order}
         ratios.append(took[synced] / took[_plain_beat])
-    return statistics.median(ratios), statistics.median(commits) * 1000
+    return statistics.quantiles(ratios, n=4), statistics.median(commits) * 1000
 
 
 def prove() -> Iterator[Measurement]:
@@ -170,11 +170,11 @@ def prove() -> Iterator[Measurement]:
             1.5,
             f"{worst[1]:,} of {worst[0]:,} answers; under strace, which slows every call to the system",
         )
-    ratio, commit = cost()
-    yield at_most(
-        f"a run with synced heartbeats ÷ without ({PAIRS} pairs in turns, {CALLS:,} calls each)", ratio, "×", 1.03
-    )
-    yield at_most("one synced commit, median", commit, "ms", 1000)
+    (low, ratio, high), commit = cost()
+    noise = f"half of them from {low:.3f} to {high:.3f}"
+    name = f"a run with synced heartbeats ÷ without, median of {PAIRS} pairs in turns, {CALLS:,} calls each"
+    yield at_most(name, ratio, "×", 1.03, noise)
+    yield at_most("one synced commit with all that waited for it, median", commit, "ms", 1000)
 
 
 if __name__ == "__main__":
