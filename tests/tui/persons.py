@@ -81,6 +81,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], object], what: str =
                 f"waited in vain for {what or 'it'} ({batch}); the screen shows:\n{screen_text(pilot.app)}"
             )
         await pilot.pause(0.02)
+    await pilot.pause()  # what has just been opened is there with all that is in it
 
 
 async def until_seen(pilot: Pilot[None], text: str) -> None:

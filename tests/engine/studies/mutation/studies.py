@@ -10,6 +10,8 @@ from tidepool.engine.config.sections import Providers, Service, SimulatedSetting
 
 SMALL: dict[str, Any] = {"num_processes": 4, "num_steps": 8, "num_env_steps": 64, "repeats": 1, "heldout": 0.05}
 
+MAX_CONCURRENT = 32
+
 
 def mutation(
     *, service: str = "live", max_concurrent: int = 32, simulated: dict[str, Any] | None = None, **settings: Any
@@ -26,7 +28,7 @@ def written(folder: Path, more: str = "", **settings: Any) -> Path:
     lines = [f"{name} = {json.dumps(value)}" for name, value in {**SMALL, **settings}.items()]
     path = folder / "mutation.toml"
     path.write_text(
-        '[batch]\nkind = "mutation"\n[service]\nname = "live"\nmax_concurrent = 32\n[mutation]\n'
+        f'[batch]\nkind = "mutation"\n[service]\nname = "live"\nmax_concurrent = {MAX_CONCURRENT}\n[mutation]\n'
         + "\n".join(lines)
         + f"\n{more}\n"
     )

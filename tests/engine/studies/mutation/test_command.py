@@ -5,11 +5,10 @@ import sqlite3
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.engine.studies.mutation.studies import episodes, mutation, policy_of, written
+from tests.engine.studies.mutation.studies import MAX_CONCURRENT, episodes, mutation, policy_of, written
 from tests.support.command import Tidepool
 from tests.support.state import committed_seeds, end_state, query, sold_live
 from tidepool import load_config, resume_batch, run_batch
@@ -47,9 +46,11 @@ async def test_training_that_is_killed_ends_in_the_same_policy_bit_by_bit(
     whole, killed = tmp_path / "whole.db", tidepool.database
     summary = await run_batch(load_config(written(tmp_path, AT_ONCE, learner=learner)), whole)
     config = str(written(tmp_path, SLOWLY, learner=learner))
+    kept: list[dict[int, int]] = []
     for calls in kills:
         with tidepool.start(*(("--resume", "last") if killed.exists() else ("--run", config))) as process:
             _kill_after(process, killed, calls)
+        kept.append(_sold_and_kept(killed))
     assert summarise(killed, "last")["status"] == "interrupted"
     answered = query(killed, "SELECT count(*) FROM call WHERE status = 'answered'")[0][0]
     resumed = await resume_batch("last", killed)
@@ -58,14 +59,18 @@ async def test_training_that_is_killed_ends_in_the_same_policy_bit_by_bit(
     assert resumed["statistics"] == summary["statistics"]
     assert episodes(killed) == episodes(whole)
     assert end_state(killed) == end_state(whole)
-    _assert_bought_once(killed, resumed)
-
-
-def _assert_bought_once(killed: Path, resumed: dict[str, Any]) -> None:
-    """Only what was in flight at a kill may be bought again: here at most a wave each time."""
     sold = sold_live(resumed["batch_id"])
     assert set(sold) >= committed_seeds(killed, resumed["batch_id"])
-    assert sum(count - 1 for count in sold.values()) <= 2 * 12
+    for then in kept:
+        assert {seed: sold[seed] for seed in then} == then, "what was kept at a kill is never bought again"
+    assert sum(count - 1 for count in sold.values()) <= len(kills) * MAX_CONCURRENT, "only what was in flight is"
+
+
+def _sold_and_kept(database: Path) -> dict[int, int]:
+    """The calls whose answers the file holds, and how often each was sold so far."""
+    batch_id = query(database, "SELECT id FROM batch")[0][0]
+    sold = sold_live(batch_id)
+    return {seed: sold[seed] for seed in committed_seeds(database, batch_id)}
 
 
 async def test_a_policy_is_taken_out_and_tested_on_queries_it_never_saw(tidepool: Tidepool, tmp_path: Path) -> None:
