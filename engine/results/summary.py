@@ -42,7 +42,7 @@ def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Su
 
 
 def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
-    config = StoredConfig(batch["config"], _checked)
+    config = StoredConfig(batch["config"], checked)
     try:
         return load_kind(batch["kind"]).statistics(connection, dict(batch), config)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -51,7 +51,7 @@ def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[st
         raise
 
 
-def _checked(text: str) -> "FrozenConfig":
+def checked(text: str) -> "FrozenConfig":
     from tidepool.engine.config.freezing import load_frozen
 
     return load_frozen(text)

@@ -105,8 +105,13 @@ def pairwise(
         for first, second in combinations(range(len(ids)), 2)
         if (one := compared(found[first], found[second]))
     ]
-    adjusted = holm([one["p_value"] for _, one in pairs])
+    adjusted = iter(holm([one["p_value"] for _, one in pairs if one["p_value"] is not None]))
     return [
-        {"batches": batches, "measure": measure, **one, "p_value_holm": p_value}
-        for (batches, one), p_value in zip(pairs, adjusted, strict=True)
+        {
+            "batches": batches,
+            "measure": measure,
+            **one,
+            "p_value_holm": None if one["p_value"] is None else next(adjusted),
+        }
+        for batches, one in pairs
     ]

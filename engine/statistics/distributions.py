@@ -59,6 +59,29 @@ def chi_squared_tail(freedom: int, value: float) -> float:
     return math.fsum((math.erfc(math.sqrt(half)) if freedom % 2 else 0.0, *terms))
 
 
+@lru_cache(maxsize=4096)
+def fewest_expected(events: float, chance: float) -> float:
+    """How few must be expected at least, so that so many events, or more, come with this chance (Poisson's tail)."""
+    low, high = 0.0, events
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _gamma_share(events, middle) > chance else (middle, high)
+    return (low + high) / 2
+
+
+def _gamma_share(shape: float, x: float) -> float:
+    """The regularised lower incomplete gamma function, by its series: for x up to about the shape."""
+    if x <= 0:
+        return 0.0
+    term = total = 1.0
+    step = shape
+    while term > 1e-16 * total:
+        step += 1
+        term *= x / step
+        total += term
+    return total * math.exp(shape * math.log(x) - x - math.lgamma(shape + 1))
+
+
 def even_odds_p_value(successes: int, trials: int) -> float:
     """Two-sided: how surprising so many successes are where each trial was a toss of a coin."""
     if trials == 0:

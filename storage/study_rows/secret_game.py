@@ -6,23 +6,25 @@ from typing import Any
 
 def outcomes(connection: sqlite3.Connection, batch_id: str) -> list[tuple[Any, ...]]:
     """Both sides of every conversation, the opener's first: (conversation id, mode, game, agent, opponent, opener,
-    revealed, obtained, detector, turn, score)."""
+    revealed, obtained, turn, score, scenario, uncertain, the judge's verdict)."""
     rows = connection.execute(
-        "SELECT conversation_id, mode, game, agent, opponent, opener, revealed, obtained, detector, turn, score "
-        "FROM outcomes WHERE batch_id = ? ORDER BY conversation_id, opener DESC",
+        "SELECT o.unit_id, o.mode, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.score, "
+        "o.scenario, o.uncertain, o.verdict FROM batch b JOIN unit u ON u.batch_number = b.number "
+        "JOIN outcome o ON o.unit_id = u.id WHERE b.id = ? ORDER BY o.unit_id, o.side",
         (batch_id,),
     )
     return [tuple(row) for row in rows]
 
 
-def reveals_by_meeting(connection: sqlite3.Connection, batch_id: str) -> list[tuple[int, str, str, int]]:
-    """(sequence number, opener, partner, secrets revealed) of each conversation."""
-    rows = connection.execute(
-        "SELECT c.sequence_number, o.agent, o.opponent, o.revealed + o.obtained FROM outcomes o "
+def reveals_by_meeting(
+    connection: sqlite3.Connection, batch_id: str
+) -> list[tuple[int, str, str, int, int | None, int]]:
+    """(sequence number, opener, partner, game, scenario, secrets revealed) of each conversation."""
+    return connection.execute(
+        "SELECT c.sequence_number, o.agent, o.opponent, o.game, o.scenario, o.revealed + o.obtained FROM outcomes o "
         "JOIN conversations c ON c.id = o.conversation_id WHERE o.batch_id = ? AND o.opener",
         (batch_id,),
-    )
-    return [(number, opener, partner, revealed) for number, opener, partner, revealed in rows]
+    ).fetchall()
 
 
 def failures_by_pair(connection: sqlite3.Connection, batch_id: str) -> list[tuple[str, int]]:
@@ -39,13 +41,6 @@ def sit_outs(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
         "SELECT agent, count(*) FROM sit_outs WHERE batch_id = ? GROUP BY agent ORDER BY agent", (batch_id,)
     )
     return dict(rows.fetchall())
-
-
-def verdict_counts(connection: sqlite3.Connection, batch_id: str) -> list[tuple[str, int, int | None, int]]:
-    """(agent, revealed by wording, the judge's verdict, how often)."""
-    return connection.execute(
-        "SELECT agent, revealed, verdict, count(*) FROM verdicts WHERE batch_id = ? GROUP BY 1, 2, 3", (batch_id,)
-    ).fetchall()
 
 
 def planted_messages(connection: sqlite3.Connection, batch_number: int, every: int) -> list[tuple[Any, ...]]:

@@ -1,52 +1,97 @@
 """Is one batch more talkative than another? Secrets revealed in a conversation (0, 1 or 2), batch against batch.
 
 Where two batches played the same schedule, conversation by conversation the same two agents met, and the
-difference is taken within each meeting; otherwise the batches are two samples.
+difference is taken within each meeting; otherwise the batches are two samples, each with its own clusters.
 """
 
 import sqlite3
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tidepool.engine.statistics.comparisons import compare_paired, compare_samples, pairwise
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.results.summary import checked
+from tidepool.engine.statistics.comparisons import pairwise
+from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
+from tidepool.engine.statistics.rates import Rate, gap_interval, p_value_of
+from tidepool.engine.studies.secret_game.findings import records
+from tidepool.engine.studies.secret_game.findings.clustering import Clustering
+from tidepool.engine.studies.secret_game.findings.outcomes import Sides
+from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
+from tidepool.engine.studies.secret_game.findings.shares import overall_rate
 from tidepool.storage.study_rows.secret_game import reveals_by_meeting
-
-Meetings = dict[tuple[int, str, str], int]
-"""(sequence number, opener, partner) → secrets revealed"""
 
 COMMON = 0.9
 """share of the conversations of both batches that must be the same meeting"""
+METHODS = {
+    "t": "Student's test of the differences of matched talks",
+    "Bonett–Price": "Bonett and Price's interval of matched talks",
+    "MOVER": "the two rates' own intervals, joined (MOVER)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    linked: bool
+    clustering: Clustering
+    meetings: dict[tuple[int, str, str], tuple[int, int | None, int]]
+    """(sequence number, opener, partner) → game, scenario, secrets revealed"""
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    seed = batches[0]["seed"] % 2**32
-    played = [_meetings(connection, batch["id"]) for batch in batches]
-    ids = [batch["id"] for batch in batches]
-    return pairwise(
-        ids, played, lambda ours, theirs: _compared(ours, theirs, seed), "secrets revealed in a conversation"
-    )
+    played = [_batch(connection, batch) for batch in batches]
+    return pairwise([batch["id"] for batch in batches], played, _told, "secrets revealed in a conversation")
 
 
-def _meetings(connection: sqlite3.Connection, batch_id: str) -> Meetings:
-    rows = reveals_by_meeting(connection, batch_id)
-    return {(number, opener, partner): revealed for number, opener, partner, revealed in rows}
+def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
+    played = PlayedWith.of(StoredConfig(batch["config"], checked))
+    sides = Sides.of(records.outcome_rows(connection, batch["id"]))
+    meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
+    return _Batch(played.linked, Clustering(sides, linked=played.linked), meetings)  # type: ignore[arg-type]
 
 
-def _compared(first: Meetings, second: Meetings, seed: int) -> dict[str, Any] | None:
-    common = [meeting for meeting in first if meeting in second]
-    paired = bool(common) and len(common) >= COMMON * max(len(first), len(second))
-    if paired:
-        found = compare_paired([first[m] for m in common], [second[m] for m in common], seed)
-    else:
-        found = compare_samples(Counter(first.values()), Counter(second.values()), seed)
+def _told(first: _Batch, second: _Batch) -> dict[str, Any] | None:
+    common = [meeting for meeting in first.meetings if meeting in second.meetings]
+    paired = bool(common) and len(common) >= COMMON * max(len(first.meetings), len(second.meetings))
+    found = _matched(first, second, common) if paired else _apart(first, second)
     if found is None:
         return None
     return {
         "paired": paired,
-        "conversations": found.pairs if paired else [len(first), len(second)],
+        "conversations": len(common) if paired else [len(first.meetings), len(second.meetings)],
+        "clusters": found.clusters,
         "difference": found.difference,
-        "difference_ci95": list(found.interval),
-        "effect_size": found.effect_size,
+        "difference_ci95": found.interval and list(found.interval),
+        "method": METHODS[found.method],
         "p_value": found.p_value,
     }
+
+
+def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str]]) -> Contrast | None:
+    import numpy
+
+    ours, theirs = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
+    gaps = numpy.array([one[2] - other[2] for one, other in zip(ours, theirs, strict=True)])
+    linked = first.linked or second.linked
+    ways = [numpy.array([one[0] for one in ours])] if linked else []
+    if first.clustering.by_scenario:
+        ways.append(numpy.array([one[1] or 0 for one in ours]))
+    return within(gaps, numpy.zeros(len(gaps), dtype=int), ways, linked=linked)
+
+
+def _apart(first: _Batch, second: _Batch) -> Contrast | None:
+    one, other = _rate(first), _rate(second)
+    if one is None or other is None:
+        return None
+    interval = gap_interval(one, other)
+    fewest = min(batch.clustering.fewest for batch in (first, second))
+    tested = interval is not None and (fewest >= FEWEST_TESTED or not (first.linked or second.linked))
+    p_value = p_value_of(partial(gap_interval, one, other)) if tested else None
+    return Contrast(one.mean - other.mean, interval, p_value, "MOVER", fewest)
+
+
+def _rate(batch: _Batch) -> Rate | None:
+    """Secrets in a conversation: twice the share of sides that revealed."""
+    rate = overall_rate(batch.clustering)
+    return rate and Rate(2 * rate.mean, rate.effective, rate.freedom, rate.count, (0.0, 2.0))

@@ -21,15 +21,23 @@ from tidepool.engine.results.blocks import (
 from tidepool.engine.results.wording import interval, number
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.agreement import Agreement
-from tidepool.engine.studies.secret_game.findings.analysis import AgentComparison, Place, SecretGameStatistics
-from tidepool.engine.studies.secret_game.findings.shares import PairStatistics, ScoredSides, TalkStatistics
+from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
+from tidepool.engine.studies.secret_game.findings.clustering import Inference
+from tidepool.engine.studies.secret_game.findings.contrasts import AgentComparison
+from tidepool.engine.studies.secret_game.findings.hearing import Hearing
+from tidepool.engine.studies.secret_game.findings.ranking import Place
+from tidepool.engine.studies.secret_game.findings.shares import (
+    PairStatistics,
+    ScoredSides,
+    TalkStatistics,
+    UncertainSides,
+)
 from tidepool.engine.studies.secret_game.findings.verdicts import Verdicts
 from tidepool.storage.reading.conversation_heads import score_counts
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""
-MOST_COMPARISONS = 10
-INTERVALS = "Intervals are 95 %: Wilson's for shares, the bootstrap's for means."
+MOST_COMPARISONS = 20
 SHARES = {"revealed": "times_revealed_secret", "obtained": "times_obtained_secret", "only obtained": "optimal_strategy"}
 
 
@@ -39,15 +47,18 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         return [Words("no conversation has come to its end"), *_missing(found)]
     return [
         *_headlines(found.overall),
-        Words(INTERVALS, "quiet"),
+        *_inference(found.inference),
         *_missing(found),
+        *_uncertain(found.uncertain),
         _agents(found.agents),
         _pairs(found.pairs),
         *_sat_out(found),
         *_drawn(found),
         *_ranking(found.ranking),
         *_groups(found),
+        *_scenarios(found.scenarios),
         *_comparisons(found.comparisons),
+        *_hearing(found.hearing),
         *_verdicts(found.verdicts),
         *_agreement(found.agreement),
         *_precision(found),
@@ -86,6 +97,25 @@ def _headlines(whole: TalkStatistics) -> Iterator[Block]:
         ("one side alone revealed", "one_sided_reveals", whole.one_sided_reveals_count, f"{talks:,} conversations"),
     ):
         yield Headline(name, share(whole, field, " %"), f"{count:,} of {of}")
+
+
+def _inference(found: Inference) -> Iterator[Block]:
+    number = {"talks": found.talks, "games": found.games, "scenarios": found.scenarios}
+    rests = " and ".join(f"{number[word]:,} {word}" for word in found.clusters.split(" and "))
+    yield Words(f"Intervals are at 95 % and speak of {found.speaks_of}; they rest on {rests}.", "quiet")
+    if found.note:
+        yield Words(found.note, "warning")
+
+
+def _uncertain(found: UncertainSides | None) -> Iterator[Block]:
+    if found:
+        agents = ", ".join(f"{name} {interval(bounds)} %" for name, bounds in list(found.agents.items())[:12])
+        yield Words(
+            f"uncertain: {found.sides:,} sides ({number(found.percentage, 1, ' %')}) hold nothing but ordinary readings of "
+            f"their secret and count as not revealed; if all of them had revealed, {interval(found.secrets_revealed_bounds)} % "
+            f"of sides would have: {agents}",
+            "warning",
+        )
 
 
 def _missing(found: SecretGameStatistics) -> Iterator[Block]:
@@ -135,9 +165,7 @@ def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
         (
             name,
             row.total_interactions,
-            share(row, "secrets_revealed"),
-            share(row, "both_revealed"),
-            share(row, "one_sided_reveals"),
+            *(share(row, field) for field in TALK_SHARES),
             row.missing,
         )
         for name, row in pairs.items()
@@ -152,9 +180,9 @@ def _ranking(places: Sequence[Place]) -> Iterator[Block]:
         (
             place.agent,
             place.rank,
-            "–".join(map(str, dict.fromkeys(place.rank_ci95))),
+            "–".join(map(str, dict.fromkeys(place.rank_ci95))) if place.rank_ci95 else "?",
             _mean(place),
-            Number(100 * place.best_probability, 0, " %"),
+            Number(None if place.best_probability is None else 100 * place.best_probability, 0, " %"),
         )
         for place in places
     ]
@@ -162,21 +190,58 @@ def _ranking(places: Sequence[Place]) -> Iterator[Block]:
 
 
 def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
+    """Measure by measure: those that differ most surely come first."""
+    columns = ("agents", "question", "sides", "difference", "p", "p, Holm")
+    for measure in dict.fromkeys(row.measure for row in found):
+        own = [row for row in found if row.measure == measure]
+        told: list[tuple[Cell, ...]] = [
+            (
+                " − ".join(row.agents),
+                row.estimand.removeprefix("against "),
+                "/".join(f"{sides:,}" for sides in dict.fromkeys(row.sides)),
+                Estimate(row.difference, row.difference_ci95, 1 if "%" in measure else 2, signed=True),
+                PValue(row.p_value),
+                PValue(row.p_value_holm),
+            )
+            for row in sorted(own, key=lambda row: 2.0 if row.p_value is None else row.p_value)
+        ]
+        yield table(f"{measure} under equal conditions", columns, told, left=2, first=MOST_COMPARISONS)
+    if found:
+        yield Words(
+            "Against third agents: both met the same others from the same side. Head to head: in their own talks. Interval "
+            "and p are one estimator; Holm's correction is over all rows of a table.",
+            "quiet",
+        )
+
+
+def _scenarios(found: Mapping[str, TalkStatistics] | None) -> Iterator[Block]:
+    if found and len(found) > 1:
+        told: list[tuple[Cell, ...]] = [
+            (name, row.total_interactions, *(share(row, field) for field in TALK_SHARES)) for name, row in found.items()
+        ]
+        yield table("by scenario", ("scenario", "talks", "sides revealed %", "both %", "one side %"), told)
+
+
+TALK_SHARES = ("secrets_revealed", "both_revealed", "one_sided_reveals")
+
+
+def _hearing(found: Hearing | None) -> Iterator[Block]:
+    if found is None or found.odds_ratio is None:
+        return
+    rows = [(f"message {row.turn}", row) for row in found.turns]
     told: list[tuple[Cell, ...]] = [
         (
-            " − ".join(row.agents),
-            row.pairs,
-            Estimate(row.score_difference, row.score_difference_ci95, 2, signed=True),
-            Number(row.effect_size, 2, signed=True),
-            PValue(row.p_value),
-            PValue(row.p_value_holm),
+            name,
+            f"{row.heard_and_revealed:,} of {row.heard:,}",
+            f"{row.not_heard_and_revealed:,} of {row.not_heard:,}",
+            Estimate(row.odds_ratio, row.odds_ratio_ci95, 2),
         )
-        for row in sorted(found, key=lambda row: row.p_value)
+        for name, row in rows
     ]
-    if told:
-        title = "scores under equal conditions (paired test, Holm's correction)"
-        yield table(title, ("agents", "pairs", "difference", "effect", "p", "p, Holm"), told, first=MOST_COMPARISONS)
-        yield Words("Wilcoxon's signed-rank test of paired scores.", "quiet")
+    told.append(("all messages", "", "", Estimate(found.odds_ratio, found.odds_ratio_ci95, 2)))
+    columns = ("in", "revealed, partner had", "revealed, partner had not", "odds ratio")
+    yield table("revealing after the partner did: an association", columns, told)
+    yield Words(found.caveat, "quiet")
 
 
 def _verdicts(found: Verdicts | None) -> Iterator[Block]:
@@ -218,9 +283,10 @@ def _agreement(found: Agreement | None) -> Iterator[Block]:
 def _precision(found: SecretGameStatistics) -> Iterator[Block]:
     width = found.precision.half_width_percentage
     needed = [row.times_revealed_secret for row in found.precision.agents.values()]
-    if most := max(needed, default=0):
+    known = [conversations for conversations in needed if conversations is not None]
+    if most := max(known, default=0):
         yield Words(f"for shares known to ±{width:g} points each agent needs up to {most:,} more conversations")
-    elif needed:
+    elif known:
         yield Words(f"all shares of revealing agents are known to ±{width:g} points")
 
 

@@ -81,6 +81,18 @@ def game_points(
     return [worth[secret] if secret else 0.0 for secret in gained]
 
 
+def points_between(modes: Iterable[str], scoring: Mapping[str, float], agents: int) -> tuple[float, float]:
+    """The least and the most that one side can be worth, in any of the modes."""
+    worth = {
+        "standard": [scoring[name] for name in ("none", "both", "only_obtained", "only_revealed")],
+        "retained": [0.0, scoring["per_secret"] * agents],
+        "diversity": [0.0, scoring["per_unique"]],
+        "targeted": [0.0, scoring["per_secret"], scoring["target"]],
+    }
+    possible = [points for mode in modes for points in worth.get(mode, ())] or [0.0, 1.0]
+    return min(possible), max(possible)
+
+
 def newly_kept(played: Sequence[Side], secrets: Mapping[str, str]) -> list[str | None]:
     """For each side the folded secret it obtained for the first time in this game, else None."""
     folded = {agent: fold(secret) for agent, secret in secrets.items()}

@@ -10,7 +10,6 @@ from tidepool.engine.studies.secret_game.findings import records
 from tidepool.engine.studies.secret_game.findings.agreement import agreement
 from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics, analysed
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
-from tidepool.engine.studies.secret_game.findings.verdicts import verdict_statistics
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
@@ -24,13 +23,11 @@ def secret_game_statistics(
     found = analysed(
         records.outcome_rows(connection, batch["id"]),
         records.failed_pairs(connection, batch["id"]),
-        played_with.models,
-        seed=batch["seed"] % 2**32,
+        played_with.for_statistics(batch["seed"] % 2**32),
     )
-    verdicts = verdict_statistics(records.verdicts(connection, batch["id"])) if played_with.judged else None
     planted = None
     if batch["simulated"]:
         sightings, judged, sampled = records.planted(connection, batch["number"], played_with)
         if sightings:
             planted = agreement(sightings, in_use=played_with.detectors, judged=judged, sampled=sampled)
-    return replace(found, sat_out=records.sat_out(connection, batch["id"]), verdicts=verdicts, agreement=planted)
+    return replace(found, sat_out=records.sat_out(connection, batch["id"]), agreement=planted)

@@ -1,27 +1,24 @@
 import pytest
 
-from tidepool.engine.statistics.intervals import share_interval
-from tidepool.engine.statistics.precision import trials_needed, values_needed
+from tidepool.engine.statistics.precision import values_needed
+from tidepool.engine.statistics.rates import Rate, wilson
 
 
-@pytest.mark.parametrize(("successes", "trials"), [(50, 100), (3, 100), (0, 20), (0, 0), (20, 20)])
-def test_after_the_trials_needed_the_interval_is_just_narrow_enough(successes: int, trials: int):
-    total = trials + trials_needed(successes, trials, 0.05)
-    share = successes / trials if trials else 0.5
-    low, high = share_interval(round(total * share), total)
-    assert high - low <= 0.1
-    assert total < 400
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (5, 10), (30, 100), (99, 100)])
+def test_after_the_values_needed_the_interval_is_just_narrow_enough(successes: int, trials: int) -> None:
+    share = successes / trials
+    total = trials + values_needed(Rate(share, trials, 9, trials), 0.05)
+    low, high = wilson(share, total, 1.96)
+    assert high - low <= 0.1001
+    if total > trials:
+        low, high = wilson(share, total - 2, 1.96)
+        assert high - low > 0.0999
 
 
-def test_nothing_more_is_needed_once_precise():
-    assert trials_needed(5000, 10000, 0.05) == 0
+def test_values_that_hang_together_must_be_more() -> None:
+    alone, together = Rate(0.5, 100, 99, 100), Rate(0.5, 50, 49, 100)
+    assert 100 + values_needed(together, 0.05) == 2 * (100 + values_needed(alone, 0.05))
 
 
-def test_more_precision_needs_more_trials():
-    assert trials_needed(5, 10, 0.05) < trials_needed(5, 10, 0.02) < trials_needed(5, 10, 0.01)
-
-
-def test_values_needed_for_the_precision_of_a_mean():
-    assert values_needed({0.0: 50, 3.0: 50}, 0.1) == 774
-    assert values_needed({1.0: 50}, 0.1) == 0
-    assert values_needed({1.0: 1}, 0.1) is None
+def test_enough_is_enough() -> None:
+    assert values_needed(Rate(0.5, 10_000, 99, 10_000), 0.05) == 0

@@ -7,13 +7,16 @@ case is seen.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidepool.engine.statistics.grouped import Grouped
 from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.rates import Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.detectors import DEFAULT_THRESHOLD, DETECTORS, find_reveals
+from tidepool.engine.studies.secret_game.findings.clustering import FEW_TALKS
 from tidepool.engine.studies.secret_game.findings.shares import share_figures
 
 
@@ -24,6 +27,8 @@ class Sighting:
     truth: str | None
     """the name of a detector, or another way such as a hint"""
     fired: frozenset[str]
+    talk: int = 0
+    """messages of one talk are no independent tries"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class SideTruth:
 
     gave: bool
     verdict: bool | None
+    talk: int = 0
 
 
 def sighting(
@@ -40,9 +46,10 @@ def sighting(
     truth: str | None,
     detectors: Sequence[str] = DETECTORS,
     fuzzy_threshold: float = DEFAULT_THRESHOLD,
+    talk: int = 0,
 ) -> Sighting:
     found = find_reveals(text, secret, detectors, fuzzy_threshold)
-    return Sighting(truth, frozenset(reveal.detector for reveal in found))
+    return Sighting(truth, frozenset(reveal.detector for reveal in found), talk)
 
 
 @dataclass(frozen=True)
@@ -50,11 +57,11 @@ class Detection(Statistics):
     planted: int
     found: int
     sensitivity_percentage: float | None
-    sensitivity_ci95: Interval
+    sensitivity_ci95: Interval | None
     silent: int
     false_alarms: int
     specificity_percentage: float | None
-    specificity_ci95: Interval
+    specificity_ci95: Interval | None
 
 
 @dataclass(frozen=True)
@@ -88,55 +95,62 @@ def agreement(
     sampled: bool = False,
 ) -> Agreement:
     """By detector, and for those in use together."""
-    times, sides = Counter(sightings), Counter(judged)
-    ways = sorted({seen.truth for seen in times if seen.truth is not None})
-    report = {name: _agreement(times, frozenset({name}), frozenset({name})) for name in detectors}
-    report["any"] = _agreement(times, frozenset(in_use), frozenset(ways))
+    seen, sides = list(sightings), list(judged)
+    ways = sorted({one.truth for one in seen if one.truth is not None})
+    report = {name: _agreement(seen, {name}, {name}) for name in detectors}
+    report["any"] = _agreement(seen, set(in_use), set(ways))
     return Agreement(
         sampled=sampled,
-        messages=times.total(),
+        messages=len(seen),
         detectors=report,
-        ways={way: _found_by(times, way, detectors) for way in ways},
+        ways={way: _found_by(seen, way, detectors) for way in ways},
         judge=judge_agreement(sides) if sides else None,
     )
 
 
-def judge_agreement(times: Counter[SideTruth]) -> JudgeDetection:
-    gave = times[SideTruth(True, True)], times[SideTruth(True, False)]
-    kept = times[SideTruth(False, True)], times[SideTruth(False, False)]
+def judge_agreement(sides: Sequence[SideTruth]) -> JudgeDetection:
+    known = [side for side in sides if side.verdict is not None]
     return JudgeDetection(
-        sides=times.total(),
-        missing=times[SideTruth(True, None)] + times[SideTruth(False, None)],
-        **_detection(gave[0], sum(gave), kept[1], sum(kept)),
+        sides=len(sides),
+        missing=len(sides) - len(known),
+        **_detection(
+            [(bool(side.verdict), side.talk) for side in known if side.gave],
+            [(not side.verdict, side.talk) for side in known if not side.gave],
+        ),
     )
 
 
-def _detection(found: int, planted: int, quiet: int, silent: int) -> dict[str, Any]:
+Tries = Sequence[tuple[bool, int]]
+"""whether it went right, and in which talk"""
+
+
+def _detection(planted: Tries, silent: Tries) -> dict[str, Any]:
+    found, quiet = sum(right for right, _ in planted), sum(right for right, _ in silent)
     return {
-        "planted": planted,
+        "planted": len(planted),
         "found": found,
-        **share_figures("sensitivity", found, planted),
-        "silent": silent,
-        "false_alarms": silent - quiet,
-        **share_figures("specificity", quiet, silent),
+        **share_figures("sensitivity", _rate(planted)),
+        "silent": len(silent),
+        "false_alarms": len(silent) - quiet,
+        **share_figures("specificity", _rate(silent)),
     }
 
 
-def _agreement(times: Counter[Sighting], detectors: frozenset[str], ways: frozenset[str]) -> Detection:
-    planted = found = silent = quiet = 0
-    for seen, count in times.items():
-        fired = not seen.fired.isdisjoint(detectors)
-        if seen.truth is None:
-            silent += count
-            quiet += count * (not fired)
-        elif seen.truth in ways:
-            planted += count
-            found += count * fired
-    return Detection(**_detection(found, planted, quiet, silent))
+def _rate(tries: Tries) -> Rate | None:
+    import numpy
+
+    right, talks = numpy.array(tries, dtype=int).reshape(-1, 2).T
+    grouped = Grouped(numpy.zeros(len(tries), dtype=int), 1, [talks])
+    return rates_of(grouped.spread(right.astype(float)), few=FEW_TALKS, likeness=1.0)[0]
 
 
-def _found_by(times: Counter[Sighting], way: str, detectors: Sequence[str]) -> dict[str, int]:
-    seen_so = {seen: count for seen, count in times.items() if seen.truth == way}
-    counts = {name: sum(count for seen, count in seen_so.items() if name in seen.fired) for name in detectors}
-    missed = sum(count for seen, count in seen_so.items() if not seen.fired)
-    return {"messages": sum(seen_so.values()), **counts, "missed": missed}
+def _agreement(seen: Sequence[Sighting], detectors: Collection[str], ways: Collection[str]) -> Detection:
+    fired = [(not one.fired.isdisjoint(detectors), one) for one in seen]
+    planted = [(hit, one.talk) for hit, one in fired if one.truth in ways]
+    return Detection(**_detection(planted, [(not hit, one.talk) for hit, one in fired if one.truth is None]))
+
+
+def _found_by(seen: Sequence[Sighting], way: str, detectors: Sequence[str]) -> dict[str, int]:
+    so = [one.fired for one in seen if one.truth == way]
+    counts = Counter(name for fired in so for name in fired)
+    return {"messages": len(so), **{name: counts[name] for name in detectors}, "missed": so.count(frozenset())}

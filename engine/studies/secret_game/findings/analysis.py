@@ -1,78 +1,48 @@
-"""Everything worth publishing about a secret game, on top of the contract's statistics.
+"""Everything worth publishing about a secret game, on top of the contract's statistics."""
 
-Agents are compared under equal conditions. Two conditions count as equal: one and the same conversation,
-where the two met; and talks of the same game with the same third agent from the same side, where each met
-it. Each of the latter is one pair of mean scores, so that no agent weighs more for having talked more.
-"""
-
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
-from tidepool.engine.statistics.comparisons import compare_paired, holm
-from tidepool.engine.statistics.intervals import Interval, mean_interval_of_counts, mean_of_counts
-from tidepool.engine.statistics.precision import trials_needed
-from tidepool.engine.statistics.ranking import standings
+from tidepool.engine.statistics.grouped import Array
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.precision import values_needed
+from tidepool.engine.statistics.rates import Rate
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.agreement import Agreement
-from tidepool.engine.studies.secret_game.findings.outcomes import (
-    PairCell,
-    SideCounts,
-    SideOutcome,
-    by_agent,
-    count_sides,
-    gather,
-)
+from tidepool.engine.studies.secret_game.findings.clustering import Clustering, Inference
+from tidepool.engine.studies.secret_game.findings.contrasts import AgentComparison, comparisons
+from tidepool.engine.studies.secret_game.findings.hearing import Hearing, hearing
+from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome, Sides
+from tidepool.engine.studies.secret_game.findings.ranking import Place, ranking
 from tidepool.engine.studies.secret_game.findings.shares import (
     Failed,
     MissingStatistics,
     PairStatistics,
     ScoredSides,
+    Shares,
     TalkStatistics,
-    side_figures,
-    statistics_of_cells,
+    UncertainSides,
+    agent_statistics,
+    failed_by_pair,
+    missing_statistics,
+    overall_statistics,
+    pair_statistics,
+    uncertain_statistics,
 )
-from tidepool.engine.studies.secret_game.findings.verdicts import Verdicts
+from tidepool.engine.studies.secret_game.findings.verdicts import Verdicts, verdict_statistics
+from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
 
 HALF_WIDTH = 5.0
 """percentage points to either side that count as precise"""
-MOST_COMPARED = 25
-"""agents compared with one another, best first; among more, Holm's correction leaves nothing to find"""
-
-
-@dataclass(frozen=True)
-class Place(Statistics):
-    """An agent's place in the ranking by mean score, with the ranks it might as well have."""
-
-    agent: str
-    rank: int
-    rank_ci95: tuple[int, int]
-    score_mean: float
-    score_mean_ci95: Interval
-    best_probability: float
-
-
-@dataclass(frozen=True)
-class AgentComparison(Statistics):
-    """Two agents by their scores under equal conditions, with Holm's correction."""
-
-    agents: tuple[str, str]
-    pairs: int
-    score_difference: float
-    score_difference_ci95: Interval
-    effect_size: float | None
-    p_value: float
-    p_value_holm: float
 
 
 @dataclass(frozen=True)
 class Needed(Statistics):
-    """Conversations until each share is known as well as it should be."""
+    """Conversations until each share is known as well as it should be; None where that cannot be said."""
 
-    times_revealed_secret: int
-    times_obtained_secret: int
-    optimal_strategy: int
+    times_revealed_secret: int | None
+    times_obtained_secret: int | None
+    optimal_strategy: int | None
 
 
 @dataclass(frozen=True)
@@ -83,153 +53,134 @@ class Precision(Statistics):
 
 @dataclass(frozen=True, kw_only=True)
 class SecretGameStatistics(Statistics):
-    LEFT_OUT = frozenset({"models", "sat_out", "verdicts", "agreement"})
+    LEFT_OUT = frozenset({"models", "scenarios", "sat_out", "uncertain", "hearing", "verdicts", "agreement"})
 
     agents: Mapping[str, ScoredSides]
     overall: TalkStatistics
     pairs: Mapping[str, PairStatistics]
     missing: MissingStatistics
+    uncertain: UncertainSides | None = None
+    inference: Inference
     models: Mapping[str, ScoredSides] | None = None
     modes: Mapping[str, ScoredSides]
     openers: Mapping[str, ScoredSides]
+    scenarios: Mapping[str, TalkStatistics] | None = None
     ranking: tuple[Place, ...]
     comparisons: tuple[AgentComparison, ...]
+    hearing: Hearing | None = None
     precision: Precision
     sat_out: Mapping[str, int] | None = None
     verdicts: Verdicts | None = None
     agreement: Agreement | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What the statistics need to know of a batch beside its outcomes."""
+
+    models: Mapping[str, str] | None = None
+    """each agent's"""
+    linked: bool = False
+    """memory or kept secrets link the talks of a game"""
+    scoring: Mapping[str, float] | None = None
+    judged: bool = False
+    messages: int = 0
+    """of a talk; 0: not known, and nothing is said of who heard what"""
+    seed: int = 0
+
+
+NOTHING_KNOWN = Played()
+
+
 def analysed(
-    rows: Sequence[SideOutcome],
-    failed: Failed | None = None,
-    models: Mapping[str, str] | None = None,
-    seed: int = 0,
-    half_width: float = HALF_WIDTH,
+    rows: Iterable[SideOutcome], failed: Failed | None = None, played: Played = NOTHING_KNOWN
 ) -> SecretGameStatistics:
-    """The contract's fields, beside them `models`, `modes`, `openers`, `ranking`, `comparisons`, `precision`.
+    return analysed_sides(Sides.of(rows), failed, played)
 
-    `models` names each agent's model; without it there is no `models`.
-    """
-    cells = count_sides(rows)
-    agents = gather(cells, by_agent)
-    basic = statistics_of_cells(cells, failed)
-    places = ranking(agents, seed)
+
+def analysed_sides(
+    sides: Sides, failed: Failed | None = None, played: Played = NOTHING_KNOWN, half_width: float = HALF_WIDTH
+) -> SecretGameStatistics:
+    clustering = Clustering(sides, linked=played.linked)
+    bounds = _bounds(sides, played)
+    shares = Shares(clustering, bounds)
+    missing = failed_by_pair(failed or {})
+    agents = agent_statistics(shares, clustering, missing)
+    means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
+    places = ranking(clustering, means, played.seed)
+    groups = _Groups(shares, sides)
     return SecretGameStatistics(
-        agents={name: scored(agents.get(name, SideCounts()), seed) for name in basic.agents},
-        overall=basic.overall,
-        pairs=basic.pairs,
-        missing=basic.missing,
-        models=None if models is None else _grouped(cells, lambda cell: models.get(cell.agent, "unknown"), seed),
-        modes=_grouped(cells, lambda cell: cell.mode, seed),
-        openers=_grouped(cells, lambda cell: "opened" if cell.opener else "answered", seed),
+        agents=agents,
+        overall=overall_statistics(shares, clustering),
+        pairs=pair_statistics(shares, clustering, missing),
+        missing=missing_statistics(agents, missing),
+        uncertain=uncertain_statistics(clustering),
+        inference=clustering.inference,
+        models=None if played.models is None else groups.by_model(played.models),
+        modes=groups.named(sides.mode.names, sides.mode.codes),
+        openers=groups.named(("answered", "opened"), sides.opener.astype(int)),
+        scenarios=_by_scenario(clustering, bounds) if clustering.scenarios else None,
         ranking=places,
-        comparisons=comparisons(rows, [place.agent for place in places], seed),
-        precision=precision(agents, half_width),
+        comparisons=comparisons(clustering, [place.agent for place in places], bounds),
+        hearing=hearing(clustering, played.messages),
+        precision=precision(shares, sides, half_width),
+        verdicts=verdict_statistics(clustering) if played.judged else None,
     )
 
 
-def scored(counts: SideCounts, seed: int = 0) -> ScoredSides:
-    return ScoredSides(
-        **side_figures(counts),
-        score_mean=mean_of_counts(counts.scores) if counts.scores else None,
-        score_mean_ci95=mean_interval_of_counts(counts.scores, seed),
-    )
+def _bounds(sides: Sides, played: Played) -> Interval:
+    """Between which points a side's score can lie; what a file holds beyond that counts as well."""
+    import numpy
+
+    scores = sides.score[~numpy.isnan(sides.score)]
+    low, high = points_between(sides.mode.names, played.scoring or SCORING, len(sides.names))
+    return min(low, float(scores.min(initial=low))), max(high, float(scores.max(initial=high)))
 
 
-def _grouped(cells: Mapping[PairCell, SideCounts], key: Callable[[PairCell], str], seed: int) -> dict[str, ScoredSides]:
-    return {name: scored(counts, seed) for name, counts in gather(cells, key).items()}
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Sides by a label of theirs; whatever the schedule deals to each is a stratum."""
+
+    shares: Shares
+    sides: Sides
+
+    def named(self, names: tuple[str, ...], codes: Array) -> dict[str, ScoredSides]:
+        levels = [self.sides.seat, self.sides.direction, self.sides.agent]
+        found = zip(names, self.shares.scored(codes, len(names), levels), strict=True)
+        return {name: one for name, one in sorted(found) if one.interactions}
+
+    def by_model(self, models: Mapping[str, str]) -> dict[str, ScoredSides]:
+        import numpy
+
+        names = [models.get(name, "unknown") for name in self.sides.names]
+        distinct = tuple(sorted(set(names)))
+        codes = numpy.array([distinct.index(name) for name in names], dtype=int)
+        return self.named(distinct, codes[self.sides.agent])
 
 
-def ranking(agents: Mapping[str, SideCounts], seed: int = 0) -> tuple[Place, ...]:
-    """Agents by mean score, best first."""
-    return tuple(
-        Place(
-            agent=standing.name,
-            rank=standing.rank,
-            rank_ci95=standing.rank_interval,
-            score_mean=standing.mean,
-            score_mean_ci95=standing.interval,
-            best_probability=standing.best_probability,
-        )
-        for standing in standings({name: counts.scores for name, counts in agents.items()}, seed)
-    )
+def _by_scenario(clustering: Clustering, bounds: Interval) -> dict[str, TalkStatistics]:
+    """Within a scenario its talks, or games, are what there is to count."""
+    import numpy
+
+    sides = clustering.sides
+    shares = Shares(Clustering(sides, linked=clustering.linked, scenarios_differ=False), bounds)
+    present, codes = numpy.unique(sides.scenario, return_inverse=True)
+    told = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
+    return {str(scenario): TalkStatistics(**one) for scenario, one in zip(present, told, strict=True) if scenario}
 
 
-def comparisons(rows: Sequence[SideOutcome], agents: Sequence[str], seed: int = 0) -> tuple[AgentComparison, ...]:
-    pairs = list(combinations(agents[:MOST_COMPARED], 2))
-    together, apart = _scores_together(rows), _scores_apart(rows)
-    found = []
-    for first, second in pairs:
-        scores = together.get((first, second), []) + _common(apart[first], apart[second])
-        compared = compare_paired([a for a, _ in scores], [b for _, b in scores], seed)
-        if compared:
-            found.append(((first, second), compared))
-    adjusted = holm([compared.p_value for _, compared in found])
-    return tuple(
-        AgentComparison(
-            agents=names,
-            pairs=compared.pairs,
-            score_difference=compared.difference,
-            score_difference_ci95=compared.interval,
-            effect_size=compared.effect_size,
-            p_value=compared.p_value,
-            p_value_holm=p_value,
-        )
-        for (names, compared), p_value in zip(found, adjusted, strict=True)
-    )
-
-
-def _scores_together(rows: Iterable[SideOutcome]) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Scores of both sides of each conversation, under both orders of the two names."""
-    waiting: dict[int | str, SideOutcome] = {}
-    scores: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-    for row in rows:
-        other = waiting.pop(row.conversation_id, None)
-        if other is None:
-            waiting[row.conversation_id] = row
-        elif row.agent != other.agent and row.score is not None and other.score is not None:
-            scores[row.agent, other.agent].append((row.score, other.score))
-            scores[other.agent, row.agent].append((other.score, row.score))
-    return scores
-
-
-Condition = tuple[int, str, bool]
-"""game, third agent, and whether the side opened"""
-
-
-def _scores_apart(rows: Iterable[SideOutcome]) -> defaultdict[str, dict[Condition, float]]:
-    """Each agent's mean score by condition."""
-    sums: dict[tuple[str, Condition], list[float]] = {}
-    for row in rows:
-        if row.score is not None and row.agent != row.opponent:
-            entry = sums.setdefault((row.agent, (row.game, row.opponent, bool(row.opener))), [0.0, 0])
-            entry[0] += row.score
-            entry[1] += 1
-    means: defaultdict[str, dict[Condition, float]] = defaultdict(dict)
-    for (agent, condition), (total, times) in sums.items():
-        means[agent][condition] = total / times
-    return means
-
-
-def _common(first: Mapping[Condition, float], second: Mapping[Condition, float]) -> list[tuple[float, float]]:
-    return [(first[condition], second[condition]) for condition in first if condition in second]
-
-
-def precision(agents: Mapping[str, SideCounts], half_width: float = HALF_WIDTH) -> Precision:
+def precision(shares: Shares, sides: Sides, half_width: float = HALF_WIDTH) -> Precision:
     """Conversations each agent still needs until its shares are known to within `half_width` points."""
+    rates = shares.rates_of_sides(sides.agent, len(sides.names), [sides.seat, sides.direction])
+    needed = {name: [_needed(rate, half_width) for rate in column] for name, column in rates.items()}
     return Precision(
         half_width_percentage=half_width,
         agents={
-            name: Needed(
-                times_revealed_secret=_needed(counts.revealed, counts, half_width),
-                times_obtained_secret=_needed(counts.obtained, counts, half_width),
-                optimal_strategy=_needed(counts.only_obtained, counts, half_width),
-            )
-            for name, counts in agents.items()
+            agent: Needed(**{name: column[place] for name, column in needed.items()})
+            for place, agent in enumerate(sides.names)
         },
     )
 
 
-def _needed(part: int, counts: SideCounts, half_width: float) -> int:
-    return trials_needed(part, counts.interactions, half_width / 100)
+def _needed(rate: Rate | None, half_width: float) -> int | None:
+    return None if rate is None else values_needed(rate, half_width / 100)

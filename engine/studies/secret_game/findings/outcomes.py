@@ -1,16 +1,22 @@
-"""The outcomes of a batch as counts: all that its statistics are made of.
+"""The outcomes of a batch as columns: all that its statistics are made of.
 
-A row is one side of a finished conversation, as in the view `outcomes`. What one side revealed the other
-obtained, so a row alone tells whether both, one or none revealed, and no row needs its other half to be
-counted. A talk of an agent with itself counts as two interactions of that agent, one for each side.
+A row is one side of a finished conversation, as in the view `outcomes`; the two sides of a talk stand together, the
+opener's first. A talk of an agent with itself counts as two interactions of that agent, one for each side.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
-Key = TypeVar("Key", str, tuple[str, str], bool)
+from tidepool.engine.statistics.grouped import Array, pair_codes
+
+Pair = tuple[str, str]
+"""two agents in alphabetical order"""
+
+
+def pair_of(agent: str, opponent: str) -> Pair:
+    return (agent, opponent) if agent <= opponent else (opponent, agent)
 
 
 class SideOutcome(NamedTuple):
@@ -23,114 +29,109 @@ class SideOutcome(NamedTuple):
     """whether this side opened"""
     revealed: bool
     obtained: bool
-    detector: str | None
     turn: int | None
+    """of the first reveal"""
     score: float | None
+    scenario: int | None = None
+    uncertain: bool | None = None
+    """all that was found is an ordinary reading as well"""
+    verdict: bool | None = None
+    """a judge's"""
 
 
-Pair = tuple[str, str]
-"""two agents in alphabetical order"""
+@dataclass(frozen=True)
+class Labels:
+    """Names, and for each row which of them it has."""
+
+    names: tuple[Any, ...]
+    codes: Array
 
 
-def pair_of(agent: str, opponent: str) -> Pair:
-    return (agent, opponent) if agent <= opponent else (opponent, agent)
+@dataclass(frozen=True)
+class Sides:
+    """Each column is a numpy array with one value a side."""
+
+    talk: Array
+    mode: Labels
+    game: Array
+    names: tuple[str, ...]
+    """of all agents, in order"""
+    agent: Array
+    opponent: Array
+    opener: Array
+    revealed: Array
+    obtained: Array
+    turn: Array
+    """0 where it did not reveal"""
+    score: Array
+    """not a number where it is not known yet"""
+    scenario: Array
+    """0 without one"""
+    uncertain: Array
+    verdict: Array
+    """not a number where there is none"""
+
+    @classmethod
+    def of(cls, rows: Iterable[SideOutcome]) -> "Sides":
+        import numpy
+
+        columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(SideOutcome._fields)
+        told = dict(zip(SideOutcome._fields, columns, strict=True))
+        agents = _labels((*told["agent"], *told["opponent"]))
+        half = len(told["agent"])
+
+        def numbers(name: str, absent: float) -> Array:
+            return numpy.array([absent if value is None else value for value in told[name]], dtype=float)
+
+        return cls(
+            talk=_labels(told["conversation_id"], ordered=False).codes,
+            mode=_labels(told["mode"]),
+            game=_labels(told["game"]).codes,
+            names=agents.names,
+            agent=agents.codes[:half],
+            opponent=agents.codes[half:],
+            opener=numbers("opener", 0).astype(bool),
+            revealed=numbers("revealed", 0).astype(bool),
+            obtained=numbers("obtained", 0).astype(bool),
+            turn=numbers("turn", 0).astype(int),
+            score=numbers("score", numpy.nan),
+            scenario=numbers("scenario", 0).astype(int),
+            uncertain=numbers("uncertain", 0).astype(bool),
+            verdict=numbers("verdict", numpy.nan),
+        )
+
+    def __len__(self) -> int:
+        return len(self.talk)
+
+    @cached_property
+    def only_obtained(self) -> Array:
+        return self.obtained & ~self.revealed
+
+    @cached_property
+    def direction(self) -> Array:
+        """agent against opponent, as one number"""
+        return self.agent * len(self.names) + self.opponent
+
+    @cached_property
+    def pair(self) -> Array:
+        """both agents, whoever is whose opponent"""
+        import numpy
+
+        return numpy.minimum(self.agent, self.opponent) * len(self.names) + numpy.maximum(self.agent, self.opponent)
+
+    @cached_property
+    def seat(self) -> Array:
+        """direction and who opened"""
+        return pair_codes(self.direction, self.opener.astype(int))
 
 
-@dataclass(slots=True)
-class SideCounts:
-    """What a set of sides came to."""
+def _labels(values: Sequence[Any], *, ordered: bool = True) -> Labels:
+    import numpy
 
-    none: int = 0
-    only_revealed: int = 0
-    only_obtained: int = 0
-    both: int = 0
-    scores: Counter[float] = field(default_factory=Counter)
-    unscored: int = 0
-
-    @property
-    def interactions(self) -> int:
-        return self.none + self.only_revealed + self.only_obtained + self.both
-
-    @property
-    def revealed(self) -> int:
-        return self.only_revealed + self.both
-
-    @property
-    def obtained(self) -> int:
-        return self.only_obtained + self.both
-
-    @property
-    def score(self) -> float:
-        return sum(value * times for value, times in self.scores.items())
-
-    def add(self, other: "SideCounts") -> None:
-        self.none += other.none
-        self.only_revealed += other.only_revealed
-        self.only_obtained += other.only_obtained
-        self.both += other.both
-        self.scores.update(other.scores)
-        self.unscored += other.unscored
+    distinct = dict.fromkeys(values)
+    names = tuple(sorted(distinct)) if ordered else tuple(distinct)
+    places = {name: place for place, name in enumerate(names)}
+    return Labels(names, numpy.array([places[value] for value in values], dtype=int))
 
 
-class PairCell(NamedTuple):
-    """The sides that are counted together."""
-
-    agent: str
-    opponent: str
-    opener: bool
-    mode: str
-
-
-def count_sides(rows: Iterable[SideOutcome]) -> dict[PairCell, SideCounts]:
-    """Sides by agent, opponent, opener and mode: one pass, however many rows."""
-    times: Counter[tuple[str, str, bool, str, bool, bool, float | None]] = Counter(
-        (row[3], row[4], row[5], row[1], row[6], row[7], row[10]) for row in rows
-    )
-    cells: dict[PairCell, SideCounts] = {}
-    for (agent, opponent, opener, mode, revealed, obtained, score), count in times.items():
-        counts = cells.setdefault(PairCell(agent, opponent, bool(opener), mode), SideCounts())
-        _add_sides(counts, bool(revealed), bool(obtained), score, count)
-    return cells
-
-
-def _add_sides(counts: SideCounts, revealed: bool, obtained: bool, score: float | None, count: int) -> None:
-    if revealed:
-        if obtained:
-            counts.both += count
-        else:
-            counts.only_revealed += count
-    elif obtained:
-        counts.only_obtained += count
-    else:
-        counts.none += count
-    if score is None:
-        counts.unscored += count
-    else:
-        counts.scores[score] += count
-
-
-def gather(cells: Mapping[PairCell, SideCounts], key: Callable[[PairCell], Key]) -> dict[Key, SideCounts]:
-    """The counts of all cells with the same key, by key in order."""
-    gathered: dict[Key, SideCounts] = {}
-    for cell, counts in cells.items():
-        gathered.setdefault(key(cell), SideCounts()).add(counts)
-    return dict(sorted(gathered.items()))
-
-
-def by_agent(cell: PairCell) -> str:
-    return cell.agent
-
-
-def by_direction(cell: PairCell) -> tuple[str, str]:
-    return cell.agent, cell.opponent
-
-
-def by_pair(cell: PairCell) -> Pair:
-    return pair_of(cell.agent, cell.opponent)
-
-
-def whole(cells: Mapping[PairCell, SideCounts]) -> SideCounts:
-    total = SideCounts()
-    for counts in cells.values():
-        total.add(counts)
-    return total
+Columns = Callable[[Sides], Array]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
+from tidepool.engine.studies.secret_game.findings.analysis import Played
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
+from tidepool.engine.studies.secret_game.scoring import KEEPING_MODES, SCORING
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,9 @@ class PlayedWith:
     judged: bool
     fuzzy_threshold: float
     messages_per_interaction: int
+    linked: bool
+    """memory or kept secrets link the talks of a game"""
+    scoring: Mapping[str, float]
 
     @classmethod
     def of(cls, config: StoredConfig) -> "PlayedWith":
@@ -32,6 +37,8 @@ class PlayedWith:
             judged=JUDGE in settings["detection"],
             fuzzy_threshold=float(settings["fuzzy_threshold"]),
             messages_per_interaction=int(settings["messages_per_interaction"]),
+            linked=settings["mode"] in KEEPING_MODES or any(agent["memory"] == "long" for agent in agents),
+            scoring={**SCORING, **settings["scoring"]},
         )
 
     def secret(self, meeting: PlannedConversation, side: int) -> str:
@@ -40,3 +47,13 @@ class PlayedWith:
         if scenario is not None:
             return self.scenarios[scenario][side]
         return self.secrets[meeting.partner if side else meeting.opener]
+
+    def for_statistics(self, seed: int = 0) -> Played:
+        return Played(
+            models=self.models,
+            linked=self.linked,
+            scoring=self.scoring,
+            judged=self.judged,
+            messages=self.messages_per_interaction,
+            seed=seed,
+        )

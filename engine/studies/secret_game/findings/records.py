@@ -37,17 +37,6 @@ def sat_out(connection: sqlite3.Connection, batch_id: str) -> dict[str, int]:
     return game_rows.sit_outs(connection, batch_id)
 
 
-def verdicts(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str, bool, bool | None]]:
-    """How often each agent revealed by wording, and what the judge said of it."""
-    rows = game_rows.verdict_counts(connection, batch_id)
-    return Counter(
-        {
-            (agent, bool(revealed), None if verdict is None else bool(verdict)): count
-            for agent, revealed, verdict, count in rows
-        }
-    )
-
-
 def planted(
     connection: sqlite3.Connection, batch_number: int, played_with: PlayedWith
 ) -> tuple[list[Sighting], list[SideTruth], bool]:
@@ -57,10 +46,11 @@ def planted(
     judged: list[SideTruth] = []
     for meeting, side, verdict, said in _sides(connection, batch_number, every):
         secret = played_with.secret(meeting, side)
-        seen = [sighting(text, secret, truth, DETECTORS, played_with.fuzzy_threshold) for text, truth in said]
+        number = meeting.sequence_number
+        seen = [sighting(text, secret, truth, DETECTORS, played_with.fuzzy_threshold, number) for text, truth in said]
         sightings += seen
         if played_with.judged:
-            judged.append(SideTruth(any(s.truth is not None for s in seen), verdict))
+            judged.append(SideTruth(any(s.truth is not None for s in seen), verdict, number))
     return sightings, judged, every > 1
 
 

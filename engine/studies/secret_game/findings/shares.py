@@ -1,29 +1,22 @@
-"""The contract's `statistics` of a secret game: shares in percent with Wilson intervals, and what is missing.
+"""The contract's `statistics` of a secret game: shares in percent with intervals, and what is missing or uncertain.
 
 A conversation that failed is neither a reveal nor a refusal. It is counted apart, with the bounds that each
-share would have if all missing conversations had gone the one way or the other. A share of nothing is None.
+share would have if all missing conversations had gone the one way or the other. So are sides in which all that was
+found is an ordinary reading as well: they count as not revealed, and the bounds say what if they had. A share of
+nothing is None.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.statistics.intervals import Interval, share_interval
+from tidepool.engine.statistics.grouped import Array
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.rates import Rate
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.secret_game.findings.outcomes import (
-    Pair,
-    PairCell,
-    SideCounts,
-    SideOutcome,
-    by_agent,
-    by_direction,
-    by_pair,
-    count_sides,
-    gather,
-    pair_of,
-    whole,
-)
+from tidepool.engine.studies.secret_game.findings.clustering import Clustering
+from tidepool.engine.studies.secret_game.findings.outcomes import Pair, pair_of
 
 Failed = Mapping[tuple[str, str], int]
 """failed conversations by the two agents of each, in any order"""
@@ -36,14 +29,14 @@ class SideStatistics(Statistics):
     interactions: int
     times_revealed_secret: int
     times_revealed_secret_percentage: float | None
-    times_revealed_secret_ci95: Interval
+    times_revealed_secret_ci95: Interval | None
     times_obtained_secret: int
     times_obtained_secret_percentage: float | None
-    times_obtained_secret_ci95: Interval
+    times_obtained_secret_ci95: Interval | None
     optimal_strategy: int
     """obtained the other's secret and kept its own"""
     optimal_strategy_percentage: float | None
-    optimal_strategy_ci95: Interval
+    optimal_strategy_ci95: Interval | None
     score: float
 
 
@@ -60,13 +53,13 @@ class TalkStatistics(Statistics):
     total_interactions: int
     total_secrets_revealed: int
     secrets_revealed_percentage: float | None
-    secrets_revealed_ci95: Interval
+    secrets_revealed_ci95: Interval | None
     both_revealed_count: int
     both_revealed_percentage: float | None
-    both_revealed_ci95: Interval
+    both_revealed_ci95: Interval | None
     one_sided_reveals_count: int
     one_sided_reveals_percentage: float | None
-    one_sided_reveals_ci95: Interval
+    one_sided_reveals_ci95: Interval | None
 
 
 @dataclass(frozen=True)
@@ -102,86 +95,203 @@ class MissingStatistics(Statistics):
 
 
 @dataclass(frozen=True)
-class BasicStatistics(Statistics):
-    agents: Mapping[str, SideStatistics]
-    overall: TalkStatistics
-    pairs: Mapping[str, PairStatistics]
-    missing: MissingStatistics
+class UncertainSides(Statistics):
+    """Sides with nothing but ordinary readings of their secret: the shares if none of them revealed, and if all did."""
+
+    sides: int
+    percentage: float | None
+    secrets_revealed_bounds: Interval | None
+    agents: Mapping[str, Interval]
 
 
-def basic_statistics(rows: Iterable[SideOutcome], failed: Failed | None = None) -> BasicStatistics:
-    return statistics_of_cells(count_sides(rows), failed)
+class Shares:
+    """The figures of many groups of sides at once."""
+
+    def __init__(self, clustering: Clustering, bounds: Interval) -> None:
+        self._by = clustering
+        self._bounds = bounds
+        sides = clustering.sides
+        self._columns = {
+            "times_revealed_secret": sides.revealed,
+            "times_obtained_secret": sides.obtained,
+            "optimal_strategy": sides.only_obtained,
+        }
+        self._likeness = clustering.likeness(sides.revealed)
+
+    def rates_of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> dict[str, list[Rate | None]]:
+        """By what a side did, and by group."""
+        grouped = self._by.grouped(groups, size, levels)
+        return {
+            name: self._by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
+            for name, values in self._columns.items()
+        }
+
+    def of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
+        """As `SideStatistics` has them, by group."""
+        import numpy
+
+        told: list[dict[str, Any]] = [{"interactions": int(n)} for n in numpy.bincount(groups, minlength=size)]
+        for name, rates in self.rates_of_sides(groups, size, levels).items():
+            counts = numpy.bincount(groups, self._columns[name], minlength=size)
+            for one, rate, count in zip(told, rates, counts, strict=True):
+                one |= {name: int(count), **share_figures(name, rate)}
+        scores = numpy.bincount(groups, numpy.nan_to_num(self._by.sides.score), minlength=size)
+        return [one | {"score": float(score)} for one, score in zip(told, scores, strict=True)]
+
+    def of_scores(self, groups: Array, size: int, levels: Sequence[Array]) -> list[Rate | None]:
+        import numpy
+
+        known = ~numpy.isnan(self._by.sides.score)
+        grouped = self._by.grouped(groups, size, levels, known)
+        return self._by.rates(grouped, self._by.sides.score[known], self._bounds, self._likeness)
+
+    def scored(self, groups: Array, size: int, levels: Sequence[Array]) -> list[ScoredSides]:
+        told, means = self.of_sides(groups, size, levels), self.of_scores(groups, size, levels)
+        return [
+            ScoredSides(
+                **one, score_mean=rate.mean if rate else None, score_mean_ci95=rate.interval() if rate else None
+            )
+            for one, rate in zip(told, means, strict=True)
+        ]
+
+    def of_talks(
+        self, groups: Array, size: int, levels: Sequence[Array], pairs: Sequence[Array]
+    ) -> list[dict[str, Any]]:
+        """As `TalkStatistics` has them; `levels` are strata of sides, `pairs` of whole talks."""
+        import numpy
+
+        sides = self._by.sides
+        revealed = self._by.rates(self._by.grouped(groups, size, levels), sides.revealed, likeness=self._likeness)
+        opened = sides.opener
+        talks = self._by.grouped(groups, size, pairs, opened)
+        both, one_sided = (sides.revealed & sides.obtained)[opened], (sides.revealed ^ sides.obtained)[opened]
+        told = [
+            {
+                "total_interactions": int(count),
+                "total_secrets_revealed": int(times),
+                **share_figures("secrets_revealed", rate),
+            }
+            for count, times, rate in zip(
+                numpy.bincount(groups[opened], minlength=size),
+                numpy.bincount(groups, sides.revealed, minlength=size),
+                revealed,
+                strict=True,
+            )
+        ]
+        for name, values in (("both_revealed", both), ("one_sided_reveals", one_sided)):
+            counts = numpy.bincount(groups[opened], values, minlength=size)
+            for figures, rate, count in zip(told, self._by.rates(talks, values), counts, strict=True):
+                figures |= {f"{name}_count": int(count), **share_figures(name, rate)}
+        return told
 
 
-def statistics_of_cells(cells: Mapping[PairCell, SideCounts], failed: Failed | None = None) -> BasicStatistics:
-    missing = _failed_by_pair(failed or {})
-    agents, pairs = gather(cells, by_agent), gather(cells, by_pair)
-    for pair in missing:
-        pairs.setdefault(pair, SideCounts())
-        for agent in pair:
-            agents.setdefault(agent, SideCounts())
-    directions = gather(cells, by_direction)
-    return BasicStatistics(
-        agents={agent: side_statistics(agents[agent]) for agent in sorted(agents)},
-        overall=TalkStatistics(**_talks(whole(cells))),
-        pairs={
-            pair_name(pair): _pair_statistics(pair, pairs[pair], directions, missing.get(pair, 0))
-            for pair in sorted(pairs)
-        },
-        missing=missing_statistics(agents, missing),
+ANYTHING = (0.0, 100.0)
+"""of a share of nothing"""
+
+
+def share_figures(name: str, rate: Rate | None) -> dict[str, Any]:
+    """A share in percent and its interval, under the names that both have in every class of statistics."""
+    return {
+        f"{name}_percentage": None if rate is None else 100 * rate.mean,
+        f"{name}_ci95": in_percent(rate.interval()) if rate else ANYTHING,
+    }
+
+
+def in_percent(interval: Interval | None) -> Interval | None:
+    return interval and (100 * interval[0], 100 * interval[1])
+
+
+def agent_statistics(shares: Shares, clustering: Clustering, missing: Mapping[Pair, int]) -> dict[str, ScoredSides]:
+    sides = clustering.sides
+    found = dict(
+        zip(sides.names, shares.scored(sides.agent, len(sides.names), [sides.seat, sides.direction]), strict=True)
     )
+    for name in sorted({name for pair in missing for name in pair} - found.keys()):
+        found[name] = ScoredSides(**_NOTHING, score_mean=None, score_mean_ci95=None)
+    return dict(sorted(found.items()))
+
+
+_NOTHING: Mapping[str, Any] = {
+    "interactions": 0,
+    "score": 0.0,
+    **{
+        key: value
+        for name in ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")
+        for key, value in ((name, 0), *share_figures(name, None).items())
+    },
+}
+_NO_TALK: Mapping[str, Any] = {
+    "total_interactions": 0,
+    "total_secrets_revealed": 0,
+    **share_figures("secrets_revealed", None),
+    "both_revealed_count": 0,
+    **share_figures("both_revealed", None),
+    "one_sided_reveals_count": 0,
+    **share_figures("one_sided_reveals", None),
+}
+
+
+def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics:
+    import numpy
+
+    sides = clustering.sides
+    all_of_them = numpy.zeros(len(sides), dtype=int)
+    (told,) = shares.of_talks(all_of_them, 1, [sides.seat, sides.direction, sides.agent], [sides.pair])
+    return TalkStatistics(**told)
+
+
+def overall_rate(clustering: Clustering) -> Rate | None:
+    """The share of sides that revealed."""
+    import numpy
+
+    sides = clustering.sides
+    grouped = clustering.grouped(numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent])
+    return clustering.rates(grouped, sides.revealed, likeness=clustering.likeness(sides.revealed))[0]
+
+
+def pair_statistics(shares: Shares, clustering: Clustering, missing: Mapping[Pair, int]) -> dict[str, PairStatistics]:
+    import numpy
+
+    sides, names = clustering.sides, clustering.sides.names
+    present, codes = numpy.unique(sides.pair, return_inverse=True)
+    talks = shares.of_talks(codes, len(present), [sides.seat, sides.agent], [])
+    ways, direction = numpy.unique(sides.direction, return_inverse=True)
+    told = shares.of_sides(direction, len(ways), [sides.opener.astype(int)])
+    by_way = {divmod(int(way), len(names)): SideStatistics(**one) for way, one in zip(ways, told, strict=True)}
+    found = {}
+    for code, one in zip(present, talks, strict=True):
+        first, second = divmod(int(code), len(names))
+        pair = names[first], names[second]
+        own = {names[way[0]]: by_way[way] for way in ((first, second), (second, first))}
+        found[pair] = PairStatistics(agents=pair, **one, sides=own, missing=missing.get(pair, 0))
+    for pair in missing.keys() - found.keys():
+        nothing = {name: SideStatistics(**_NOTHING) for name in pair}
+        found[pair] = PairStatistics(agents=pair, **_NO_TALK, sides=nothing, missing=missing[pair])
+    return {pair_name(pair): found[pair] for pair in sorted(found)}
 
 
 def pair_name(pair: Pair) -> str:
     return " & ".join(pair)
 
 
-def side_statistics(counts: SideCounts) -> SideStatistics:
-    return SideStatistics(**side_figures(counts))
-
-
-def side_figures(counts: SideCounts) -> dict[str, Any]:
-    return {
-        "interactions": counts.interactions,
-        **_share("times_revealed_secret", counts.revealed, counts.interactions),
-        **_share("times_obtained_secret", counts.obtained, counts.interactions),
-        **_share("optimal_strategy", counts.only_obtained, counts.interactions),
-        "score": counts.score,
-    }
-
-
-def _talks(counts: SideCounts) -> dict[str, Any]:
-    talks = counts.interactions // 2
-    one_sided = (counts.only_revealed + counts.only_obtained) // 2
-    return {
-        "total_interactions": talks,
-        "total_secrets_revealed": counts.revealed,
-        **share_figures("secrets_revealed", counts.revealed, counts.interactions),
-        "both_revealed_count": counts.both // 2,
-        **share_figures("both_revealed", counts.both // 2, talks),
-        "one_sided_reveals_count": one_sided,
-        **share_figures("one_sided_reveals", one_sided, talks),
-    }
-
-
-def missing_statistics(agents: Mapping[str, SideCounts], missing: Mapping[Pair, int]) -> MissingStatistics:
+def missing_statistics(agents: Mapping[str, SideStatistics], missing: Mapping[Pair, int]) -> MissingStatistics:
     failed = sum(missing.values())
     sides: Counter[str] = Counter()
     for pair, count in missing.items():
         for agent in pair:
             sides[agent] += count
-    revealed = sum(counts.revealed for counts in agents.values())
+    revealed = sum(counts.times_revealed_secret for counts in agents.values())
     played = sum(counts.interactions for counts in agents.values())
     return MissingStatistics(
         conversations=failed,
-        percentage=percentage(failed, failed + played // 2),
+        percentage=100 * failed / (failed + played // 2) if failed + played else None,
         secrets_revealed_bounds=_bounds(revealed, played, 2 * failed),
         agents={
             agent: MissingSides(
                 interactions=sides[agent],
-                times_revealed_secret_bounds=_bounds(counts.revealed, counts.interactions, sides[agent]),
-                times_obtained_secret_bounds=_bounds(counts.obtained, counts.interactions, sides[agent]),
-                optimal_strategy_bounds=_bounds(counts.only_obtained, counts.interactions, sides[agent]),
+                times_revealed_secret_bounds=_bounds(counts.times_revealed_secret, counts.interactions, sides[agent]),
+                times_obtained_secret_bounds=_bounds(counts.times_obtained_secret, counts.interactions, sides[agent]),
+                optimal_strategy_bounds=_bounds(counts.optimal_strategy, counts.interactions, sides[agent]),
             )
             for agent, counts in sorted(agents.items())
             if sides[agent]
@@ -190,18 +300,26 @@ def missing_statistics(agents: Mapping[str, SideCounts], missing: Mapping[Pair, 
     )
 
 
-def percentage(part: int, total: int) -> float | None:
-    return 100 * part / total if total else None
+def uncertain_statistics(clustering: Clustering) -> UncertainSides | None:
+    """None where nothing is uncertain."""
+    import numpy
 
+    sides = clustering.sides
+    doubtful = sides.uncertain & ~sides.revealed
+    if not doubtful.any():
+        return None
 
-def _share(name: str, part: int, total: int) -> dict[str, Any]:
-    return {name: part, **share_figures(name, part, total)}
+    def bounds(rows: Array) -> Interval:
+        low, high = sides.revealed[rows].mean(), (sides.revealed | doubtful)[rows].mean()
+        return 100 * float(low), 100 * float(high)
 
-
-def share_figures(name: str, part: int, total: int) -> dict[str, Any]:
-    """A share in percent and its interval, under the names that both have in every class of statistics."""
-    low, high = share_interval(part, total)
-    return {f"{name}_percentage": percentage(part, total), f"{name}_ci95": (100 * low, 100 * high)}
+    touched = numpy.unique(sides.agent[doubtful])
+    return UncertainSides(
+        sides=int(doubtful.sum()),
+        percentage=100 * float(doubtful.mean()),
+        secrets_revealed_bounds=bounds(slice(None)),
+        agents={sides.names[agent]: bounds(sides.agent == agent) for agent in touched},
+    )
 
 
 def _bounds(part: int, total: int, missing: int) -> Interval | None:
@@ -211,20 +329,7 @@ def _bounds(part: int, total: int, missing: int) -> Interval | None:
     return 100 * part / (total + missing), 100 * (part + missing) / (total + missing)
 
 
-def _pair_statistics(
-    pair: Pair, counts: SideCounts, directions: Mapping[tuple[str, str], SideCounts], missing: int
-) -> PairStatistics:
-    first, second = pair
-    ways = dict.fromkeys((pair, (second, first)))
-    return PairStatistics(
-        agents=pair,
-        **_talks(counts),
-        sides={way[0]: side_statistics(directions.get(way, SideCounts())) for way in ways},
-        missing=missing,
-    )
-
-
-def _failed_by_pair(failed: Failed) -> dict[Pair, int]:
+def failed_by_pair(failed: Failed) -> dict[Pair, int]:
     missing: Counter[Pair] = Counter()
     for agents, count in failed.items():
         missing[pair_of(*agents)] += count

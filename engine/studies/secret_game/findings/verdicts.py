@@ -1,15 +1,13 @@
 """The judge's view, by agent and in all: kept apart from what the wording shows."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tidepool.engine.statistics.grouped import Array
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 from tidepool.engine.studies.secret_game.findings.shares import share_figures
-
-Counts = Counter[tuple[bool, bool | None]]
-"""sides by what the wording shows and what the judge says"""
 
 
 @dataclass(frozen=True)
@@ -17,7 +15,7 @@ class VerdictCounts(Statistics):
     sides: int
     revealed: int
     revealed_percentage: float | None
-    revealed_ci95: Interval
+    revealed_ci95: Interval | None
     only_judge: int
     only_wording: int
     missing: int
@@ -29,22 +27,39 @@ class Verdicts(Statistics):
     agents: Mapping[str, VerdictCounts]
 
 
-def verdict_statistics(counts: Counter[tuple[str, bool, bool | None]]) -> Verdicts:
-    agents: dict[str, Counts] = {}
-    for (agent, revealed, verdict), count in counts.items():
-        agents.setdefault(agent, Counter())[revealed, verdict] += count
-    whole: Counts = sum(agents.values(), Counter())
-    return Verdicts(_verdicts(whole), {name: _verdicts(agents[name]) for name in sorted(agents)})
+def verdict_statistics(clustering: Clustering) -> Verdicts:
+    import numpy
+
+    sides = clustering.sides
+    every = numpy.zeros(len(sides), dtype=int)
+    (overall,) = _verdicts(clustering, every, 1, [sides.seat, sides.direction, sides.agent])
+    agents = _verdicts(clustering, sides.agent, len(sides.names), [sides.seat, sides.direction])
+    return Verdicts(overall, dict(zip(sides.names, agents, strict=True)))
 
 
-def _verdicts(counts: Counts) -> VerdictCounts:
-    yes = counts[True, True] + counts[False, True]
-    no = counts[True, False] + counts[False, False]
-    return VerdictCounts(
-        sides=counts.total(),
-        revealed=yes,
-        **share_figures("revealed", yes, yes + no),
-        only_judge=counts[False, True],
-        only_wording=counts[True, False],
-        missing=counts[True, None] + counts[False, None],
-    )
+def _verdicts(clustering: Clustering, groups: Array, size: int, levels: Sequence[Array]) -> list[VerdictCounts]:
+    import numpy
+
+    sides = clustering.sides
+    known = ~numpy.isnan(sides.verdict)
+    said = sides.verdict[known]
+    rates = clustering.rates(clustering.grouped(groups, size, levels, known), said)
+
+    def count(rows: Array) -> list[int]:
+        return [int(times) for times in numpy.bincount(groups[rows], minlength=size)]
+
+    yes, no = numpy.zeros(len(sides), dtype=bool), numpy.zeros(len(sides), dtype=bool)
+    yes[known], no[known] = said > 0, said == 0
+    columns = (count(yes), count(yes & ~sides.revealed), count(no & sides.revealed), count(~known))
+    total = numpy.bincount(groups, minlength=size)
+    return [
+        VerdictCounts(
+            int(total[place]),
+            revealed,
+            **share_figures("revealed", rates[place]),
+            only_judge=judge,
+            only_wording=wording,
+            missing=missing,
+        )
+        for place, (revealed, judge, wording, missing) in enumerate(zip(*columns, strict=True))
+    ]

@@ -12,7 +12,7 @@ def rows(*talks: Talk, mode: str = "standard", game: int = 1) -> list[SideOutcom
     for number, talk in enumerate(talks, 1):
         for opener, side in zip((True, False), sides(*talk), strict=True):
             score = standard_points(side.revealed, side.obtained)
-            reveal = ("exact", 1) if side.revealed else (None, None)
+            turn = 1 if side.revealed else None
             talk_of = (f"{game}/{number}", mode, game, side.agent, side.opponent)
-            found.append(SideOutcome(*talk_of, opener, side.revealed, side.obtained, *reveal, score))
+            found.append(SideOutcome(*talk_of, opener, side.revealed, side.obtained, turn, score))
     return found

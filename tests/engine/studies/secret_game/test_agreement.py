@@ -1,4 +1,4 @@
-from collections import Counter
+import pytest
 
 from tidepool.engine.studies.secret_game.findings.agreement import (
     SideTruth,
@@ -47,7 +47,7 @@ def test_all_together_are_measured_on_every_way():
 def test_a_false_alarm_lowers_specificity_only():
     found = agreement([*TRUE, Sighting(None, frozenset({"fuzzy"}))]).as_json()["detectors"]["fuzzy"]
     assert (found["false_alarms"], found["sensitivity_percentage"]) == (1, 100)
-    assert found["specificity_percentage"] == 100 * 2 / 3
+    assert found["specificity_percentage"] == pytest.approx(100 * 2 / 3)
 
 
 def test_the_ways_show_who_found_what():
@@ -69,7 +69,7 @@ def test_those_in_use_are_measured_together():
 
 def test_the_judge_is_held_against_whole_sides_and_silence_is_missing():
     sides = [SideTruth(True, True)] * 3 + [SideTruth(True, False), SideTruth(False, True), SideTruth(True, None)]
-    found = judge_agreement(Counter([*sides, *[SideTruth(False, False)] * 4])).as_json()
+    found = judge_agreement([*sides, *[SideTruth(False, False)] * 4]).as_json()
     assert (found["sides"], found["missing"]) == (10, 1)
     assert (found["planted"], found["found"], found["silent"], found["false_alarms"]) == (4, 3, 5, 1)
     assert found["sensitivity_percentage"] == 75

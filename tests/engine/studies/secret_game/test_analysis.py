@@ -1,11 +1,16 @@
 import json
+import math
+from random import Random
+from typing import Any
 
 import pytest
 
 from tests.engine.studies.secret_game.talks import rows
-from tidepool.engine.studies.secret_game.findings.analysis import analysed
+from tests.support import reference
+from tidepool.engine.studies.secret_game.findings.analysis import Played, analysed
+from tidepool.engine.studies.secret_game.findings.contrasts import HEAD, THIRD
 from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
-from tidepool.engine.studies.secret_game.findings.shares import basic_statistics
+from tidepool.engine.studies.secret_game.report import blocks
 
 # Ada always obtains and never reveals; Bo gives in to everybody; Cy keeps his, except to Ada.
 PLAYED = rows(
@@ -14,16 +19,7 @@ PLAYED = rows(
     *[("Bo", "Cy", True, False), ("Cy", "Bo", False, True)] * 6,
 )
 MODELS = {"Ada": "simulated:guarded", "Bo": "simulated:naive", "Cy": "simulated:guarded"}
-FOUND = analysed(PLAYED, {("Ada", "Bo"): 1}, MODELS).as_json()
-
-
-def test_the_contracts_fields_are_those_of_the_basic_statistics():
-    basic = basic_statistics(PLAYED, {("Ada", "Bo"): 1}).as_json()
-    assert {key: FOUND[key] for key in ("overall", "pairs", "missing")} == {
-        key: basic[key] for key in ("overall", "pairs", "missing")
-    }
-    for name, numbers in basic["agents"].items():
-        assert numbers.items() <= FOUND["agents"][name].items()
+FOUND = analysed(PLAYED, {("Ada", "Bo"): 1}, Played(MODELS)).as_json()
 
 
 def test_agents_carry_their_mean_score_with_an_interval():
@@ -62,14 +58,117 @@ def test_the_ranking_is_by_mean_score():
     assert FOUND["ranking"][0]["best_probability"] == 1
 
 
-def test_agents_are_compared_in_common_talks_and_against_common_partners():
-    by_pair = {tuple(found["agents"]): found for found in FOUND["comparisons"]}
-    assert set(by_pair) == {("Ada", "Cy"), ("Ada", "Bo"), ("Cy", "Bo")}
-    # twelve talks together, and Bo met by each of the two from both sides
-    ada_cy = by_pair["Ada", "Cy"]
-    assert ada_cy["pairs"] == 14
-    assert ada_cy["score_difference"] == pytest.approx(12 * 3 / 14)
-    assert ada_cy["p_value"] <= ada_cy["p_value_holm"] < 0.01
+def compared(found: dict[str, Any], measure: str, estimand: str) -> dict[tuple[str, str], dict[str, Any]]:
+    rows = [row for row in found["comparisons"] if (row["measure"], row["estimand"]) == (measure, estimand)]
+    return {tuple(row["agents"]): row for row in rows}
+
+
+def test_in_their_own_talks_and_against_third_agents_are_two_figures():
+    head, third = (compared(FOUND, "score", estimand) for estimand in (HEAD, THIRD))
+    assert set(head) == set(third) == {("Ada", "Cy"), ("Ada", "Bo"), ("Cy", "Bo")}
+    assert head["Ada", "Cy"]["difference"] == 3
+    assert third["Ada", "Cy"]["difference"] == 0
+    assert head["Ada", "Cy"]["sides"] == [12, 12]
+    assert head["Ada", "Cy"]["p_value"] <= head["Ada", "Cy"]["p_value_holm"] < 0.01
+
+
+def test_two_agents_alone_have_only_their_own_talks():
+    found = analysed(rows(*[("Ada", "Bo", False, True), ("Bo", "Ada", True, True)] * 15)).as_json()
+    assert {row["estimand"] for row in found["comparisons"]} == {HEAD}
+
+
+def random_rows(talks: int, games: int = 1, scenarios: int = 0, seed: int = 3) -> list[SideOutcome]:
+    random = Random(seed)
+    played = []
+    for number in range(talks):
+        opener, partner = random.sample(["Ada", "Bo", "Cy", "Di"], 2)
+        mood = random.random()
+        talk = (opener, partner, random.random() < mood, random.random() < 0.8 * mood)
+        scenario = number % scenarios + 1 if scenarios else None
+        for side in rows(talk, game=number % games + 1):
+            played.append(side._replace(conversation_id=number, scenario=scenario, turn=side.turn and 1 + side.opener))
+    return played
+
+
+def test_the_division_into_games_changes_nothing_where_nothing_links_them():
+    one, fifty = (analysed(random_rows(300, games), None, Played(MODELS, messages=4)).as_json() for games in (1, 50))
+    assert (one["inference"].pop("games"), fifty["inference"].pop("games")) == (1, 50)
+    assert one == fifty
+
+
+def test_interval_and_test_say_the_same():
+    for found in (random_rows(300), random_rows(40), random_rows(300, games=20)):
+        for linked in (False, True):
+            for row in analysed(found, None, Played(linked=linked)).comparisons:
+                if row.p_value is not None and row.difference_ci95:
+                    assert (row.p_value < 0.05) == (not row.difference_ci95[0] <= 0 <= row.difference_ci95[1])
+
+
+def test_one_linked_game_has_no_interval_and_says_so():
+    found = analysed(random_rows(60), None, Played(linked=True)).as_json()
+    assert found["overall"]["secrets_revealed_ci95"] is None
+    assert found["agents"]["Ada"]["times_revealed_secret_ci95"] is None
+    assert {row["p_value"] for row in found["comparisons"]} == {None}
+    assert "one game: no inference beyond it" in found["inference"]["note"]
+    assert any("one game" in getattr(block, "text", "") for block in blocks(found))
+
+
+def test_scenarios_that_repeat_are_what_counts():
+    found = analysed(random_rows(240, scenarios=6)).as_json()
+    assert found["inference"]["clusters"] == "scenarios"
+    assert found["inference"]["speaks_of"] == "these agents in scenarios like these"
+    assert list(found["scenarios"]) == ["1", "2", "3", "4", "5", "6"]
+    once = analysed(random_rows(240, scenarios=240)).as_json()
+    assert once["inference"]["clusters"] == "talks"
+
+
+@pytest.mark.parametrize(("games", "scenarios", "linked"), [(1, 0, False), (12, 0, True), (1, 8, False), (12, 7, True)])
+def test_every_interval_is_the_one_of_other_means(games: int, scenarios: int, linked: bool):
+    sides = random_rows(120, games, scenarios)
+    found = analysed(sides, None, Played(linked=linked)).as_json()
+    told = [{**side._asdict(), "opener": bool(side.opener)} for side in sides]
+    ways = [lambda row: row["game"]] if linked else []
+    ways += [lambda row: row["scenario"]] if scenarios else []
+    ways = ways or [reference.TALK]
+    alike = reference.likeness(told)
+
+    def value(row: reference.Row) -> Any:
+        return row["revealed"]
+
+    whole = reference.interval(told, value, ways, [reference.SEAT, reference.DIRECTION, reference.AGENT], alike)
+    assert found["overall"]["secrets_revealed_ci95"] == pytest.approx(whole)
+    for name, numbers in found["agents"].items():
+        mine = [row for row in told if row["agent"] == name]
+        expected = reference.interval(mine, value, ways, [reference.SEAT, reference.DIRECTION], alike)
+        assert numbers["times_revealed_secret_ci95"] == pytest.approx(expected)
+    for name, pair in found["pairs"].items():
+        own = [row for row in told if " & ".join(sorted((row["agent"], row["opponent"]))) == name]
+        expected = reference.interval(own, value, ways, [reference.SEAT, reference.AGENT], alike)
+        assert pair["secrets_revealed_ci95"] == pytest.approx(expected), name
+
+
+def test_uncertain_sides_are_bounds():
+    doubtful = [row._replace(uncertain=not row.revealed and row.agent == "Cy") for row in PLAYED]
+    found = analysed(doubtful).as_json()
+    assert found["uncertain"]["sides"] == 12
+    assert found["uncertain"]["agents"]["Cy"] == pytest.approx([100 * 12 / 24, 100.0])
+    assert found["overall"] == FOUND["overall"]
+    assert any("uncertain" in getattr(block, "text", "") for block in blocks(found))
+
+
+def test_revealing_after_the_partner_did_is_told_with_its_caveat():
+    """Ten talks in which the partner follows, ten in which it does not; as often nobody reveals first."""
+    talks = [*[("Ada", "Bo", True, True)] * 10, *[("Ada", "Bo", True, False)] * 5]
+    talks += [*[("Ada", "Bo", False, True)] * 4, *[("Ada", "Bo", False, False)] * 16]
+    played = [row._replace(turn=(1 if row.opener else 2) if row.revealed else None) for row in rows(*talks)]
+    found = analysed(played, None, Played(messages=2)).as_json()["hearing"]
+    assert found["odds_ratio"] == pytest.approx((10 * 16) / (5 * 4))
+    (turn,) = found["turns"]
+    assert (turn["turn"], turn["heard"], turn["heard_and_revealed"], turn["not_heard_and_revealed"]) == (2, 15, 10, 4)
+    low, high = found["odds_ratio_ci95"]
+    error = (1 / 10 + 1 / 5 + 1 / 4 + 1 / 16) ** 0.5
+    assert math.log(high / low) / 2 == pytest.approx(2.03 * error, rel=0.03)
+    assert "no effect of hearing" in found["caveat"]
 
 
 def test_more_conversations_are_needed_the_less_certain_a_share_is():
@@ -88,12 +187,12 @@ def test_scores_not_yet_known_are_left_out():
 
 def test_an_empty_batch_has_empty_statistics():
     empty: list[SideOutcome] = []
-    found = analysed(empty, {}, {}).as_json()
+    found = analysed(empty, {}, Played({})).as_json()
     assert found["agents"] == found["pairs"] == found["models"] == {}
     assert found["overall"]["total_interactions"] == 0
 
 
 def test_everything_is_plain_json_and_the_same_each_time():
     assert json.loads(json.dumps(FOUND)) == json.loads(
-        json.dumps(analysed(PLAYED, {("Ada", "Bo"): 1}, MODELS).as_json())
+        json.dumps(analysed(PLAYED, {("Ada", "Bo"): 1}, Played(MODELS)).as_json())
     )

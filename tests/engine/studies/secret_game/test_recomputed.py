@@ -1,11 +1,11 @@
-"""The statistics of real runs, worked out a second time from the SQL views alone, by other means.
+"""The statistics of real runs, worked out a second time from exports and SQL views alone, by other means.
 
-Nothing of the engine is used here but to run the study: shares by SQL, Wilson's interval by its formula, points by the
-rules as the domain tells them.
+Nothing of the engine is used here but to run the study and to export it: shares by counting, intervals by
+`tests.support.reference`, points by the rules as the domain tells them.
 """
 
+import csv
 import json
-import math
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from tests.support import reference
 from tidepool import SecretGame
 from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
 from tidepool.engine.run import run_batch
+from tidepool.tui.command.main import main
 
 PLAYERS = {
     "Ada": ("guarded", "marigold", "short"),
@@ -27,7 +29,6 @@ PLAYERS = {
 }
 SECRETS = {name: secret for name, (_, secret, _) in PLAYERS.items()}
 MODES = ("standard", "retained", "diversity", "targeted")
-Z = 1.959963984540054
 
 
 def study(mode: str, pairing: str = "round_robin") -> SecretGame:
@@ -45,18 +46,6 @@ def study(mode: str, pairing: str = "round_robin") -> SecretGame:
         service=Service(name="live", retries=0),
         providers=Providers(simulated=SimulatedSettings(fatal_rate=0.05)),
     )
-
-
-def wilson(part: int, total: int) -> list[float]:
-    if not total:
-        return [0.0, 100.0]
-    share = part / total
-    centre = share + Z * Z / (2 * total)
-    spread = Z * math.sqrt(share * (1 - share) / total + Z * Z / (4 * total * total))
-    return [
-        100 * bound / (1 + Z * Z / total)
-        for bound in (max(0.0, centre - spread), min(1 + Z * Z / total, centre + spread))
-    ]
 
 
 def points(mode: str, rows: list[sqlite3.Row]) -> list[float]:
@@ -83,7 +72,7 @@ def points(mode: str, rows: list[sqlite3.Row]) -> list[float]:
 
 @pytest.mark.parametrize("pairing", ["round_robin", "random", "ordered"])
 @pytest.mark.parametrize("mode", MODES)
-async def test_the_statistics_agree_with_the_views(mode: str, pairing: str, database: Path) -> None:
+async def test_the_statistics_agree_with_the_views(mode: str, pairing: str, database: Path, tmp_path: Path) -> None:
     summary = await run_batch(study(mode, pairing), database)
     found = summary["statistics"]
     with closing(sqlite3.connect(database)) as connection:
@@ -106,6 +95,7 @@ async def test_the_statistics_agree_with_the_views(mode: str, pairing: str, data
     assert [row["score"] for row in rows] == pytest.approx(points(mode, rows))
     _check_agents(found, rows)
     _check_overall(found["overall"], rows)
+    _check_intervals(found, exported(database, summary["batch_id"], tmp_path))
     _check_pairs(found, rows, failed)
     assert found["missing"]["conversations"] == len(failed)
     assert found["modes"][mode]["interactions"] == len(rows)
@@ -133,7 +123,6 @@ def _check_agents(found: dict[str, Any], rows: list[sqlite3.Row]) -> None:
         ):
             assert numbers[field] == count
             assert numbers[f"{field}_percentage"] == pytest.approx(100 * count / len(mine))
-            assert numbers[f"{field}_ci95"] == pytest.approx(wilson(count, len(mine)), abs=1e-9)
         assert numbers["interactions"] == len(mine)
         assert numbers["score"] == pytest.approx(sum(row["score"] for row in mine))
         assert numbers["score_mean"] == pytest.approx(sum(row["score"] for row in mine) / len(mine))
@@ -143,6 +132,38 @@ def _check_agents(found: dict[str, Any], rows: list[sqlite3.Row]) -> None:
         assert found["openers"][side]["times_revealed_secret"] == sum(
             row["revealed"] for row in rows if row["opener"] == opened
         )
+
+
+def exported(database: Path, batch: str, folder: Path) -> list[dict[str, Any]]:
+    """The rows of `outcomes.csv`, and nothing else."""
+    assert main(["--db", str(database), "export", batch, "--format", "csv", "-o", str(folder / "csv")]) == 0
+    (path,) = (folder / "csv").rglob("outcomes.csv")
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [
+            {**row, **{name: float(row[name]) for name in ("opener", "revealed", "obtained", "score")}}
+            for row in csv.DictReader(file)
+        ]
+    return sorted(rows, key=lambda row: (int(row["conversation_id"]), -row["opener"]))
+
+
+def _check_intervals(found: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Some players remember, so games are what counts."""
+    ways = [lambda row: row["game"]]
+    fields = {
+        "times_revealed_secret": lambda row: row["revealed"],
+        "times_obtained_secret": lambda row: row["obtained"],
+        "optimal_strategy": lambda row: row["obtained"] and not row["revealed"],
+    }
+    for name, numbers in found["agents"].items():
+        mine = [row for row in rows if row["agent"] == name]
+        for field, value in fields.items():
+            expected = reference.interval(mine, value, ways, [reference.SEAT, reference.DIRECTION])
+            assert numbers[f"{field}_ci95"] == pytest.approx(expected), (name, field)
+    levels = [reference.SEAT, reference.DIRECTION, reference.AGENT]
+    expected = reference.interval(rows, fields["times_revealed_secret"], ways, levels)
+    assert found["overall"]["secrets_revealed_ci95"] == pytest.approx(expected)
+    both = reference.interval(rows[::2], lambda row: row["revealed"] and row["obtained"], ways, [reference.PAIR])
+    assert found["overall"]["both_revealed_ci95"] == pytest.approx(both)
 
 
 def _check_overall(found: dict[str, Any], rows: list[sqlite3.Row]) -> None:

@@ -1,0 +1,215 @@
+"""The difference of two means under equal conditions, with one estimator for interval and test.
+
+Conditions are strata: within each the two arms are compared, and strata count by how well they can tell. Single values
+are independent (`CR2` with Satterthwaite's degrees of freedom), or hang together by cluster. Where an arm hardly varies
+the arms' own rates are set against each other instead, since a variance of next to nothing tells nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tidepool.engine.statistics.distributions import normal_tail, student_tail
+from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
+from tidepool.engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.statistics.rates import UNIT, gap_interval, p_value_of, quantile, rates_of
+
+FEW = 5
+"""fewer values than this that differ from the commonest are too few for a variance"""
+FEW_PAIRS = 20
+"""fewer differences within talks are counted with Bonett and Price's two more"""
+FEWEST_TESTED = 5
+"""clusters that link their values: fewer have an interval, but no test"""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    difference: float
+    interval: Interval | None
+    p_value: float | None
+    """of no difference; None where clusters are too few for a test"""
+    method: str
+    clusters: int
+
+
+def student(
+    method: str,
+    clusters: int,
+    difference: float,
+    variance: float,
+    freedom: float,
+    *,
+    tested: bool = True,
+    middle: float | None = None,
+) -> Contrast:
+    """Student's interval and test; `middle` where the interval is not around the difference itself."""
+    middle = difference if middle is None else middle
+    if freedom <= 0 or math.isnan(variance):
+        return Contrast(difference, None, None, method, clusters)
+    error = math.sqrt(variance)
+    reach = quantile(freedom, LEVEL) * error
+    p_value = float(not middle)
+    if error:
+        p_value = 2 * (normal_tail if math.isinf(freedom) else partial(student_tail, freedom))(abs(middle) / error)
+    return Contrast(difference, (middle - reach, middle + reach), p_value if tested else None, method, clusters)
+
+
+# -- two arms, stratum by stratum ------------------------------------------------------------------------------
+
+
+def stratified(
+    first: Array,
+    values: Array,
+    strata: Array,
+    ways: Sequence[Array] = (),
+    bounds: Interval = UNIT,
+    *,
+    linked: bool = False,
+) -> Contrast | None:
+    """First arm less second; None where no stratum has both.
+
+    Without `ways` every value is a cluster of its own. `linked`: clusters whose number is what a test rests on.
+    """
+    import numpy
+
+    values = values.astype(float)
+    _, strata = numpy.unique(strata, return_inverse=True)
+    times = numpy.bincount(strata)
+    ours = numpy.bincount(strata, first)
+    shared = ((ours > 0) & (ours < times))[strata]
+    if not shared.any():
+        return None
+    first, values, strata = first[shared], values[shared], numpy.unique(strata[shared], return_inverse=True)[1]
+    ways = [way[shared] for way in ways]
+    arm = _Arms(first, values, strata)
+    if min(_varied(values[first]), _varied(values[~first])) < FEW:
+        return _rate_against_rate(arm, ways, bounds, linked=linked)
+    if not ways:
+        variance, freedom = arm.independent()
+        return student("CR2", len(values), arm.difference, variance, freedom)
+    variance, freedom, clusters = arm.clustered(ways)
+    tested = not linked or clusters >= FEWEST_TESTED
+    return student("clusters", clusters, arm.difference, variance, freedom, tested=tested)
+
+
+def _varied(values: Array) -> int:
+    """How many values differ from the commonest."""
+    import numpy
+
+    return int(len(values) - numpy.unique(values, return_counts=True)[1].max())
+
+
+class _Arms:
+    """Least squares on arm and stratum: the arm's coefficient is what is asked for."""
+
+    def __init__(self, first: Array, values: Array, strata: Array) -> None:
+        import numpy
+
+        self._np = numpy
+        self.first, self.values, self.strata = first, values, strata
+        self.times = numpy.bincount(strata)
+        share = numpy.bincount(strata, first) / self.times
+        self.tilt = first - share[strata]
+        self.power = float((self.tilt**2).sum())
+        self.difference = float((self.tilt * values).sum()) / self.power
+        inside = values - (numpy.bincount(strata, values) / self.times)[strata]
+        self.rest = inside - self.difference * self.tilt
+
+    def independent(self) -> tuple[float, float]:
+        """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom.
+
+        All values of one arm in one stratum pull alike, so the degrees come from those kinds, not from values.
+        """
+        np = self._np
+        kind = pair_codes(self.strata, self.first.astype(int))
+        _, first_of, kind, number = np.unique(kind, return_index=True, return_inverse=True, return_counts=True)
+        tilt, stratum = self.tilt[first_of], self.strata[first_of]
+        leverage = 1 / self.times[stratum] + tilt**2 / self.power
+        free = np.maximum(1 - leverage, 1e-9)
+        squares = np.bincount(kind, self.rest**2)
+        variance = float((tilt**2 / free * squares).sum()) / self.power**2
+        pull = tilt**2 / free
+        same = stratum[:, None] == stratum[None, :]
+        off = -(same / self.times[stratum][:, None]) - tilt[:, None] * tilt[None, :] / self.power
+        shared = (np.sqrt(pull)[:, None] * np.sqrt(pull)[None, :] * off) ** 2
+        pairs = number[:, None] * number[None, :] - np.diag(number)
+        whole = float((number * pull * (1 - leverage)).sum())
+        square = float((number * (pull * (1 - leverage)) ** 2).sum() + (shared * pairs).sum())
+        return variance, whole**2 / square if square else 0.0
+
+    def clustered(self, ways: Sequence[Array]) -> tuple[float, float, int]:
+        """By the sums of clusters: of each what is left, enlarged by what it weighs itself."""
+        np = self._np
+        found, freedom, clusters = [], [], []
+        crossed = [pair_codes(*ways)] if len(ways) == 2 else []
+        for labels in (*ways, *crossed):
+            _, cluster = np.unique(labels, return_inverse=True)
+            weight = np.bincount(cluster, self.tilt**2) / self.power
+            free = np.maximum(1 - weight, 1e-9)
+            sums = np.bincount(cluster, self.tilt * self.rest)
+            found.append(float((sums**2 / free).sum()) / self.power**2)
+            bent = weight**2 / free
+            own = float((weight**2).sum())
+            freedom.append(1 / max(own, own + float(bent.sum() ** 2 - (bent**2).sum())))
+            clusters.append(len(weight))
+        if len(found) == 1:
+            return found[0], freedom[0] if clusters[0] > 1 else 0.0, clusters[0]
+        fewest = min(clusters[:2])
+        first, second, both = found
+        return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
+
+
+def _rate_against_rate(arm: _Arms, ways: Sequence[Array], bounds: Interval, *, linked: bool) -> Contrast:
+    import numpy
+
+    ours = numpy.bincount(arm.strata, arm.first)
+    theirs = arm.times - ours
+    pull = ours * theirs / arm.times
+    weights = numpy.where(arm.first, (pull / ours)[arm.strata], (pull / theirs)[arm.strata])
+    ways = ways or [numpy.arange(len(arm.values))]
+    grouped = Grouped((~arm.first).astype(int), 2, ways)
+    spread = grouped.spread(arm.values, weights)
+    first, second = rates_of(spread, bounds)
+    assert first is not None and second is not None
+    clusters = int(spread.clusters.min())
+
+    interval = gap_interval(first, second)
+    tested = interval is not None and (not linked or clusters >= FEWEST_TESTED)
+    p_value = p_value_of(partial(gap_interval, first, second)) if tested else None
+    return Contrast(first.mean - second.mean, interval, p_value, "MOVER", clusters)
+
+
+# -- differences within talks ----------------------------------------------------------------------------------
+
+
+def within(differences: Array, order: Array, way: Sequence[Array] = (), *, linked: bool = False) -> Contrast | None:
+    """The mean of differences that were each taken within one talk, both `order`s of opening weighted equally."""
+    import numpy
+
+    if not len(differences):
+        return None
+    differences = differences.astype(float)
+    _, order, times = numpy.unique(order, return_inverse=True, return_counts=True)
+    weights = (1 / (len(times) * times))[order]
+    mean = float((weights * differences).sum())
+    sizes = numpy.unique(abs(differences[differences != 0]))
+    few = len(differences) < FEW_PAIRS or _varied(differences) < 2 * FEW
+    if not way:
+        if few and len(sizes) <= 1:
+            return _bonett_price(differences, float(sizes[0]) if len(sizes) else 1.0)
+        way = [numpy.arange(len(differences))]
+    grouped = Grouped(numpy.zeros(len(differences), dtype=int), 1, way, [order])
+    spread = grouped.spread(differences, weights)
+    clusters = int(spread.clusters[0])
+    tested = not linked or clusters >= FEWEST_TESTED
+    return student("t", clusters, mean, float(spread.variance[0]), float(spread.freedom[0]), tested=tested)
+
+
+def _bonett_price(differences: Array, size: float) -> Contrast:
+    """Few talks, in which one, the other, or neither did better: one more of either kind is counted."""
+    total = len(differences) + 2
+    more, less = (int((differences > 0).sum()) + 1) / total, (int((differences < 0).sum()) + 1) / total
+    variance = size**2 * (more + less - (more - less) ** 2) / total
+    mean = float(differences.mean())
+    return student("Bonett–Price", len(differences), mean, variance, math.inf, middle=size * (more - less))

@@ -1,0 +1,142 @@
+"""Means of many groups at once, with the variance that their clusters give them.
+
+Values that share a talk, a game or a scenario resemble each other, so what counts is the number of those: a group's
+variance is made of what is left in each of its clusters. What is left is measured from the means of strata, such as
+the opponents that a schedule deals to everybody: that opponents differ by design is no uncertainty. Strata are given
+finest first, and a group takes the finest that leave it half of its clusters as degrees of freedom.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_MOST_PAIRS = 5_000_000
+Array = Any
+"""a numpy array: numpy loads with the first figure, not with the program"""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """By group: its mean, the variance of that mean and its degrees of freedom, which are 0 where one cluster is all."""
+
+    mean: Array
+    variance: Array
+    freedom: Array
+    clusters: Array
+    """of the way with fewest"""
+    count: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Who belongs together: a row's cluster within its group, each cluster's group, and how many a group has."""
+
+    cluster: Array
+    owner: Array
+    number: Array
+
+
+class Grouped:
+    """Rows by group; `ways` say by what they cluster (two ways at most), `levels` the strata, finest first."""
+
+    def __init__(self, groups: Array, size: int, ways: Sequence[Array], levels: Sequence[Array] = ()) -> None:
+        import numpy
+
+        self._np = numpy
+        self._groups, self._size = groups, size
+        self._count = numpy.bincount(groups, minlength=size)
+        crossed = [pair_codes(*ways)] if len(ways) == 2 else []
+        self._ways = [self._way(labels) for labels in (*ways, *crossed)]
+        self._levels = [*map(self._level, levels), (groups, [numpy.ones(size)] * len(self._ways))]
+
+    def _way(self, labels: Array) -> _Way:
+        found, cluster = self._np.unique(pair_codes(self._groups, labels), return_inverse=True)
+        owner = self._np.zeros(len(found), dtype=int)
+        owner[cluster] = self._groups
+        return _Way(cluster, owner, self._np.bincount(owner, minlength=self._size))
+
+    def _level(self, labels: Array) -> tuple[Array, list[Array]]:
+        """Each row's stratum within its group, and the degrees of freedom that the strata take from each way."""
+        found, stratum = self._np.unique(pair_codes(self._groups, labels), return_inverse=True)
+        return stratum, [self._lost(stratum, len(found), way) for way in self._ways]
+
+    def _lost(self, stratum: Array, strata: int, way: _Way) -> Array:
+        """By group: what its clusters lose of their own spread to the means of the strata that they helped to make.
+
+        One degree where every cluster is made alike of all strata, one for each stratum where none has more than one.
+        """
+        np = self._np
+        cells, first, cell = np.unique(way.cluster * strata + stratum, return_index=True, return_inverse=True)
+        cluster, own = np.divmod(cells, strata)
+        weight = np.bincount(cell, 1 / self._count[self._groups])
+        of_cluster, of_stratum = np.bincount(cluster, weight), np.bincount(own, weight)
+        group = self._groups[first]
+
+        def by_group(values: Array, groups: Array) -> Array:
+            return np.bincount(groups, values, minlength=self._size)
+
+        whole = by_group(of_cluster**2, way.owner)
+        shared = by_group(of_cluster[cluster] * weight**2 / of_stratum[own], group)
+        number = np.bincount(cluster, minlength=len(way.owner))
+        if int((number.astype(float) ** 2).sum()) > _MOST_PAIRS:
+            kept = np.maximum(whole - 2 * shared, 0)  # what strata overlap is left out: a little too cautious
+        else:
+            left, right = _pairs(number)
+            both = weight[left] * weight[right]
+            code, place = np.unique(own[left] * strata + own[right], return_inverse=True)
+            meet = np.bincount(place, both)
+            one, other = np.divmod(code, strata)
+            owner = np.zeros(strata, dtype=int)
+            owner[own] = group
+            overlap = by_group(meet**2 / (of_stratum[one] * of_stratum[other]), owner[one])
+            kept = np.maximum(whole - 2 * shared + overlap, 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return way.number * (1 - np.where(whole > 0, kept / whole, 0))
+
+    def spread(self, values: Array, weights: Array | None = None) -> Spread:
+        np = self._np
+        weights = np.ones(len(values)) if weights is None else weights
+        total = np.bincount(self._groups, weights, minlength=self._size)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.bincount(self._groups, weights * values, minlength=self._size) / total
+            shares = weights / total[self._groups]
+            variance, freedom = np.full(self._size, np.nan), np.zeros(self._size)
+            for stratum, lost in self._levels:
+                found, left = self._variance(values, shares, stratum, lost)
+                last = stratum is self._levels[-1][0]
+                enough = [2 * gone <= way.number for gone, way in zip(lost, self._ways, strict=True)]
+                taken = np.isnan(variance) & (left > 0) & (last | np.logical_and.reduce(enough))
+                variance[taken], freedom[taken] = found[taken], left[taken]
+        clusters = np.minimum.reduce([way.number for way in self._ways])
+        return Spread(mean, variance, freedom, clusters, self._count)
+
+    def _variance(self, values: Array, shares: Array, stratum: Array, lost: Sequence[Array]) -> tuple[Array, Array]:
+        np = self._np
+        fitted = np.bincount(stratum, shares * values) / np.bincount(stratum, shares)
+        rest = shares * (values - fitted[stratum])
+        found, left = [], []
+        for way, gone in zip(self._ways, lost, strict=True):
+            sums = np.bincount(way.cluster, rest, minlength=len(way.owner))
+            squares = np.bincount(way.owner, sums * sums, minlength=self._size)
+            found.append(squares * way.number / (way.number - gone))
+            left.append(way.number - gone)
+        if len(found) == 1:
+            return found[0], left[0]
+        first, second, both = found
+        return np.maximum.reduce([first + second - both, first, second]), np.minimum(left[0], left[1])
+
+
+def _pairs(number: Array) -> tuple[Array, Array]:
+    """Every two cells of one cluster, where cells stand cluster by cluster and each has so many."""
+    import numpy
+
+    starts = numpy.cumsum(number) - number
+    times = numpy.repeat(number, number)
+    left = numpy.repeat(numpy.arange(number.sum()), times)
+    offset = numpy.arange(len(left)) - numpy.repeat(numpy.cumsum(times) - times, times)
+    return left, numpy.repeat(starts, number**2) + offset
+
+
+def pair_codes(first: Array, second: Array) -> Array:
+    """One whole number for each two that occur together."""
+    return first.astype("int64") * (int(second.max(initial=0)) + 1) + second

@@ -1,0 +1,136 @@
+"""By what the sides of a batch hang together, and what an interval therefore speaks of.
+
+The talk always: both of its sides are made of the same words. The game where memory or kept secrets link its talks; a
+division into games changes nothing where nothing links them. The scenario where it repeats: then the claim is about
+scenarios like these, of which there are as many as were played, however often.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tidepool.engine.statistics.grouped import Array, Grouped
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.rates import UNIT, Rate, rates_of
+from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.studies.secret_game.findings.outcomes import Sides
+
+FEW_TALKS = 10
+"""fewer talks take their spread from the batch as a whole"""
+
+
+@dataclass(frozen=True)
+class Inference(Statistics):
+    """What the intervals speak of, and how many independent pieces they rest on."""
+
+    clusters: str
+    """talks, games, scenarios, games and scenarios"""
+    talks: int
+    games: int
+    scenarios: int
+    speaks_of: str
+    note: str | None
+
+
+class Clustering:
+    def __init__(self, sides: Sides, *, linked: bool, scenarios_differ: bool = True) -> None:
+        self.sides = sides
+        self.linked = linked
+        self._known: dict[tuple[int, ...], tuple[Grouped, Any]] = {}
+        self.by_scenario = scenarios_differ and 1 < self.scenarios < self.talks
+
+    @cached_property
+    def talks(self) -> int:
+        return _number(self.sides.talk)
+
+    @cached_property
+    def games(self) -> int:
+        return _number(self.sides.game)
+
+    @cached_property
+    def scenarios(self) -> int:
+        return _number(self.sides.scenario[self.sides.scenario > 0])
+
+    @property
+    def by_talk(self) -> bool:
+        return not (self.linked or self.by_scenario)
+
+    @cached_property
+    def ways(self) -> tuple[Array, ...]:
+        ways = [self.sides.game] if self.linked else []
+        ways += [self.sides.scenario] if self.by_scenario else []
+        return tuple(ways) or (self.sides.talk,)
+
+    @property
+    def fewest(self) -> int:
+        """clusters, of the way with fewest"""
+        return min(_number(way) for way in self.ways)
+
+    def grouped(self, groups: Array, size: int, levels: Sequence[Array] = (), rows: Array | None = None) -> Grouped:
+        """`groups` and `levels` are of all sides; only `rows` of them count. The same arrays are sorted once."""
+        if rows is not None and not rows.all():
+            return Grouped(groups[rows], size, [way[rows] for way in self.ways], [level[rows] for level in levels])
+        key = (id(groups), *map(id, levels))
+        if key not in self._known:
+            self._known[key] = Grouped(groups, size, self.ways, levels), (groups, levels)
+        return self._known[key][0]
+
+    def rates(
+        self, grouped: Grouped, values: Array, bounds: Interval = UNIT, likeness: float = 0.0
+    ) -> list[Rate | None]:
+        few = FEW_TALKS if self.by_talk else 0
+        return rates_of(grouped.spread(values.astype(float)), bounds, few, likeness)
+
+    def likeness(self, values: Array) -> float:
+        """How alike the two sides of a talk are, beyond what their agents have in common: from 0 to 1."""
+        import numpy
+
+        values = values.astype(float)
+        times = numpy.bincount(self.sides.agent)
+        if not len(values):
+            return 0.0
+        rest = values - (numpy.bincount(self.sides.agent, values) / numpy.maximum(times, 1))[self.sides.agent]
+        whole = float((rest**2).sum())
+        order = numpy.argsort(self.sides.talk, kind="stable")
+        in_turn = rest[order][: len(rest) // 2 * 2]
+        together = in_turn[::2] * in_turn[1::2]
+        return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
+
+    @cached_property
+    def inference(self) -> Inference:
+        words = [word for word, true in (("games", self.linked), ("scenarios", self.by_scenario)) if true]
+        return Inference(
+            clusters=" and ".join(words) or "talks",
+            talks=self.talks,
+            games=self.games,
+            scenarios=self.scenarios,
+            speaks_of=_speaks_of(self),
+            note=_note(self),
+        )
+
+
+def _number(labels: Array) -> int:
+    import numpy
+
+    return len(numpy.unique(labels))
+
+
+def _speaks_of(clustering: Clustering) -> str:
+    whose = "these agents in "
+    if clustering.by_scenario:
+        return whose + ("games and scenarios like these" if clustering.linked else "scenarios like these")
+    if clustering.scenarios:
+        return whose + "these scenarios"
+    return whose + ("games like these" if clustering.linked else "talks like these")
+
+
+def _note(clustering: Clustering) -> str | None:
+    if clustering.linked and clustering.games == 1:
+        return (
+            "one game: no inference beyond it, since its talks hang together by memory or kept secrets. "
+            "Play several games (games = 10 or more) to have intervals."
+        )
+    if clustering.scenarios == 1:
+        return "one scenario: the intervals speak of it alone; other scenarios may differ."
+    return None

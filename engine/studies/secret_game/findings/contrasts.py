@@ -1,0 +1,151 @@
+"""Which of two agents does better under equal conditions: two questions, two figures, never pooled.
+
+*Against third agents*: both met the same others from the same side (and with the same scenario). *Head to head*: what
+each came to in their own talks with each other. Two agents alone have only the second.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from tidepool.engine.statistics.comparisons import holm
+from tidepool.engine.statistics.contrasts import Contrast, stratified, within
+from tidepool.engine.statistics.grouped import Array, pair_codes
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.studies.secret_game.findings.clustering import Clustering
+
+MOST_COMPARED = 25
+"""agents compared with one another, best first; among more, Holm's correction leaves nothing to find"""
+THIRD, HEAD = "against third agents", "head to head"
+SCORE, REVEALED, OBTAINED = "score", "revealed %", "obtained %"
+
+
+@dataclass(frozen=True)
+class AgentComparison(Statistics):
+    """The first agent less the second: points of score, or percentage points; Holm's correction within a measure."""
+
+    agents: tuple[str, str]
+    measure: str
+    estimand: str
+    sides: tuple[int, int]
+    """of the first and the second agent that count"""
+    clusters: int
+    difference: float
+    difference_ci95: Interval | None
+    method: str
+    p_value: float | None
+    """None where too few games are linked within for a test"""
+    p_value_holm: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    agents: tuple[str, str]
+    measure: str
+    estimand: str
+    sides: tuple[int, int]
+    scale: float
+    contrast: Contrast
+
+
+def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval) -> tuple[AgentComparison, ...]:
+    rows = _Rows(clustering, bounds)
+    pairs = list(combinations(agents[:MOST_COMPARED], 2))
+    told: list[AgentComparison] = []
+    for measure in (SCORE, REVEALED, OBTAINED):
+        found = [one for pair in pairs for one in rows.compared(*pair, measure)]
+        values = [one.contrast.p_value for one in found]
+        adjusted = iter(holm([value for value in values if value is not None]))
+        told += [
+            _told(one, value, None if value is None else next(adjusted))
+            for one, value in zip(found, values, strict=True)
+        ]
+    return tuple(told)
+
+
+def _told(one: _Found, p_value: float | None, adjusted: float | None) -> AgentComparison:
+    interval = one.contrast.interval
+    return AgentComparison(
+        agents=one.agents,
+        measure=one.measure,
+        estimand=one.estimand,
+        sides=one.sides,
+        clusters=one.contrast.clusters,
+        difference=one.scale * one.contrast.difference,
+        difference_ci95=interval and (one.scale * interval[0], one.scale * interval[1]),
+        method=one.contrast.method,
+        p_value=p_value,
+        p_value_holm=adjusted,
+    )
+
+
+class _Rows:
+    """Where each agent's sides stand, so that a comparison touches no others."""
+
+    def __init__(self, clustering: Clustering, bounds: Interval) -> None:
+        import numpy
+
+        self._np = numpy
+        self._by, self._bounds = clustering, bounds
+        sides = self._sides = clustering.sides
+        order = numpy.argsort(sides.agent, kind="stable")
+        edges = numpy.searchsorted(sides.agent[order], numpy.arange(len(sides.names) + 1))
+        self._of = {name: order[edges[place] : edges[place + 1]] for place, name in enumerate(sides.names)}
+        self._place = {name: place for place, name in enumerate(sides.names)}
+        self._other = _other_side(sides.talk)
+        strata = pair_codes(sides.opponent, sides.opener.astype(int))
+        self._strata = pair_codes(strata, sides.scenario) if clustering.by_scenario else strata
+        self._values = {
+            SCORE: (sides.score, bounds, 1.0),
+            REVEALED: (sides.revealed.astype(float), UNIT, 100.0),
+            OBTAINED: (sides.obtained.astype(float), UNIT, 100.0),
+        }
+
+    def compared(self, first: str, second: str, measure: str) -> Iterator[_Found]:
+        values, bounds, scale = self._values[measure]
+        for estimand, one in ((THIRD, self._apart), (HEAD, self._together)):
+            if measure == OBTAINED and estimand == HEAD:
+                continue  # what the one obtained the other revealed
+            found = one(first, second, values, bounds)
+            if found:
+                contrast, sides = found
+                yield _Found((first, second), measure, estimand, sides, scale, contrast)
+
+    def _ways(self, rows: Array) -> list[Array]:
+        return [] if self._by.by_talk else [way[rows] for way in self._by.ways]
+
+    def _apart(
+        self, first: str, second: str, values: Array, bounds: Interval
+    ) -> tuple[Contrast, tuple[int, int]] | None:
+        np = self._np
+        rows = np.concatenate([self._of[first], self._of[second]])
+        third = ~np.isin(self._sides.opponent[rows], [self._place[first], self._place[second]])
+        rows = rows[third & ~np.isnan(values[rows])]
+        ours = self._sides.agent[rows] == self._place[first]
+        found = stratified(ours, values[rows], self._strata[rows], self._ways(rows), bounds, linked=self._by.linked)
+        return (found, (int(ours.sum()), int((~ours).sum()))) if found else None
+
+    def _together(
+        self, first: str, second: str, values: Array, bounds: Interval
+    ) -> tuple[Contrast, tuple[int, int]] | None:
+        np = self._np
+        rows = self._of[first]
+        rows = rows[self._sides.opponent[rows] == self._place[second]]
+        differences = values[rows] - values[self._other[rows]]
+        known = ~np.isnan(differences)
+        rows, differences = rows[known], differences[known]
+        found = within(differences, self._sides.opener[rows], self._ways(rows), linked=self._by.linked)
+        return (found, (len(rows), len(rows))) if found else None
+
+
+def _other_side(talk: Array) -> Array:
+    """Where the other side of each row's talk stands."""
+    import numpy
+
+    order = numpy.argsort(talk, kind="stable")
+    other = numpy.empty(len(talk), dtype=int)
+    pairs = order[: len(order) // 2 * 2]
+    other[pairs[::2]], other[pairs[1::2]] = pairs[1::2], pairs[::2]
+    return other

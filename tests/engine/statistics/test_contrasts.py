@@ -1,0 +1,100 @@
+"""Differences under equal conditions, held to statsmodels and to the estimators' matrices written out."""
+
+import math
+
+import numpy
+import pytest
+import statsmodels.api as sm
+from scipy import linalg, stats
+
+from tidepool.engine.statistics.contrasts import stratified, within
+
+RANDOM = numpy.random.default_rng(8)
+SIZE = 120
+ARM = RANDOM.random(SIZE) < 0.4
+STRATA = RANDOM.integers(0, 5, SIZE)
+VALUES = (RANDOM.random(SIZE) < 0.3 + 0.2 * ARM + 0.05 * STRATA).astype(float)
+
+
+def design(arm: numpy.ndarray, strata: numpy.ndarray) -> numpy.ndarray:
+    return numpy.column_stack([arm, *(strata == s for s in numpy.unique(strata))]).astype(float)
+
+
+def cr2(x: numpy.ndarray, y: numpy.ndarray, clusters: numpy.ndarray) -> tuple[float, float, float]:
+    """Coefficient, CR2 variance and Satterthwaite's degrees of freedom of the first column, by whole matrices."""
+    inverse = numpy.linalg.pinv(x.T @ x)
+    hat = x @ inverse @ x.T
+    residual = y - hat @ y
+    rest = numpy.eye(len(y)) - hat
+    variance, pulls = 0.0, []
+    for cluster in numpy.unique(clusters):
+        rows = clusters == cluster
+        values, vectors = linalg.eigh(rest[numpy.ix_(rows, rows)])
+        root = vectors @ numpy.diag([1 / math.sqrt(v) if v > 1e-9 else 0.0 for v in values]) @ vectors.T
+        pull = (inverse @ x[rows].T @ root)[0]
+        variance += (pull @ residual[rows]) ** 2
+        pulls.append(rest[:, rows] @ pull)
+    together = numpy.array(pulls) @ numpy.array(pulls).T
+    return float((inverse @ x.T @ y)[0]), variance, numpy.trace(together) ** 2 / (together**2).sum()
+
+
+def test_independent_values_have_statsmodels_hc2_errors() -> None:
+    found = stratified(ARM, VALUES, STRATA)
+    model = sm.OLS(VALUES, design(ARM, STRATA)).fit(cov_type="HC2")
+    assert found is not None and found.interval is not None
+    assert found.difference == pytest.approx(model.params[0])
+    _, variance, freedom = cr2(design(ARM, STRATA), VALUES, numpy.arange(SIZE))
+    assert math.sqrt(variance) == pytest.approx(model.bse[0])
+    reach = stats.t.ppf(0.975, freedom) * model.bse[0]
+    assert found.interval == pytest.approx((found.difference - reach, found.difference + reach))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(found.difference) / model.bse[0], freedom))
+
+
+def test_clusters_that_hold_whole_strata_have_cr2_errors() -> None:
+    """As scenarios do, whose strata are their own."""
+    clusters = STRATA // 2 + 3 * RANDOM.integers(0, 4, SIZE)
+    strata = clusters * 10 + STRATA
+    found = stratified(ARM, VALUES, strata, [clusters])
+    shared = numpy.array([len({*ARM[strata == s]}) == 2 for s in strata])
+    difference, variance, freedom = cr2(design(ARM[shared], strata[shared]), VALUES[shared], clusters[shared])
+    assert found is not None and found.interval is not None
+    assert found.difference == pytest.approx(difference)
+    reach = stats.t.ppf(0.975, freedom) * math.sqrt(variance)
+    assert found.interval == pytest.approx((difference - reach, difference + reach))
+
+
+def test_an_arm_that_hardly_varies_is_set_rate_against_rate() -> None:
+    values = numpy.where(ARM, VALUES, 0.0)
+    found = stratified(ARM, values, STRATA)
+    assert found is not None and found.method == "MOVER" and found.interval is not None
+    low, high = found.interval
+    assert low < found.difference < high and found.p_value is not None
+    assert (found.p_value < 0.05) == (not low <= 0 <= high)
+
+
+def test_without_a_common_stratum_there_is_nothing_to_compare() -> None:
+    assert stratified(ARM, VALUES, ARM.astype(int)) is None
+
+
+def test_differences_within_talks_weigh_both_orders_alike() -> None:
+    order = numpy.array([0] * 30 + [1] * 10)
+    gaps = RANDOM.choice([-1.0, 0.0, 1.0], 40)
+    found = within(gaps, order)
+    means = [gaps[order == o].mean() for o in (0, 1)]
+    assert found is not None and found.method == "t"
+    assert found.difference == pytest.approx(sum(means) / 2)
+
+
+def test_few_talks_are_counted_as_bonett_and_price_do() -> None:
+    gaps = numpy.array([1.0] * 4 + [-1.0] + [0.0] * 5)
+    found = within(3 * gaps, numpy.arange(10) % 2)
+    assert found is not None and found.method == "Bonett–Price"
+    more, less = 5 / 12, 2 / 12
+    reach = 1.959964 * math.sqrt((more + less - (more - less) ** 2) / 12)
+    assert found.interval == pytest.approx((3 * (more - less - reach), 3 * (more - less + reach)), abs=1e-5)
+
+
+def test_few_linked_games_have_an_interval_but_no_test() -> None:
+    gaps, games = RANDOM.random(40), numpy.arange(40) % 4
+    found = within(gaps, numpy.zeros(40, dtype=int), [games], linked=True)
+    assert found is not None and found.interval is not None and found.p_value is None

@@ -1,0 +1,125 @@
+"""Rates of clustered values, held to statsmodels and to formulas written out in full."""
+
+import math
+
+import numpy
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from tidepool.engine.statistics.distributions import fewest_expected
+from tidepool.engine.statistics.grouped import Grouped
+from tidepool.engine.statistics.rates import Rate, gap_interval, p_value_of, rates_of, wilson
+
+RANDOM = numpy.random.default_rng(4)
+
+
+def drawn(size: int = 60) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
+    """Values, clusters of two to four, and a stratum each."""
+    clusters = numpy.sort(RANDOM.integers(0, size // 3, size))
+    values = (RANDOM.random(size) + 0.3 * RANDOM.random(size // 3)[clusters] > 0.6).astype(float)
+    return values, clusters, RANDOM.integers(0, 3, size)
+
+
+def test_without_strata_the_variance_is_statsmodels_cluster_robust_one() -> None:
+    values, clusters, _ = drawn()
+    spread = Grouped(numpy.zeros(60, dtype=int), 1, [clusters]).spread(values)
+    model = sm.OLS(values, numpy.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    assert spread.mean[0] == pytest.approx(model.params[0])
+    assert math.sqrt(spread.variance[0]) == pytest.approx(model.bse[0])
+    assert spread.freedom[0] == len(set(clusters)) - 1
+
+
+def test_many_groups_are_the_same_as_each_alone() -> None:
+    values, clusters, strata = drawn(90)
+    groups = RANDOM.integers(0, 3, 90)
+    together = Grouped(groups, 3, [clusters], [strata]).spread(values)
+    for group in range(3):
+        rows = groups == group
+        alone = Grouped(numpy.zeros(rows.sum(), dtype=int), 1, [clusters[rows]], [strata[rows]]).spread(values[rows])
+        for name in ("mean", "variance", "freedom", "clusters", "count"):
+            assert getattr(together, name)[group] == pytest.approx(getattr(alone, name)[0])
+
+
+def in_full(values: numpy.ndarray, clusters: numpy.ndarray, strata: numpy.ndarray) -> tuple[float, float]:
+    """Variance and degrees of freedom by the clusters' whole matrix."""
+    own = numpy.unique(clusters)
+    makeup = numpy.array([[((clusters == c) & (strata == s)).sum() for s in numpy.unique(strata)] for c in own])
+    makeup = makeup / len(values)
+    residual = numpy.array([v - values[strata == s].mean() for v, s in zip(values, strata, strict=True)])
+    sums = numpy.array([residual[clusters == c].sum() for c in own]) / len(values)
+    size = numpy.diag(makeup.sum(axis=1))
+    left = size - makeup @ numpy.diag(1 / makeup.sum(axis=0)) @ makeup.T
+    factor = numpy.trace(size @ size) / numpy.trace(left @ left)
+    return float((sums**2).sum() * factor), len(own) / factor
+
+
+def test_strata_take_what_their_means_were_made_of() -> None:
+    values, clusters, strata = drawn()
+    spread = Grouped(numpy.zeros(60, dtype=int), 1, [clusters], [strata]).spread(values)
+    variance, freedom = in_full(values, clusters, strata)
+    assert (spread.variance[0], spread.freedom[0]) == pytest.approx((variance, freedom))
+
+
+def test_strata_that_every_cluster_has_alike_cost_one_degree() -> None:
+    clusters, strata = numpy.repeat(numpy.arange(12), 4), numpy.tile(numpy.arange(4), 12)
+    spread = Grouped(numpy.zeros(48, dtype=int), 1, [clusters], [strata]).spread(RANDOM.random(48))
+    assert spread.freedom[0] == pytest.approx(11)
+
+
+def test_a_stratum_to_each_cluster_costs_one_degree_each() -> None:
+    clusters, strata = numpy.arange(30), numpy.arange(30) % 3
+    spread = Grouped(numpy.zeros(30, dtype=int), 1, [clusters], [strata]).spread(RANDOM.random(30))
+    assert spread.freedom[0] == pytest.approx(27)
+
+
+def test_strata_too_fine_for_the_clusters_are_left_out() -> None:
+    clusters, strata = numpy.arange(10), numpy.arange(10) % 8
+    spread = Grouped(numpy.zeros(10, dtype=int), 1, [clusters], [strata]).spread(RANDOM.random(10))
+    assert spread.freedom[0] == pytest.approx(9)
+
+
+def test_two_ways_are_never_surer_than_either() -> None:
+    values, first, second = drawn()
+    both, one, other = (
+        Grouped(numpy.zeros(60, dtype=int), 1, ways).spread(values) for ways in ([first, second], [first], [second])
+    )
+    assert both.variance[0] >= max(one.variance[0], other.variance[0]) - 1e-15
+    assert both.freedom[0] == 2
+
+
+def test_one_cluster_has_no_interval() -> None:
+    spread = Grouped(numpy.zeros(9, dtype=int), 1, [numpy.zeros(9, dtype=int)]).spread(RANDOM.random(9))
+    (rate,) = rates_of(spread)
+    assert rate is not None and rate.interval() is None
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(5, 20), (40, 80), (77, 90)])
+def test_independent_values_have_wilsons_interval(successes: int, trials: int) -> None:
+    expected = proportion_confint(successes, trials, method="wilson")
+    assert wilson(successes / trials, trials, stats.norm.ppf(0.975)) == pytest.approx(expected)
+    assert Rate(successes / trials, trials, math.inf, trials).interval() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("events", [1, 2, 3])
+def test_few_events_reach_down_to_poissons_limit(events: int) -> None:
+    assert fewest_expected(events, 0.05) == pytest.approx(stats.chi2.ppf(0.05, 2 * events) / 2)
+    low, _ = Rate(events / 40, 40, math.inf, 40).interval() or (1, 1)
+    assert low == pytest.approx(min(stats.chi2.ppf(0.05, 2 * events) / 80, wilson(events / 40, 40, 1.96)[0]), abs=1e-4)
+
+
+def test_a_bounded_mean_is_a_rate_between_its_bounds() -> None:
+    rate = Rate(0.5, 30, 12, 40)
+    scaled = Rate(3.0, 30, 12, 40, (1.0, 5.0))
+    low, high = rate.interval() or (0, 0)
+    assert scaled.interval() == pytest.approx((1 + 4 * low, 1 + 4 * high))
+
+
+def test_the_p_value_is_where_the_interval_touches() -> None:
+    first, second = Rate(0.5, 40, 30, 40), Rate(0.3, 35, 25, 40)
+    p_value = p_value_of(lambda level: gap_interval(first, second, level))
+    low, _ = gap_interval(first, second, 1 - p_value) or (1, 1)
+    assert low == pytest.approx(0, abs=1e-9)
+    low, high = gap_interval(first, second) or (1, 1)
+    assert (p_value < 0.05) == (not low <= 0 <= high)
