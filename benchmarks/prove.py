@@ -45,7 +45,7 @@ PROOFS = {
     "limits.slow_server": "A server slower than its timeout",
     "limits.outage": "A server that goes away for a minute",
     "secret_game": "A thousand conversations in each mode",
-    "statistics_truth": "Intervals and tests of the secret game",
+    "truth.statistics": "Intervals and tests of the secret game",
     "evolution_truth": "Prompt evolution: what it claims",
     "evolution_speed": "Prompt evolution: many calls at once",
     "simulations": "Two thousand simulations",

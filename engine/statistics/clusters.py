@@ -1,34 +1,42 @@
-"""Means of values that come in clusters, such as many talks of one entity.
+"""Means of values that come in clusters which may overlap, such as talks that several entities share.
 
-Talks of one entity resemble each other, so what generalises is the number of entities, not of talks. The interval
-is Student's over clusters: with few of them, where the bootstrap promises too much, it is as wide as it should be.
-One cluster says nothing about others, and has no interval.
+Leaving out one unit at a time, with every value it had a part in, shows how much the mean hangs on it: the jackknife.
+Where units share no values that is the ordinary interval over units. One unit says nothing about others, and has no
+interval.
 """
 
 import math
 from collections.abc import Sequence
 
-from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.statistics.rates import Rate, effective_number, quantile
+
+Total = tuple[float, int]
+"""a sum, and of how many values"""
 
 
-def clustered_mean(sums: Sequence[float], counts: Sequence[int]) -> float | None:
-    return sum(sums) / sum(counts) if sum(counts) else None
+def jackknife_variance(without: Sequence[float]) -> float:
+    """From the estimates without each unit in turn."""
+    number = len(without)
+    middle = math.fsum(without) / number
+    return (number - 1) / number * math.fsum((one - middle) ** 2 for one in without)
 
 
-def clustered_interval(
-    sums: Sequence[float], counts: Sequence[int], bounds: Interval = (-math.inf, math.inf)
-) -> Interval | None:
-    """The interval of `clustered_mean`, by each cluster's sum and number of values; None below two clusters.
+def interval_over(whole: Total, parts: Sequence[Total], bounds: Interval) -> Interval | None:
+    """The interval of the mean of the whole, by the part of it that each unit has a hand in.
 
-    `bounds` are the ends of the scale, where there is one: no mean lies outside.
+    On a scale with two ends it is Wilson's; else Student's. None where there are fewer than two units, or where one has
+    a hand in everything.
     """
-    clusters = [(total, count) for total, count in zip(sums, counts, strict=True) if count]
-    if len(clusters) < 2:
+    total, count = whole
+    rests = [(total - part, count - times) for part, times in parts if times]
+    if len(rests) < 2 or not all(times for _, times in rests):
         return None
-    size = sum(count for _, count in clusters)
-    mean = sum(total for total, _ in clusters) / size
-    spread = math.fsum((total - mean * count) ** 2 for total, count in clusters)
-    error = math.sqrt(spread * len(clusters) / (len(clusters) - 1)) / size
-    reach = student_quantile(len(clusters) - 1, (1 + LEVEL) / 2) * error
-    return max(mean - reach, bounds[0]), min(mean + reach, bounds[1])
+    mean, freedom = total / count, len(rests) - 1
+    variance = jackknife_variance([rest / times for rest, times in rests])
+    low, high = bounds
+    if math.isfinite(low) and math.isfinite(high) and low < high:
+        share, spread = (mean - low) / (high - low), variance / (high - low) ** 2
+        return Rate(mean, effective_number(share, spread, len(rests), count), freedom, count, bounds).interval()
+    reach = quantile(freedom, LEVEL) * math.sqrt(variance)
+    return max(low, mean - reach), min(high, mean + reach)

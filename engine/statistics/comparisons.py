@@ -6,9 +6,9 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
-from tidepool.engine.statistics.distributions import even_odds_p_value, student_quantile, student_tail
-from tidepool.engine.statistics.intervals import Interval, mean_interval, middle_of, resampled_means
-from tidepool.engine.statistics.rank_tests import rank_sum_p_value, signed_rank_p_value
+from tidepool.engine.statistics.distributions import student_quantile, student_tail
+from tidepool.engine.statistics.intervals import Interval, middle_of, resampled_means
+from tidepool.engine.statistics.rank_tests import rank_sum_p_value
 
 T = TypeVar("T")
 
@@ -23,21 +23,6 @@ class Comparison:
     p_value: float
     effect_size: float | None
     """Cohen's d, of the differences where values are paired; None where nothing varies"""
-
-
-def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Comparison | None:
-    """Wilcoxon's signed-rank test (Pratt's way with ties at zero) of paired values; None without any."""
-    differences = [a - b for a, b in zip(first, second, strict=True)]
-    interval = mean_interval(differences, seed)
-    if interval is None:
-        return None
-    return Comparison(
-        pairs=len(differences),
-        difference=sum(differences) / len(differences),
-        interval=interval,
-        p_value=signed_rank_p_value(differences),
-        effect_size=_effect_size(differences),
-    )
 
 
 def compare_means(differences: Sequence[float]) -> Comparison | None:
@@ -79,11 +64,6 @@ def compare_samples(first: Mapping[float, int], second: Mapping[float, int], see
         p_value=rank_sum_p_value(first, second),
         effect_size=difference / spread if spread else None,
     )
-
-
-def compare_outcomes(only_first: int, only_second: int) -> float:
-    """McNemar's exact test: the p-value of how often only the one, and only the other, succeeded."""
-    return even_odds_p_value(only_first, only_first + only_second)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -1,16 +1,14 @@
-"""Tests by ranks of paired values (Wilcoxon's) and of two samples (Mann and Whitney's), two-sided.
+"""The test of two samples by ranks (Mann and Whitney's), two-sided.
 
 Exact where there are few values, else by the normal approximation with ties.
 """
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tidepool.engine.statistics.distributions import normal_tail
 
-MOST_EXACT_PAIRS = 10
-"""pairs up to which all signs are tried; for more, the normal approximation with ties is close"""
 MOST_EXACT_VALUES = 8
 """values in the smaller sample up to which all orders are counted, if no two values are equal"""
 
@@ -22,35 +20,6 @@ def mean_ranks(counts: Mapping[float, int]) -> dict[float, float]:
         ranks[value] = before + (counts[value] + 1) / 2
         before += counts[value]
     return ranks
-
-
-def signed_rank_p_value(differences: Sequence[float]) -> float:
-    """Wilcoxon's test, Pratt's way with zeros: they take their ranks, and then say nothing."""
-    if len(differences) < 2 or not any(differences):
-        return 1.0
-    if len(differences) <= MOST_EXACT_PAIRS:
-        return _every_sign([round(difference, 12) for difference in differences])
-    sizes = Counter(map(abs, differences))
-    ranks = mean_ranks(sizes)
-    size, zeros = len(differences), sizes.pop(0.0, 0)
-    higher = math.fsum(ranks[difference] for difference in differences if difference > 0)
-    expected = (size * (size + 1) - zeros * (zeros + 1)) / 4
-    squares = size * (size + 1) * (2 * size + 1) - zeros * (zeros + 1) * (2 * zeros + 1)
-    deviation = math.sqrt((squares - _ties(sizes) / 2) / 24)
-    return 2 * normal_tail(abs(higher - expected) / deviation)
-
-
-def _every_sign(differences: Sequence[float]) -> float:
-    """How often a sum of ranks comes out, over all signs, counted rank by rank; doubled, ranks are whole numbers."""
-    ranks = mean_ranks(Counter(map(abs, differences)))
-    doubled = [round(2 * ranks[abs(difference)]) for difference in differences if difference]
-    ways = Counter({0: 1})
-    for rank in doubled:
-        ways = Counter({total: ways[total] + ways[total - rank] for total in {*ways, *(one + rank for one in ways)}})
-    observed = sum(round(2 * ranks[difference]) for difference in differences if difference > 0)
-    below = sum(times for total, times in ways.items() if total <= observed)
-    above = sum(times for total, times in ways.items() if total >= observed)
-    return float(min(1.0, 2 * min(below, above) / 2 ** len(doubled)))
 
 
 def rank_sum_p_value(first: Mapping[float, int], second: Mapping[float, int]) -> float:

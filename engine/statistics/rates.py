@@ -71,12 +71,13 @@ def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: fl
             alike = count / (1 + (count / clusters - 1) * max(0.0, likeness))
             found.append(Rate(mean, alike, math.inf, count, bounds))
         else:
-            effective = _effective((mean - bounds[0]) / width, variance / width**2, clusters, count)
+            effective = effective_number((mean - bounds[0]) / width, variance / width**2, clusters, count)
             found.append(Rate(mean, effective, freedom, count, bounds))
     return found
 
 
-def _effective(share: float, variance: float, clusters: int, count: int) -> float:
+def effective_number(share: float, variance: float, clusters: int, count: int) -> float:
+    """How many independent values would say as much."""
     if min(share, 1 - share) < _CLOSE:
         return clusters
     return share * (1 - share) / variance if variance > _CLOSE**2 else count

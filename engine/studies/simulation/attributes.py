@@ -1,30 +1,28 @@
 """Comparing entities by what they are: who, grouped by an attribute, said more or was judged otherwise.
 
-The entity is what is sampled, so means are of entities' talks with intervals over entities, and tests compare
-entities' own means: Spearman's correlation for numbers, Kruskal and Wallis's test for groups, with Holm's correction
-over all attributes.
+The entity is what is sampled, so means are of entities' talks with intervals over entities: each is left out in turn,
+with all talks it was in. Tests compare entities' own means: Spearman's correlation for numbers, Kruskal and Wallis's
+test for groups, with Holm's correction over all attributes.
 """
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Attribute, Entity
 from tidepool.engine.statistics.association import group_difference, rank_correlation
-from tidepool.engine.statistics.clusters import clustered_interval, clustered_mean
+from tidepool.engine.statistics.clusters import Total, interval_over
 from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.intervals import Interval, mean_of_counts
 from tidepool.engine.statistics.typed import Statistics
-from tidepool.engine.studies.simulation.measures import EntityCounts
+from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts
 
 FEW_NUMBERS = 5
 """so many different numbers are groups of their own; more are cut into three"""
 MOST_GROUPS = 12
 """texts of more kinds are no groups"""
-MEASURES = ("words", "turns", "rating")
 UNBOUNDED = (-math.inf, math.inf)
 
 
@@ -132,29 +130,46 @@ def _thirds(values: Mapping[str, Any]) -> list[AttributeGroup]:
     return labelled
 
 
-def counts_of(measure: str, counts: EntityCounts) -> Counter[float]:
-    return {"words": counts.words, "turns": counts.turns, "rating": counts.ratings}[measure]
-
-
 def _group(group: AttributeGroup, counts: Mapping[str, EntityCounts], scale: Interval) -> GroupStatistics:
-    members = [counts[name] for name in group.names]
+    members = {name: counts[name] for name in group.names}
     return GroupStatistics(
         value=group.label,
         entities=len(members),
-        simulations=sum(member.simulations for member in members),
+        simulations=sum(member.simulations for member in members.values()),
         **{measure: group_mean(measure, members, scale) for measure in MEASURES},
     )
 
 
-def group_mean(measure: str, members: Sequence[EntityCounts], scale: Interval) -> Mean | None:
+def group_mean(measure: str, members: Mapping[str, EntityCounts], scale: Interval) -> Mean | None:
     """The mean over all talks of these entities, with an interval over entities; None without a value."""
-    of_each = [counts_of(measure, counts) for counts in members]
-    sums = [sum(value * times for value, times in counter.items()) for counter in of_each]
-    sizes = [counter.total() for counter in of_each]
-    mean = clustered_mean(sums, sizes)
-    if mean is None:
+    totals = {name: counts.total(measure) for name, counts in members.items()}
+    whole = _sum(totals.values())
+    if not whole[1]:
         return None
-    return Mean(mean, clustered_interval(sums, sizes, scale if measure == "rating" else (0, math.inf)))
+    parts = [
+        _sum([totals[name], *(beside.of(measure) for other, beside in counts.beside.items() if other in members)])
+        for name, counts in members.items()
+    ]
+    return Mean(whole[0] / whole[1], interval_over(whole, parts, _bounds(measure, scale)))
+
+
+def own_mean(measure: str, counts: EntityCounts, scale: Interval) -> Mean | None:
+    """Of one entity, over the combinations it was in: those that met again are no new ones."""
+    total, times = counts.total(measure)
+    if not times:
+        return None
+    by_combination = [one.of(measure) for one in counts.combinations.values()]
+    single = [(value, 1) for value, often in counts.own(measure).items() for _ in range(often)]
+    return Mean(total / times, interval_over((total, times), by_combination or single, _bounds(measure, scale)))
+
+
+def _bounds(measure: str, scale: Interval) -> Interval:
+    return scale if measure == "rating" else (0.0, math.inf)
+
+
+def _sum(totals: Iterable[Total]) -> Total:
+    parts = list(totals)
+    return math.fsum(total for total, _ in parts), sum(times for _, times in parts)
 
 
 def _tests(
@@ -173,7 +188,7 @@ def _tested(
     measure: str, attributed: Attributed, counts: Mapping[str, EntityCounts]
 ) -> tuple[float | None, float] | None:
     """(correlation, p): whether entities' means go with the attribute."""
-    means = {name: mean_of_counts(values) for name in attributed.values if (values := counts_of(measure, counts[name]))}
+    means = {name: mean_of_counts(values) for name in attributed.values if (values := counts[name].own(measure))}
     if attributed.numeric:
         return rank_correlation([float(attributed.values[name]) for name in means], list(means.values()))
     p_value = group_difference([[means[name] for name in group.names if name in means] for group in attributed.groups])

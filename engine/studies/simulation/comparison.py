@@ -1,43 +1,70 @@
 """Are the same entities judged otherwise? Mean ratings, batch against batch.
 
 The unit is the entity: its mean rating over all its conversations. Only entities that both batches rated are compared,
-each with itself. Batches of other entities, or without a judge, are set side by side and no more.
+each with itself, and each is left out in turn with all its talks. Batches of other entities, or without a judge, are
+set side by side and no more.
 """
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.statistics.comparisons import compare_means, pairwise
+from tidepool.engine.statistics.clusters import Total, jackknife_variance
+from tidepool.engine.statistics.comparisons import pairwise
+from tidepool.engine.statistics.contrasts import student
+from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
 from tidepool.storage.reading.units import units_in_pages
+
+Rated = Mapping[str, EntityCounts]
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    rated = [_mean_ratings(connection, batch["number"]) for batch in batches]
+    rated = [_rated(connection, batch["number"]) for batch in batches]
     return pairwise([batch["id"] for batch in batches], rated, compared, "mean rating of an entity")
 
 
-def _mean_ratings(connection: sqlite3.Connection, batch_number: int) -> dict[str, float]:
-    given: dict[str, list[float]] = defaultdict(list)
+def _rated(connection: sqlite3.Connection, batch_number: int) -> Rated:
+    tally = SpeechTally()
     for unit in units_in_pages(connection, batch_number):
-        for entity, rating in unit.ratings:
-            if rating is not None:
-                given[entity].append(rating)
-    return {entity: fmean(ratings) for entity, ratings in given.items()}
+        if unit.status == "completed":
+            tally.completed("", unit.participants, (), unit.ratings)
+    return tally.entities
 
 
-def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
+def compared(first: Rated, second: Rated) -> dict[str, Any] | None:
     """None where fewer than two entities were rated in both."""
-    found = compare_means([first[entity] - second[entity] for entity in first if entity in second])
-    if found is None:
+    both = [name for name in first if first[name].ratings and name in second and second[name].ratings]
+    if len(both) < 2:
         return None
+    gaps = [_mean(first[name].total("rating")) - _mean(second[name].total("rating")) for name in both]
+    without = [fmean(rest) for name in both if (rest := list(_without(name, both, first, second)))]
+    variance = jackknife_variance(without) if len(without) == len(both) else float("nan")
+    found = student("jackknife", len(both), fmean(gaps), variance, len(both) - 1)
     return {
         "paired": True,
-        "entities": found.pairs,
+        "entities": len(both),
         "difference": found.difference,
-        "difference_ci95": list(found.interval),
-        "effect_size": found.effect_size,
+        "difference_ci95": found.interval and list(found.interval),
+        "method": "jackknife over entities, each left out with all its talks",
         "p_value": found.p_value,
     }
+
+
+def _without(left_out: str, names: Sequence[str], first: Rated, second: Rated) -> Iterator[float]:
+    """The gaps of the others, without the talks they had with the one left out."""
+    for name in names:
+        if name != left_out:
+            means = [_mean(_rest(batch[name], batch[left_out], name)) for batch in (first, second)]
+            if means[0] is not None and means[1] is not None:
+                yield means[0] - means[1]
+
+
+def _rest(counts: EntityCounts, left_out: EntityCounts, name: str) -> Total:
+    total, times = counts.total("rating")
+    shared = left_out.beside[name].of("rating") if name in left_out.beside else (0.0, 0)
+    return total - shared[0], times - shared[1]
+
+
+def _mean(total: Total) -> Any:
+    return total[0] / total[1] if total[1] else None

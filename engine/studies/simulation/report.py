@@ -92,7 +92,10 @@ def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Ite
     yield _means("words a talk", {name: row.words for name, row in ranked.items()}, "primary")
     if measure == "rating":
         yield _means("mean rating", {name: row.rating for name, row in ranked.items()}, "done")
-    yield Words("Means of an entity are over its own simulations, with the bootstrap's interval.", "quiet")
+    yield Words(
+        "Means of an entity are over its own simulations; intervals are at 95 %, over the combinations it was in.",
+        "quiet",
+    )
 
 
 def _means(title: str, rows: Mapping[str, Mean | None], colour: str) -> Figure:
@@ -116,7 +119,10 @@ def _attributes(attributes: Mapping[str, AttributeStatistics], measure: Measure)
     columns = ("attribute", "value", "entities", f"{measure} (95 %)", "correlation", "p (Holm)")
     first = sum(len(entry.groups) for _, entry in ranked[:MOST_ATTRIBUTES])
     yield table(f"what goes with the {measure}", columns, rows, left=2, first=first)
-    yield Words("Compared over entities, not over talks: those of one entity resemble each other.", "quiet")
+    yield Words(
+        "Compared over entities, each left out in turn with all its talks: those of one entity resemble each other.",
+        "quiet",
+    )
     clearest, entry = ranked[0]
     yield _means(f"{measure} by {clearest}", {group.value: getattr(group, measure) for group in entry.groups}, "accent")
 

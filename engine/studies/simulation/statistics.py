@@ -9,7 +9,7 @@ from typing import Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.statistics.intervals import Interval, mean_interval_of_counts, mean_of_counts
+from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.simulation.attributes import (
     UNBOUNDED,
@@ -17,11 +17,12 @@ from tidepool.engine.studies.simulation.attributes import (
     Mean,
     compare_by_attribute,
     group_mean,
+    own_mean,
 )
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.combinations import combinations_possible
 from tidepool.engine.studies.simulation.config import Judge
-from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
+from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts, SpeechTally
 from tidepool.storage.reading.units import units_in_pages
 
 
@@ -29,13 +30,12 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
     settings, cast = settings_of(config.checked), cast_of(config.checked)
     possible = combinations_possible(len(cast), settings.interaction_size)
     entities = [member.entity for member in cast]
-    return simulation_statistics(
-        _tally(connection, batch["number"]), entities, possible, settings.judge, batch["seed"]
-    ).as_json()
+    tally = _tally(connection, batch["number"], repeated=settings.num_simulations > possible)
+    return simulation_statistics(tally, entities, possible, settings.judge).as_json()
 
 
-def _tally(connection: sqlite3.Connection, batch_number: int) -> SpeechTally:
-    tally = SpeechTally()
+def _tally(connection: sqlite3.Connection, batch_number: int, *, repeated: bool) -> SpeechTally:
+    tally = SpeechTally(repeated=repeated)
     for unit in units_in_pages(connection, batch_number):
         if unit.status == "completed":
             said = ((message.speaker, message.content) for message in unit.messages)
@@ -98,7 +98,7 @@ class SimulationStatistics(Statistics):
 
 
 def simulation_statistics(
-    tally: SpeechTally, entities: Sequence[Entity], possible: int, judge: Judge | None, seed: int = 0
+    tally: SpeechTally, entities: Sequence[Entity], possible: int, judge: Judge | None
 ) -> SimulationStatistics:
     types = list(tally.types.values())
     scale = (judge.scale[0], judge.scale[1]) if judge else UNBOUNDED
@@ -110,7 +110,7 @@ def simulation_statistics(
         words=sum(counts.words for counts in types),
         judgements=_judgements(judge, tally.entities, scale) if judge else None,
         entities={
-            entity.name: _entity(tally.entities[entity.name], seed)
+            entity.name: _entity(tally.entities[entity.name], scale)
             for entity in entities
             if entity.name in tally.entities
         },
@@ -123,27 +123,19 @@ def simulation_statistics(
     )
 
 
-def _entity(counts: EntityCounts, seed: int) -> EntityStatistics:
+def _entity(counts: EntityCounts, scale: Interval) -> EntityStatistics:
     return EntityStatistics(
         simulations=counts.simulations,
-        words=_over_talks(counts.words, seed),
-        turns=_over_talks(counts.turns, seed),
-        rating=_over_talks(counts.ratings, seed),
+        **{measure: own_mean(measure, counts, scale) for measure in MEASURES},
         unrated=counts.unrated,
     )
-
-
-def _over_talks(values: Counter[float], seed: int) -> Mean | None:
-    """Of one entity: the mean of its simulations, with the bootstrap's interval over them."""
-    interval = mean_interval_of_counts(values, seed) if values.total() > 1 else None
-    return Mean(mean_of_counts(values), interval) if values else None
 
 
 def _judgements(judge: Judge, entities: Mapping[str, EntityCounts], scale: Interval) -> Judgements:
     ratings: Counter[float] = Counter()
     for counts in entities.values():
         ratings.update(counts.ratings)
-    overall = group_mean("rating", list(entities.values()), scale)
+    overall = group_mean("rating", entities, scale)
     return Judgements(
         question=judge.question,
         scale=tuple(judge.scale),

@@ -1,0 +1,122 @@
+"""Everything that a report of the secret game claims with an interval or a test, and what was planted for it."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from scipy.special import ndtr  # type: ignore[import-untyped]
+
+from benchmarks.truth.worlds import Planted, World
+from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One reported figure: of which family, its value and interval, and what it is about."""
+
+    family: str
+    key: str
+    value: float
+    interval: tuple[float, float] | None
+    truth: float | None = None
+    """None: the mean over all tables"""
+    count: float = 0.0
+    """sides or talks it rests on; 0: no rate, and never called too wide"""
+    clusters: int = 0
+    p_value: float | None = None
+    null: bool = False
+
+
+SIDE_FIELDS = ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")
+TALK_FIELDS = ("secrets_revealed", "both_revealed", "one_sided_reveals")
+
+
+def claims(planted: Planted, found: SecretGameStatistics, scenario: Any) -> Iterator[Claim]:
+    world = planted.world
+    rate = dict(enumerate(numpy.bincount(planted.agent, planted.rates) / numpy.bincount(planted.agent)))
+    places = {name: place for place, name in enumerate("ABCDEFGH")}
+    clusters = _clusters(world)
+
+    def side_claims(
+        family: str, key: str, row: Any, truth: float | None, number: Callable[[int], int]
+    ) -> Iterator[Claim]:
+        for name in SIDE_FIELDS:
+            value, interval = getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95")
+            known = 100 * truth if truth is not None and name == SIDE_FIELDS[0] else None
+            yield Claim(f"{family}: {name}", key, value, interval, known, row.interactions, number(row.interactions))
+        if hasattr(row, "score_mean"):
+            yield Claim(f"{family}: mean score", key, row.score_mean, row.score_mean_ci95)
+
+    def talk_claims(family: str, key: str, row: Any, truth: float | None) -> Iterator[Claim]:
+        for name in TALK_FIELDS:
+            value, interval = getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95")
+            known = 100 * truth if truth is not None and name == TALK_FIELDS[0] else None
+            sides_counted = 2 if name == TALK_FIELDS[0] else 1
+            talks = row.total_interactions
+            yield Claim(f"{family}: {name}", key, value, interval, known, sides_counted * talks, clusters(talks))
+
+    yield from talk_claims("overall", "all", found.overall, float(planted.rates.mean()))
+    for name, row in found.agents.items():
+        yield from side_claims("agents", name, row, rate[places[name]], clusters)
+    for name, pair in found.pairs.items():
+        yield from talk_claims("pairs", name, pair, None)
+        for agent, side in pair.sides.items():
+            if len(pair.sides) == 2:
+                yield from side_claims("sides of pairs", f"{name} {agent}", side, None, clusters)
+    for name, row in {**(found.models or {}), **found.openers, **found.modes}.items():
+        yield from side_claims("models, openers, modes", name, row, None, clusters)
+    for place in found.ranking:
+        if place.rank_ci95:
+            yield from _rank_claims(world, places[place.agent], place.agent, place.rank_ci95)
+    if found.verdicts:
+        yield Claim(
+            "judge's verdicts",
+            "all",
+            found.verdicts.overall.revealed_percentage or 0.0,
+            found.verdicts.overall.revealed_ci95,
+        )
+    for comparison in found.comparisons:
+        first, second = comparison.agents
+        null = _alike(world, places[first], places[second])
+        yield Claim(
+            f"{comparison.estimand}: {comparison.measure.split()[0]}",
+            f"{first}-{second} {comparison.measure}",
+            comparison.difference,
+            comparison.difference_ci95,
+            0.0 if null else None,
+            p_value=comparison.p_value,
+            null=null,
+        )
+    if found.hearing and found.hearing.odds_ratio:
+        logs = found.hearing.odds_ratio_ci95 and tuple(map(math.log, found.hearing.odds_ratio_ci95))
+        truth = planted.odds_after_hearing
+        yield Claim("odds ratio after hearing", "all", math.log(found.hearing.odds_ratio), logs, truth)  # type: ignore[arg-type]
+    for name, talks in (found.scenarios or {}).items():
+        yield from _scenario_claim(planted, name, talks, scenario)
+
+
+def _clusters(world: World) -> Callable[[int], int]:
+    fixed = [number for number, counts in ((world.games, world.linked), (world.scenarios, world.scenarios)) if counts]
+    return lambda talks: min(fixed) if fixed else talks
+
+
+def _alike(world: World, first: int, second: int) -> bool:
+    return world.rates[first] == world.rates[second] and not world.by_opponent and world.mode != "targeted"
+
+
+def _rank_claims(world: World, place: int, agent: str, ranks: tuple[int, int]) -> Iterator[Claim]:
+    """Ranks of agents that differ are not known beforehand: only where all are alike, and any rank is right."""
+    if len(set(world.rates)) == 1 and not world.by_opponent and world.mode == "standard":
+        whole = ranks == (1, len(world.rates))
+        yield Claim("ranks of like agents", agent, 1.0, (1.0, 1.0) if whole else (0.0, 0.0), 1.0)
+
+
+def _scenario_claim(planted: Planted, name: str, row: Any, scenario: Any) -> Iterator[Claim]:
+    """Within a scenario the truth is that scenario's own."""
+    world = planted.world
+    rows = numpy.repeat(planted.scenarios, 2) == int(name)
+    left = math.sqrt(1 - world.in_scenario)
+    own = ndtr((planted.lines.ravel()[rows] - math.sqrt(world.in_scenario) * scenario[int(name)]) / left).mean()
+    yield Claim("by scenario: secrets_revealed", name, 0.0, row.secrets_revealed_ci95, 100 * float(own))

@@ -1,0 +1,163 @@
+"""Planted outcome tables of the secret game: known rates, and talks, games and scenarios that differ in openness."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy
+from scipy.special import ndtr  # type: ignore[import-untyped]
+
+from tidepool.engine.studies.secret_game.findings.clustering import Clustering
+from tidepool.engine.studies.secret_game.findings.hearing import turns
+from tidepool.engine.studies.secret_game.findings.outcomes import Labels, Sides
+from tidepool.engine.studies.secret_game.pairing import Schedule
+from tidepool.engine.studies.secret_game.scoring import SCORING, game_points, sides
+
+MESSAGES = 6
+
+
+@dataclass(frozen=True)
+class World:
+    """What is planted: the rates of the agents, and how alike talks, games and scenarios make their sides."""
+
+    name: str
+    rates: Sequence[float]
+    talks: int
+    in_talk: float = 0.4
+    in_game: float = 0.0
+    in_scenario: float = 0.0
+    games: int = 1
+    scenarios: int = 0
+    pairing: str = "round_robin"
+    mode: str = "standard"
+    linked: bool = False
+    models: Sequence[str] = ()
+    by_opponent: float = 0.0
+    """how much better, in normal deviates, each next agent draws secrets out of others"""
+
+
+def like(agents: int, rate: float = 0.3) -> tuple[float, ...]:
+    return (rate,) * agents
+
+
+def unlike(agents: int, low: float = 0.1, high: float = 0.9) -> tuple[float, ...]:
+    return tuple(float(rate) for rate in numpy.linspace(low, high, agents))
+
+
+WORLDS = (
+    *(World(f"{n} like agents, {talks} talks", like(n), talks) for n, talks in ((2, 30), (3, 60), (8, 100), (4, 1000))),
+    *(World(f"{n} unlike agents, {talks} talks", unlike(n), talks) for n, talks in ((2, 30), (4, 100), (8, 300))),
+    World("5 agents that reveal rarely, 150 talks", like(5, 0.05), 150),
+    World("two alike among unlike, 120 talks", (0.3, 0.3, 0.8, 0.1), 120),
+    World("agents that draw out unlike, 200 talks", like(4), 200, by_opponent=0.4),
+    World("random pairing, 5 agents, 150 talks", unlike(5, 0.2, 0.7), 150, pairing="random"),
+    World(
+        "ordered with self-play, two models, 90 talks", (0.3, 0.3, 0.6), 90, pairing="ordered", models=("a", "a", "b")
+    ),
+    World("unlinked, divided into 30 games, 150 talks", like(4), 150, games=30),
+    World("long memory, 10 games of 12 talks", (0.3, 0.3, 0.5, 0.6), 120, 0.2, 0.3, games=10, linked=True),
+    World("long memory, 40 games of 6 talks", like(4), 240, 0.2, 0.3, games=40, linked=True),
+    World("retained, 12 games of 15 talks", like(5), 180, 0.2, 0.3, games=12, mode="retained", linked=True),
+    World(
+        "diversity, 20 games of 12 talks", (0.3, 0.3, 0.6, 0.2), 240, 0.2, 0.3, games=20, mode="diversity", linked=True
+    ),
+    World("targeted, 20 games of 12 talks", like(4), 240, 0.2, 0.3, games=20, mode="targeted", linked=True),
+    World("8 scenarios, ordered, 3 agents", (0.3, 0.3, 0.6), 72, 0.2, 0.0, 0.3, scenarios=8, pairing="ordered"),
+    World("20 scenarios twice, ordered, 3 agents", like(3), 360, 0.2, 0.0, 0.3, scenarios=20, pairing="ordered"),
+    World("40 scenarios, 4 agents by turns, 480 talks", like(4), 480, 0.2, 0.0, 0.3, scenarios=40),
+    World(
+        "12 scenarios in 12 games, ordered", (0.3, 0.3, 0.6), 12 * 12 * 9, 0.1, 0.2, 0.2, 12, 12, "ordered", linked=True
+    ),
+)
+
+
+# -- drawing a table -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Planted:
+    """A world with its schedule, ready to be drawn again and again."""
+
+    world: World
+    pairs: Any = field(init=False)
+    games: Any = field(init=False)
+    scenarios: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        world = self.world
+        names = tuple(map(str, range(len(world.rates))))
+        schedule = Schedule(names, world.pairing, seed=5, games=world.games, num_interactions=world.talks)
+        meetings = list(schedule.meetings())
+        self.pairs = numpy.array([[int(one.opener), int(one.partner)] for one in meetings])
+        self.games = numpy.array([one.game for one in meetings])
+        self.scenarios = numpy.array(
+            [(one.scenario_of(world.scenarios) or 0) + bool(world.scenarios) for one in meetings]
+        )
+        places = NormalDist()
+        lines = numpy.array([places.inv_cdf(rate) for rate in world.rates])
+        self.lines = lines[self.pairs] + world.by_opponent * (self.pairs[:, ::-1] - (len(lines) - 1) / 2)
+        self.agent, self.opponent = self.pairs.ravel(), self.pairs[:, ::-1].ravel()
+        self.rates = ndtr(self.lines).ravel()
+        """each side's own chance"""
+
+    def draw(self, random: Any) -> tuple[Sides, Any]:
+        """A table, and the scenarios' own openness."""
+        world, talks = self.world, len(self.pairs)
+        alone = math.sqrt(1 - world.in_talk - world.in_game - world.in_scenario)
+        scenario = random.standard_normal(world.scenarios + 1)
+        mood = math.sqrt(world.in_talk) * random.standard_normal(talks)
+        mood += math.sqrt(world.in_game) * random.standard_normal(world.games + 1)[self.games]
+        mood += math.sqrt(world.in_scenario) * scenario[self.scenarios]
+        revealed = mood[:, None] + alone * random.standard_normal((talks, 2)) < self.lines
+        return self._sides(revealed, random), scenario
+
+    @cached_property
+    def odds_after_hearing(self) -> float:
+        """In the log, of a table a thousand times as long."""
+        random = numpy.random.default_rng(99)
+        above = below = 0.0
+        for _ in range(1_000):
+            drawn, _ = self.draw(random)
+            for turn in turns(Clustering(drawn, linked=False), MESSAGES):
+                part = turn.pulls(0.0)
+                above, below = above + part[0], below + part[1]
+        return math.log(above / below)
+
+    def _sides(self, revealed: Any, random: Any) -> Sides:
+        talks = len(revealed)
+        own, other = revealed.ravel(), revealed[:, ::-1].ravel()
+        turns = 1 + 2 * random.integers(0, MESSAGES // 2, size=(talks, 2)) + numpy.array([0, 1])
+        return Sides(
+            talk=numpy.repeat(numpy.arange(talks), 2),
+            mode=Labels((self.world.mode,), numpy.zeros(2 * talks, dtype=int)),
+            game=numpy.repeat(self.games, 2),
+            names=tuple("ABCDEFGH"[: len(self.world.rates)]),
+            agent=self.agent,
+            opponent=self.opponent,
+            opener=numpy.tile([True, False], talks),
+            revealed=own,
+            obtained=other,
+            turn=numpy.where(own, turns.ravel(), 0),
+            score=self._scores(revealed, own, other),
+            scenario=numpy.repeat(self.scenarios, 2),
+            uncertain=numpy.zeros(2 * talks, dtype=bool),
+            verdict=own.astype(float),
+        )
+
+    def _scores(self, revealed: Any, own: Any, other: Any) -> Any:
+        if self.world.mode == "standard":
+            return numpy.where(other, numpy.where(own, SCORING["both"], SCORING["only_obtained"]), 0.0)
+        secrets = {str(agent): f"secret {agent}" for agent in range(len(self.world.rates))}
+        scores: list[float] = []
+        for game in numpy.unique(self.games):
+            rows = numpy.flatnonzero(self.games == game)
+            played = [
+                side
+                for row in rows
+                for side in sides(str(self.pairs[row, 0]), str(self.pairs[row, 1]), *map(bool, revealed[row]))
+            ]
+            scores += game_points(self.world.mode, played, secrets, targeted_secret="secret 1")
+        return numpy.array(scores)
