@@ -17,13 +17,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tidepool.engine.config.problems import problems_of
+from tidepool.engine.config.problems import problems_of, told
 from tidepool.engine.config.sections import Agent, Config
 from tidepool.engine.errors import NotFound, UsageError, located
 from tidepool.engine.library.agent_files import read_agents
 from tidepool.engine.library.code_words import code_words
 from tidepool.engine.library.entities import Entity, entity_from
-from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.library.entity_files import read_entities, read_entity_ids
 from tidepool.engine.library.portraits import portrait
 from tidepool.engine.library.type_library import holds_types, types_of_file
 from tidepool.engine.streams import stream
@@ -147,7 +147,8 @@ def names_library(config: Config) -> bool:
 
 def with_library(config: Config, database: Path) -> Config:
     """The config with everything inside that it names by id."""
-    if not names_library(config):
+    listed = _ids_of_file(config)
+    if not listed and not names_library(config):
         return config
     if not database.exists():
         raise UsageError(
@@ -155,31 +156,50 @@ def with_library(config: Config, database: Path) -> Config:
             "Name the file with --db, or fill its library with `tidepool entities add`."
         )
     with reading(database) as connection:
-        return _taken_in(config, connection)
+        return _taken_in(config, connection, listed)
 
 
-def _taken_in(config: Config, connection: sqlite3.Connection) -> Config:
-    entity_ids: list[str] = getattr(config.settings, "entity_ids", [])
+def _ids_of_file(config: Config) -> list[str]:
+    """Where the entity_file lists ids of the library instead of entities."""
+    name: str | None = getattr(config.settings, "entity_file", None)
+    if not name:
+        return []
+    where = (config.batch.kind, "entity_file")
+    try:
+        return read_entity_ids((config.origin.folder or Path.cwd()) / name) or []
+    except UsageError as error:
+        raise UsageError(told(config.origin.source, str(error)), where) from None
+
+
+def _taken_in(config: Config, connection: sqlite3.Connection, listed: Sequence[str]) -> Config:
+    kind, entity_ids = config.batch.kind, getattr(config.settings, "entity_ids", [])
     with _found_at("agent_ids"):
         agents = [agent_of(stored) for stored in library.find_agents(connection, config.agent_ids)]
-    with _found_at(config.batch.kind, "entity_ids"):
-        stored_entities = library.find_entities(connection, entity_ids)
-        entities = [{"id": stored.id, **entity_of(stored).as_record()} for stored in stored_entities]
-    settings = config.settings.model_copy(update={"entity_ids": []}) if entity_ids else config.settings
+    with _found_at(kind, "entity_ids"):
+        stored = library.find_entities(connection, entity_ids)
+    with _found_at(kind, "entity_file", source=getattr(config.settings, "entity_file", "")):
+        stored += library.find_entities(connection, listed)
+    with located(kind, "entity_file" if listed else "entity_ids"):
+        entities = [{"id": one.id, **entity_of(one).as_record()} for one in stored]
     update = {
         "agents": [*config.agents, *agents],
         "agent_ids": [],
         "entities": [*config.entities, *entities],
-        "settings": settings,
+        "settings": config.settings.model_copy(update=_emptied(entity_ids, listed)),
     }
     return config.model_copy(update=update)
 
 
+def _emptied(entity_ids: Sequence[str], listed: Sequence[str]) -> dict[str, Any]:
+    """Keys whose ids were taken in name nothing any more."""
+    return {**({"entity_ids": []} if entity_ids else {}), **({"entity_file": None} if listed else {})}
+
+
 @contextmanager
-def _found_at(*where: str) -> Iterator[None]:
-    """An id that nothing goes by is a mistake at the key that lists it."""
+def _found_at(*where: str, source: str = "") -> Iterator[None]:
+    """An id that nothing goes by is a mistake at the key that lists it, or that names the file that does."""
     with located(*where):
         try:
             yield
         except NotFound as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(told(source, str(error))) from None

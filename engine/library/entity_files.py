@@ -41,6 +41,26 @@ def read_entities(path: Path) -> list[Entity]:
     return entities
 
 
+def read_entity_ids(path: Path) -> list[str] | None:
+    """The ids of a library that a JSON file lists; None where it lists entities, or is no JSON."""
+    if path.suffix.lower() != ".json":
+        return None
+    listed = _records(read_tree(path))
+    if not isinstance(listed, list) or not any(isinstance(record, str) for record in listed):
+        return None
+    seen: set[str] = set()
+    for place, record in enumerate(listed, 1):
+        if not isinstance(record, str) or not record.strip():
+            raise UsageError(
+                f"{path}, entry {place}: the file lists ids of the library, and this is none. A file has entities or ids, "
+                "not both."
+            )
+        if record in seen:
+            raise UsageError(f"{path}, entry {place}: the id {record!r} is there twice. Name each entity once.")
+        seen.add(record)
+    return listed
+
+
 def read_tree(path: Path) -> Any:
     """A JSON or TOML file as plain values."""
     text = read_text(path)
@@ -82,8 +102,11 @@ def _no_constant(word: str) -> Any:
 
 
 def _from_json(path: Path) -> list[Entity]:
-    tree = read_tree(path)
-    return _listed(tree.get("entities") if isinstance(tree, dict) else tree, path)
+    return _listed(_records(read_tree(path)), path)
+
+
+def _records(tree: Any) -> object:
+    return tree.get("entities") if isinstance(tree, dict) else tree
 
 
 def _from_toml(path: Path) -> list[Entity]:

@@ -87,7 +87,8 @@ MOST_SERVED = 20
 
 def _speed(performance: Mapping[str, Any]) -> str:
     """Latency and concurrency are those of live calls: provider batches have neither."""
-    told = f"{number(performance['calls_per_second'])} calls/s"
+    pace = performance["calls_per_second"]
+    told = f"{number(pace, 1 if pace is None or pace >= 1 else 2)} calls/s"
     if performance["mean_latency"] is not None:
         latency, at_once = number(performance["mean_latency"], 3, " s"), performance["peak_concurrency"]
         told += f", mean latency {latency}, at most {at_once:,} at once"

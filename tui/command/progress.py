@@ -83,7 +83,7 @@ class ProgressTally:
 
     def figures(self) -> str:
         rate = (self.calls - self.replayed) / self.seconds if self.seconds > 0 else 0.0
-        parts = [f"wave {self.wave}", f"{self.calls:,} calls", f"{rate:,.0f}/s"]
+        parts = [f"wave {self.wave}", f"{self.calls:,} calls", words.rate(rate)]
         parts += [
             f"{count:,} {name}"
             for count, name in (

@@ -16,6 +16,9 @@ def count(value: float) -> str:
 
 
 def rate(per_second: float) -> str:
+    """Never a zero that is none: 41/s, 0.2/s, 1.5/min."""
+    if 0 < per_second < 0.095:
+        return f"{60 * per_second:.1f}/min"
     return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.1f}/s"
 
 

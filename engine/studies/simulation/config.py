@@ -62,9 +62,11 @@ class SimulationSettings(Section):
     entity_ids: list[Word] = Field(default_factory=list, max_length=ceilings.ENTITIES)
     """entities of the file's library"""
     entity_file: str | None = Field(default=None, max_length=ceilings.ADDRESS)
-    """a JSON, TOML or CSV file of entities"""
+    """a JSON, TOML or CSV file of entities, or a JSON list of ids of the file's library"""
     judge: Judge | None = None
     """a model, a question about each speaker, and a scale"""
+    keep_addresses: bool = False
+    """filled in: a reply that opens with another's name is said to them; older batches took it for the other's words"""
 
     @model_validator(mode="after")
     def _one_context(self) -> Self:

@@ -89,11 +89,15 @@ class EntityConversation:
                 call = self._message(member.entity, place, turn, talk)
                 reply = await unit.ask(call)
                 others = [name for name in self.names if name != member.entity.name]
-                speech = split_reply(reply.text, member.entity.name, others, self.stage.setting.thoughts)
+                speech = self._speech(reply.text, member.entity.name, others)
                 if speech.text != Span(0, len(reply.text)) and not unit.settled:
                     unit.ledger.put_lines(unit.number, [stored_line(speech, call.step, 0, turn)])
                 talk.append(_line(speech, reply.text))
         return talk
+
+    def _speech(self, reply: str, speaker: str, others: Sequence[str]) -> Speech:
+        settings = self.stage.settings
+        return split_reply(reply, speaker, others, settings.thoughts, addresses=settings.keep_addresses)
 
     def _message(self, entity: Entity, place: int, turn: int, talk: Sequence[SpokenLine]) -> Call:
         partners = [name for name in self.names if name != entity.name]

@@ -97,4 +97,5 @@ KIND = KindSpec(
     talks=True,
     people="entities",
     files=("context_file", "entity_file"),
+    filled_in=("keep_addresses",),
 )

@@ -6,7 +6,7 @@ import pytest
 
 from tidepool.engine.events import ProvidersRest, Resting
 from tidepool.tui.command.progress import ProgressTally
-from tidepool.tui.drawing.words import countdown, gained
+from tidepool.tui.drawing.words import countdown, gained, rate
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,14 @@ def test_a_gain_is_told_only_where_calls_took_time_that_could_be_saved(speedup: 
 )
 def test_what_is_left_is_told_in_whole_seconds_and_then_in_minutes(seconds: float, told: str) -> None:
     assert countdown(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("pace", "told"), [(0.0, "0.0/s"), (0.02, "1.2/min"), (0.2, "0.2/s"), (9.96, "10.0/s"), (41.4, "41/s")]
+)
+def test_a_slow_pace_is_no_zero(pace: float, told: str) -> None:
+    tally = ProgressTally(started=time.monotonic() - 1000, calls=round(1000 * pace))
+    assert rate(pace) == told and told in tally.figures()
 
 
 def test_the_progress_line_counts_down_what_calls_wait_for() -> None:

@@ -6,9 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import UsageError
+from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.studies.simulation.config import SimulationSettings
 
 HYPATIA = Entity("Hypatia", "Mathematician, of Alexandria", {"openness": 9, "age": 45})
 
@@ -124,3 +129,45 @@ def test_text_of_any_script_comes_through_a_csv_file(tmp_path: Path, texts: list
         writer.writerow(["name", "description"])
         writer.writerows((f"N{place}", text) for place, text in enumerate(texts))
     assert [entity.description for entity in read_entities(path)] == texts
+
+
+def panel_of(tmp_path: Path, ids: object, **settings: object) -> FrozenConfig:
+    """A simulation of those whom `ids.json` lists, out of a library of three."""
+    people = LibraryAdditions(tuple(stored_entity(Entity(name)) for name in ("Ada", "Bob", "Cleo")))
+    keep(tmp_path / "s.db", people)
+    (tmp_path / "ids.json").write_text(json.dumps(ids))
+    data = {"batch": {"kind": "simulation"}, "simulation": {"context": "A mill", "entity_file": "ids.json", **settings}}
+    return freeze(config_from(data, source="s.toml", folder=tmp_path), tmp_path / "s.db")
+
+
+ADA, BOB, CLEO = (stored_entity(Entity(name)).id for name in ("Ada", "Bob", "Cleo"))
+
+
+@pytest.mark.parametrize("ids", [[CLEO, ADA], {"entities": [CLEO, ADA]}])
+def test_a_list_of_ids_takes_entities_out_of_the_library(tmp_path: Path, ids: object) -> None:
+    config = panel_of(tmp_path, ids, num_simulations=1, entity_ids=[BOB])
+    assert [entity["id"] for entity in config.entities] == [BOB, CLEO, ADA]
+    settings = load_frozen(config.to_json()).settings
+    assert isinstance(settings, SimulationSettings) and settings.entity_file is None and not settings.entity_ids
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        ([ADA, "ent_1"], "ids.json: The library of this file has no entity 'ent_1'."),
+        ([ADA, BOB, ADA], f"ids.json, entry 3: the id {ADA!r} is there twice"),
+        ([ADA, ADA[:5]], f"the entity {ADA!r} of the library is named twice"),
+        ([ADA, {"name": "Dion"}], "ids.json, entry 2: the file lists ids of the library, and this is none"),
+        ([ADA, " "], "entry 2"),
+        ([], "holds no entities"),
+    ],
+)
+def test_an_id_that_cannot_be_meant_is_an_error_at_its_key(tmp_path: Path, ids: object, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        panel_of(tmp_path, ids)
+    assert words.casefold() in str(refused.value).casefold() and refused.value.where == ("simulation", "entity_file")
+
+
+def test_an_id_of_the_file_and_of_the_config_is_there_twice(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="twice"):
+        panel_of(tmp_path, [ADA, BOB], entity_ids=[ADA])

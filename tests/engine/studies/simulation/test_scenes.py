@@ -94,11 +94,15 @@ def test_without_thoughts_asterisks_are_part_of_what_is_said() -> None:
     [
         ("Yes.\n\nBob Stone: I agree.\n\nLi: Me too.", "Yes."),
         ("Ada Byron: Yes.\nBob: I agree.", "Yes."),
-        ("Bob Stone: I agree.", ""),
         ("I said to Bob: yes.", "I said to Bob: yes."),
+        ("Bob: I agree.", "Bob: I agree."),
+        ("Bob, I agree: yes.", "Bob, I agree: yes."),
+        ("Ada:\nBob: I agree.\nBob Stone: Good.", "Bob: I agree."),
+        ("Bob: I agree.\n\nLi: Me too.", "Bob: I agree."),
+        ("Bob: You said this.\n\nAda: I did.\nLi: Ha.", "I did."),
     ],
 )
-def test_an_entity_does_not_speak_for_others(reply: str, said: str) -> None:
+def test_an_entity_does_not_speak_for_others_but_may_address_them(reply: str, said: str) -> None:
     assert split_reply(reply, "Ada Byron", ("Bob Stone", "Li")).text.of(reply) == said
 
 
@@ -133,6 +137,16 @@ def test_any_reply_is_split_within_its_bounds(reply: str, thoughts: bool) -> Non
     speech = split_reply(reply, "Li", ("Bob Stone",), thoughts)
     assert 0 <= speech.text.start <= speech.text.end <= len(reply)
     assert speech.thought is None or speech.thought.end <= speech.text.start
+
+
+@given(_messy, st.booleans())
+def test_only_replies_of_which_nothing_was_left_are_read_otherwise_than_by_older_batches(
+    reply: str, thoughts: bool
+) -> None:
+    now, before = (
+        split_reply(reply, "Li", ("Bob Stone",), thoughts, addresses=addresses) for addresses in (True, False)
+    )
+    assert now == before or not (before.thought or before.text.of(reply))
 
 
 _words = st.text(alphabet="abc déf.,!?“”\n", min_size=1, max_size=40).map(str.strip).filter(bool)

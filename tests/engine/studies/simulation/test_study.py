@@ -9,7 +9,7 @@ import pytest
 from tests.engine.studies.simulation.panels import PEOPLE, panel, rows
 from tidepool import load_config, resume_batch, run_batch
 from tidepool.engine.call import Call
-from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.simulated.provider import SimulatedProvider
@@ -49,6 +49,17 @@ async def test_each_entity_speaks_in_each_turn_and_the_next_round_goes_on(tmp_pa
         assert [message["speaker"] for message in spoken] == names * 4
         assert [message["turn"] for message in spoken] == [turn for turn in (1, 2, 3, 4) for _ in names]
         assert [message["wave"] for message in spoken] == list(range(1, 13))
+
+
+async def test_a_reply_that_opens_with_the_partners_name_is_said_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says(monkeypatch, "Bob: I think so.")
+    await run_batch(panel(PEOPLE[:2], num_simulations=1), tmp_path / "s.db")
+    assert [row["content"] for row in rows(tmp_path / "s.db", MESSAGES)] == ["Bob: I think so.", "I think so."]
+    frozen = json.loads(rows(tmp_path / "s.db", "SELECT config FROM batches")[0]["config"])
+    assert frozen["simulation"].pop("keep_addresses") is True
+    assert load_frozen(json.dumps(frozen)).as_written()["simulation"]["keep_addresses"] is False, "as it began"
 
 
 async def test_waves_are_positions_whatever_the_service(tmp_path: Path) -> None:
