@@ -7,6 +7,7 @@ policy of the mutation.
 import json
 import sqlite3
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from tidepool.engine.errors import UsageError
@@ -21,11 +22,15 @@ ViewWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str]], li
 FORMATS = ("json", "csv", "sqlite", "html", "parquet", "policy")
 
 
-def export_batch(database: Path, reference: str, format_name: str, target: Path | None) -> list[Path]:
+def export_batch(
+    database: Path, reference: str, format_name: str, target: Path | None, *, bom: bool = False
+) -> list[Path]:
+    if bom and format_name != "csv":
+        raise UsageError(f"--bom is for --format csv: a file of {format_name} says itself how it is written.")
     with reading(database) as connection:
         batch = find_batch(connection, reference)
         exporter = exporter_for(batch["kind"], format_name)
-        return exporter(ExportRequest(database, connection, batch, target))
+        return exporter(ExportRequest(database, connection, batch, target, bom))
 
 
 def exporter_for(kind: str, format_name: str) -> Exporter:
@@ -61,7 +66,7 @@ def _json(order: ExportRequest) -> list[Path]:
 def _csv(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.csv_files import export_csv
 
-    return _views(order, export_csv)
+    return _views(order, partial(export_csv, bom=order.bom))
 
 
 def _sqlite(order: ExportRequest) -> list[Path]:

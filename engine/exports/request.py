@@ -15,6 +15,8 @@ class ExportRequest:
     batch: sqlite3.Row
     target: Path | None
     """what -o says; None: the working folder"""
+    bom: bool = False
+    """of CSV: whether files begin with the mark by which spreadsheets know UTF-8"""
 
     def folder(self) -> Path:
         """For formats of several files: what -o says, else a folder named by the batch."""

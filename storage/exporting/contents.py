@@ -1,6 +1,10 @@
 """What the batches of a kind hold, as far as an export must know: storage itself knows no kind."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from tidepool.storage.schema.view import ColumnType
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +21,12 @@ class ExportContents:
 
 PLAIN = ExportContents()
 """of a kind that keeps generic rows only"""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """A table that is no view: a file of its own, as CSV and as Parquet."""
+
+    name: str
+    columns: dict[str, ColumnType]
+    rows: Iterable[tuple[Any, ...]]

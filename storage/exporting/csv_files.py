@@ -1,5 +1,8 @@
 """CSV for spreadsheets and data frames: UTF-8, one header, and no cell that a spreadsheet would run.
 
+Excel takes a file without a mark at its beginning for Latin-1, and programs take such a mark for a part of the first
+column's name: so there is one only where it is asked for (`bom`).
+
 Only text can be a formula; numbers stay as they are. A text that begins like one gets an apostrophe in front,
 which spreadsheets take as "this is text". Text is made plain as everywhere: what a control character was, is a mark.
 """
@@ -50,19 +53,22 @@ def _quoted(cells: Sequence[Any]) -> str:
 
 
 @contextmanager
-def csv_file(path: Path) -> Iterator[TextIO]:
+def csv_file(path: Path, *, bom: bool = False) -> Iterator[TextIO]:
     """A CSV file that appears under its name only when it is whole."""
-    with finished(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as stream:
+    encoding = "utf-8-sig" if bom else "utf-8"
+    with finished(path) as unfinished, unfinished.open("w", encoding=encoding, newline="") as stream:
         yield stream
 
 
-def export_csv(connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path, views: Iterable[str]) -> list[Path]:
+def export_csv(
+    connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path, views: Iterable[str], *, bom: bool = False
+) -> list[Path]:
     """One file for each of the views."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for view in views:
         path = folder / f"{view}.csv"
-        with csv_file(path) as stream:
+        with csv_file(path, bom=bom) as stream:
             write_rows(stream, columns_of(connection, view), rows_of(connection, view, batch))
         written.append(path)
     return written

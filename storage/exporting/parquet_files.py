@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage.errors import FileError
+from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.exporting.rows import columns_of, rows_of
 from tidepool.storage.schema.views import VIEWS
@@ -22,6 +23,17 @@ def export_parquet(
     connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path, views: Iterable[str]
 ) -> list[Path]:
     """One file for each of the views."""
+    return write_tables(folder, (view_table(connection, view, batch) for view in views))
+
+
+def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:
+    """The rows of a view that belong to the batch, typed."""
+    held = {column.name: column.type for column in VIEWS[view].columns}
+    columns = {name: held[name] for name in columns_of(connection, view)}
+    return ExportTable(view, columns, rows_of(connection, view, batch))
+
+
+def write_tables(folder: Path, tables: Iterable[ExportTable]) -> list[Path]:
     try:
         from arro3.io import write_parquet
     except ImportError:
@@ -29,36 +41,27 @@ def export_parquet(
             "Parquet needs two small packages that are not installed: pip install 'tidepool-lab[parquet]'. CSV needs none."
         ) from None
     written = []
-    for view in views:
-        path = folder / f"{view}.parquet"
+    for table in tables:
+        path = folder / f"{table.name}.parquet"
         with finished(path) as unfinished:
             content = BytesIO()  # given a path, it panics where the disk is full
-            write_parquet(_table(connection, view, batch), content, compression="zstd(1)")
+            write_parquet(_reader(table), content, compression="zstd(1)")
             unfinished.write_bytes(content.getbuffer())
         written.append(path)
     return written
 
 
-def _table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> Any:
+def _reader(table: ExportTable) -> Any:
     from arro3.core import DataType, Field, RecordBatchReader, Schema
 
-    columns = columns_of(connection, view)
-    types = [getattr(DataType, type_of(view, name))() for name in columns]
-    schema = Schema([Field(name, kind, nullable=True) for name, kind in zip(columns, types, strict=True)])
-    return RecordBatchReader.from_batches(schema, list(_groups(connection, view, batch, schema, types)))
+    types = [getattr(DataType, TYPES.get(held, "string"))() for held in table.columns.values()]
+    schema = Schema([Field(name, kind, nullable=True) for name, kind in zip(table.columns, types, strict=True)])
+    return RecordBatchReader.from_batches(schema, list(_groups(iter(table.rows), schema, types)))
 
 
-def type_of(view: str, column: str) -> str:
-    held = next(known.type for known in VIEWS[view].columns if known.name == column)
-    return TYPES.get(held, "string")
-
-
-def _groups(
-    connection: sqlite3.Connection, view: str, batch: sqlite3.Row, schema: Any, types: list[Any]
-) -> Iterator[Any]:
+def _groups(rows: Iterator[tuple[Any, ...]], schema: Any, types: list[Any]) -> Iterator[Any]:
     from arro3.core import Array, RecordBatch
 
-    rows = rows_of(connection, view, batch)
     while group := list(islice(rows, ROWS_A_GROUP)):
         columns = [
             Array([_typed(value, kind) for value in values], type=kind)

@@ -24,7 +24,10 @@ SELECT o.agent, avg(o.revealed) FROM outcomes o JOIN batches b ON b.id = o.batch
 ```
 
 CSV and Parquet exports have the columns of `messages` and, by kind, of `outcomes`, `genomes` or `training`; `results.json` has the rows
-of the same views with their units.
+of the same views with their units. A simulation has tables of its own ([docs/simulations.md](simulations.md#exports)).
+
+CSV is UTF-8 without a mark at its beginning, as scripts expect. Excel takes such a file for Latin-1 and shows "Ã¼" for "ü": open it by
+Data → From Text/CSV with encoding 65001, or export with `--format csv --bom`, which it opens rightly (Python then reads it as `utf-8-sig`).
 """
 
 

@@ -1,16 +1,23 @@
-"""A batch of simulations as one CSV file, a simulation a row."""
+"""A batch of simulations as tables: a simulation a row, and where a judge listened, a rating a row."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.exports.request import Exporter, ExportRequest
-from tidepool.engine.studies.simulation.casting import settings_of
+from tidepool.engine.library.entities import Attribute
+from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.conversation import SpokenLine, joined
+from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.csv_files import csv_file, write_rows
+from tidepool.storage.exporting.files import finished_together
+from tidepool.storage.exporting.ratings import ratings_of
+from tidepool.storage.plain_text import json_text
 from tidepool.storage.reading.units import StoredUnit, units_in_pages
+from tidepool.storage.schema.view import ColumnType
 
 COLUMNS = (
     "Simulation ID",
@@ -23,13 +30,35 @@ COLUMNS = (
     "Timestamp",
     "Status",
 )
+BEHIND = ("Error", "Replicate", "Ratings", "Attributes")
+"""columns behind those that were first; the last two are JSON lists in the order of the entities"""
+WHOLE = ("Sequence Number", "Replicate")
+"""columns of whole numbers"""
+RATING_COLUMNS: dict[str, ColumnType] = {
+    "batch_id": "text",
+    "simulation_id": "text",
+    "sequence_number": "integer",
+    "place": "integer",
+    "entity_id": "text",
+    "entity": "text",
+    "rating": "real",
+    "model": "text",
+    "served_model": "text",
+}
+
+Attributes = Mapping[str, Mapping[str, Attribute]]
+"""by the entity's id"""
 
 
 def export_csv(order: ExportRequest) -> list[Path]:
     path = _target(order)
-    with csv_file(path) as stream:
-        write_rows(stream, COLUMNS, rows_of(order))
-    return [path]
+    tables = tables_of(order)
+    paths = [path] if len(tables) == 1 else [path, _beside(path)]
+    with finished_together(path.parent) as scratch:
+        for table, place in zip(tables, paths, strict=True):
+            with csv_file(scratch / place.name, bom=order.bom) as stream:
+                write_rows(stream, tuple(table.columns), map(_cells, table.rows))
+    return paths
 
 
 def _target(order: ExportRequest) -> Path:
@@ -39,20 +68,114 @@ def _target(order: ExportRequest) -> Path:
     return order.target / "simulations.csv"
 
 
-def rows_of(order: ExportRequest) -> Iterator[tuple[Any, ...]]:
-    context = settings_of(load_frozen(order.batch["config"])).context
+def _beside(path: Path) -> Path:
+    """Where the ratings go."""
+    return path.with_name("ratings.csv" if path.name == "simulations.csv" else f"{path.stem}-ratings{path.suffix}")
+
+
+def _cells(row: Iterable[Any]) -> list[Any]:
+    """As files of entities are written: true and false."""
+    return [str(cell).lower() if isinstance(cell, bool) else cell for cell in row]
+
+
+def export_parquet(order: ExportRequest) -> list[Path]:
+    """The messages, and the tables of the CSV with types."""
+    from tidepool.storage.exporting.parquet_files import view_table, write_tables
+
+    folder = order.folder()
+    with finished_together(folder) as scratch:
+        messages = view_table(order.connection, "messages", order.batch)
+        written = write_tables(scratch, (messages, *tables_of(order)))
+    return [folder / path.name for path in written]
+
+
+def tables_of(order: ExportRequest) -> list[ExportTable]:
+    """The simulations; and their ratings, where a judge was asked for them."""
+    config = load_frozen(order.batch["config"])
+    attributes = {member.id: member.entity.attributes for member in cast_of(config)}
+    columns: dict[str, ColumnType] = {name: "integer" if name in WHOLE else "text" for name in (*COLUMNS, *BEHIND)}
+    tables = [ExportTable("simulations", columns, _simulations(order, config, attributes))]
+    if settings_of(config).judge is not None:
+        names = list(dict.fromkeys(name for found in attributes.values() for name in found))
+        types = {
+            f"attribute: {name}": _type([found[name] for found in attributes.values() if name in found])
+            for name in names
+        }
+        tables.append(ExportTable("ratings", RATING_COLUMNS | types, _ratings(order, attributes, names)))
+    return tables
+
+
+def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attributes) -> Iterator[tuple[Any, ...]]:
+    context = settings_of(config).context
     for unit in units_in_pages(order.connection, order.batch["number"]):
+        ids = entity_ids(unit.details)
         yield (
             simulation_id(order.batch["id"], unit.sequence_number),
             unit.sequence_number,
             unit.interaction_type,
-            "; ".join(map(str, unit.details.get("entity_ids", ()))),
-            "; ".join(unit.participants),
+            listed(ids),
+            listed(unit.participants),
             context,
             content_of(unit),
             moment(unit.finished_at or unit.started_at),
             unit.status,
+            unit.error,
+            _replicate(unit),
+            _rated(unit),
+            json_text([dict(attributes.get(one, {})) for one in ids]),
         )
+
+
+def _replicate(unit: StoredUnit) -> int | None:
+    found = unit.details.get("replicate")
+    return found if isinstance(found, int) else None
+
+
+def _rated(unit: StoredUnit) -> str | None:
+    """What each entity was given, in their order; nothing where nobody was judged."""
+    given = dict(unit.ratings)
+    return json_text([given.get(name) for name in unit.participants]) if given else None
+
+
+def _ratings(order: ExportRequest, attributes: Attributes, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    for found in ratings_of(order.connection, order.batch["number"]):
+        kept = attributes.get(str(found.entity_id), {})
+        yield (
+            order.batch["id"],
+            simulation_id(order.batch["id"], found.sequence_number),
+            found.sequence_number,
+            found.place,
+            found.entity_id,
+            found.entity,
+            found.rating,
+            found.model,
+            found.served_model,
+            *(kept.get(name) for name in names),
+        )
+
+
+def _type(values: Sequence[Attribute]) -> ColumnType:
+    """What holds all values of an attribute."""
+    kinds: tuple[tuple[ColumnType, Callable[[Attribute], bool]], ...] = (
+        ("boolean", lambda value: isinstance(value, bool)),
+        ("integer", lambda value: isinstance(value, int) and not isinstance(value, bool)),
+        ("real", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
+    )
+    return next((kind for kind, fits in kinds if all(map(fits, values))), "text")
+
+
+def entity_ids(details: Mapping[str, Any]) -> list[str]:
+    """In the order in which they speak; a stranger's file may hold anything there."""
+    found = details.get("entity_ids")
+    return [str(one) for one in found] if isinstance(found, list) else []
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in one cell, parted by semicolons. One that holds a semicolon, or begins with a quote, stands in quotes, as CSV
+    writes it: `next(csv.reader([cell], delimiter=";", skipinitialspace=True))` has the names again."""
+    return "; ".join(
+        '"' + name.replace('"', '""') + '"' if ";" in name or name.startswith('"') else name for name in names
+    )
 
 
 def simulation_id(batch_id: str, sequence_number: int) -> str:
@@ -68,4 +191,4 @@ def moment(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-FORMATS: dict[str, Exporter] = {"csv": export_csv}
+FORMATS: dict[str, Exporter] = {"csv": export_csv, "parquet": export_parquet}

@@ -21,11 +21,13 @@ from tidepool.engine.exports.export import export_batch
 from tidepool.engine.importing import import_file
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import run_batch
+from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.json_files import units_of
-from tidepool.storage.exporting.parquet_files import type_of
+from tidepool.storage.exporting.parquet_files import TYPES
 from tidepool.storage.exporting.rows import UNITS_A_PAGE, columns_of
 from tidepool.storage.file import reading
+from tidepool.storage.schema.views import VIEWS
 
 MODES = ("standard", "retained", "diversity", "targeted")
 HOSTILE = '<script>alert(1)</script><img src="https://x.example/a.png" onerror=go> =1+1 \x1b[31m\x00 ]]> &amp;'
@@ -85,6 +87,40 @@ async def test_csv_has_the_views_columns_and_rows(database: Path, batch: str, tm
         r"batch_id,conversation_id,turn,wave,speaker,model,served_model,content,thought,finish_reason,",
         written[0].read_text(),
     )
+
+
+SIDE = ("opponent", "opener", "scenario", "secret", "uncertain", "model", "served_model")
+
+
+async def test_every_export_of_outcomes_says_who_met_whom_over_what(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from arro3.io import read_parquet
+
+    answer = SimulatedProvider.answer
+    served = {"served_model": "served-1"}
+    monkeypatch.setattr(SimulatedProvider, "answer", lambda *call, **how: answer(*call, **how)._replace(**served))
+    scenarios = [{"opener_secret": "lantern", "partner_secret": "violet"}]
+    await run_batch(game(6, pairing="ordered", scenarios=scenarios), database)
+    stored = query(database, f"SELECT {', '.join(SIDE)} FROM outcomes ORDER BY conversation_id, opener DESC")
+    assert [row[1:4] for row in stored[:2]] == [(1, 1, "lantern"), (0, 1, "violet")]
+    assert all(row[5].startswith("simulated:") and row[6] == "served-1" for row in stored)
+    tables = {path.stem: path for path in export_batch(database, "last", "csv", tmp_path)}
+    told = [tuple(row[name] for name in SIDE) for row in rows_of_csv(tables["outcomes"])]
+    assert told == [tuple("" if cell is None else str(cell) for cell in row) for row in stored]
+    units = json.loads(export_batch(database, "last", "json", tmp_path)[0].read_text())["units"]
+    assert [tuple(side[name] for name in SIDE) for unit in units for side in unit["outcomes"]] == stored
+    table = read_parquet(str(export_batch(database, "last", "parquet", tmp_path)[1])).read_all()
+    assert list(zip(*(table.column(name).to_pylist() for name in SIDE), strict=True)) == stored
+
+
+async def test_a_spreadsheet_gets_a_mark_only_where_it_is_asked_for(database: Path, tmp_path: Path) -> None:
+    await run_batch(game(1), database)
+    for bom in (False, True):
+        for path in export_batch(database, "last", "csv", tmp_path, bom=bom):
+            assert path.read_bytes().startswith(b"\xef\xbb\xbfbatch_id" if bom else b"batch_id")
+    with pytest.raises(UsageError, match="--bom is for --format csv"):
+        export_batch(database, "last", "json", tmp_path, bom=True)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -164,7 +200,8 @@ async def test_parquet_holds_the_same_rows_with_types(database: Path, batch: str
     ],
 )
 def test_a_column_has_the_type_that_its_view_says(view: str, column: str, kind: str) -> None:
-    assert type_of(view, column) == kind
+    held = next(known.type for known in VIEWS[view].columns if known.name == column)
+    assert TYPES.get(held, "string") == kind
 
 
 async def test_without_the_extra_parquet_tells_what_to_install(

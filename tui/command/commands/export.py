@@ -13,6 +13,11 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
         "--format", default="json", help=f"{', '.join(FORMATS)}, or one of the kind's own (default json)"
     )
     parser.add_argument(
+        "--bom",
+        action="store_true",
+        help="with csv: begin with the mark by which Excel knows UTF-8; scripts read such files as utf-8-sig",
+    )
+    parser.add_argument(
         "-o",
         "--output",
         metavar="PATH",
@@ -22,7 +27,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    written = export_batch(options.db, options.batch, options.format, options.output)
+    written = export_batch(options.db, options.batch, options.format, options.output, bom=options.bom)
     if options.json:
         say_json({"format": options.format, "files": [str(path) for path in written]})
     else:

@@ -11,11 +11,11 @@ from tidepool import Entity, run_batch
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.simulated.provider import SimulatedProvider
-from tidepool.engine.studies.simulation.exports import COLUMNS
+from tidepool.engine.studies.simulation.exports import BEHIND, COLUMNS, listed
 
 
-def read(path: Path) -> list[list[str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
+def read(path: Path, encoding: str = "utf-8") -> list[list[str]]:
+    with path.open(encoding=encoding, newline="") as stream:
         return list(csv.reader(stream))
 
 
@@ -25,19 +25,75 @@ async def test_a_batch_is_one_table_with_the_contracts_columns(database: Path, t
     )
     (path,) = export_batch(database, "last", "csv", tmp_path / "out.csv")
     header, *table = read(path)
-    assert header == list(COLUMNS)
-    assert len(table) == 6 and all(len(row) == len(COLUMNS) for row in table)
+    assert header == [*COLUMNS, *BEHIND]
+    assert len(table) == 6 and all(len(row) == len(header) for row in table)
     units = rows(database, "SELECT * FROM conversations ORDER BY sequence_number")
     assert 0 < summary["units"]["failed"] < 6
     for row, unit in zip(table, units, strict=True):
-        cells = dict(zip(COLUMNS, row, strict=True))
+        cells = dict(zip(header, row, strict=True))
         assert cells["Simulation ID"] == f"{summary['batch_id']}-{unit['sequence_number']}"
-        assert cells["Status"] == unit["status"]
+        assert (cells["Status"], cells["Error"]) == (unit["status"], unit["error"] or "")
+        assert (cells["Replicate"], cells["Ratings"]) == ("1", "")
         assert cells["Entity Names"].split("; ") == json.loads(unit["participants"])
         assert cells["Context"] == "A plan for a new water mill"
         said = rows(database, "SELECT * FROM messages WHERE conversation_id = ? ORDER BY wave", unit["id"])
         lines = [f"{message['speaker']}: *{message['thought']}* {message['content']}" for message in said]
         assert cells["Content"] == "\n\n".join(lines)
+
+
+async def test_every_rating_is_a_row_with_its_entity_its_attributes_and_the_judge(
+    database: Path, tmp_path: Path
+) -> None:
+    from arro3.io import read_parquet
+
+    people = [Entity("Ada; the miller", "", {"age": 61, "odd, name": True}), *PEOPLE[1:]]
+    summary = await run_batch(panel(people, num_simulations=6, judge={"question": "In favour?"}), database)
+    simulations, ratings = export_batch(database, "last", "csv", tmp_path / "tables", bom=True)
+    assert (simulations.name, ratings.name) == ("simulations.csv", "ratings.csv")
+    header, *table = read(simulations, "utf-8-sig")
+    listed_ratings = [json.loads(row[header.index("Ratings")]) for row in table]
+    for row in table:
+        cells = dict(zip(header, row, strict=True))
+        ids, names = (
+            next(csv.reader([cells[name]], delimiter=";", skipinitialspace=True))
+            for name in ("Entity IDs", "Entity Names")
+        )
+        attributes = json.loads(cells["Attributes"])
+        assert ids == names and [dict(one.attributes) for one in people if one.name in names] == attributes
+    stored = rows(database, "SELECT * FROM judgements ORDER BY conversation_id, place")
+    assert [rating for row in listed_ratings for rating in row] == [row["rating"] for row in stored]
+    with ratings.open(encoding="utf-8-sig", newline="") as stream:
+        told = list(csv.DictReader(stream))
+    for row, judgement in zip(told, stored, strict=True):
+        person = next(one for one in people if one.name == row["entity"])
+        assert (row["entity_id"], row["entity"], float(row["rating"])) == (
+            person.name,
+            judgement["entity"],
+            judgement["rating"],
+        )
+        assert (row["batch_id"], row["model"], row["served_model"]) == (summary["batch_id"], "simulated:judge", "")
+        assert row["simulation_id"] == f"{summary['batch_id']}-{row['sequence_number']}"
+        assert row["attribute: age"] == str(person.attributes["age"])
+        assert row["attribute: odd, name"] == ("true" if person is people[0] else "")
+    paths = export_batch(database, "last", "parquet", tmp_path / "typed")
+    assert [path.name for path in paths] == ["messages.parquet", "simulations.parquet", "ratings.parquet"]
+    typed = read_parquet(str(paths[2])).read_all()
+    assert typed.column("rating").to_pylist() == [row["rating"] for row in stored]
+    assert set(typed.column("attribute: odd, name").to_pylist()) == {True, None}
+
+
+@pytest.mark.parametrize(
+    ("names", "cell"),
+    [
+        (["Ada", "Bob"], "Ada; Bob"),
+        (['Bob "the baker" Stone', "Smith, John"], 'Bob "the baker" Stone; Smith, John'),
+        (["a; b", "c"], '"a; b"; c'),
+        (["a;b", '"x" y', '";"'], '"a;b"; """x"" y"; """;"""'),
+    ],
+)
+def test_names_in_one_cell_can_be_told_apart(names: list[str], cell: str) -> None:
+    assert listed(names) == cell
+    assert next(csv.reader([cell], delimiter=";", skipinitialspace=True)) == names
 
 
 @pytest.mark.parametrize("sign", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "＝1", " =1"])
@@ -56,6 +112,8 @@ async def test_where_the_file_goes(database: Path, tmp_path: Path, monkeypatch: 
     assert export_batch(database, "last", "csv", None) == [Path(f"{summary['batch_id']}.csv")]
     assert export_batch(database, "last", "csv", Path("folder")) == [Path("folder/simulations.csv")]
     assert export_batch(database, "last", "csv", Path("x.csv")) == [Path("x.csv")]
+    await run_batch(panel(num_simulations=1, judge={"question": "In favour?"}), database)
+    assert export_batch(database, "last", "csv", Path("x.csv")) == [Path("x.csv"), Path("x-ratings.csv")]
 
 
 async def test_json_holds_who_said_what_and_every_rating(database: Path, tmp_path: Path) -> None:
