@@ -1,12 +1,12 @@
 """Plots as inline SVG: bars with intervals, named points, means with intervals, and a heat map as a table."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
 from tidepool.engine.exports.html import Content, Html, element, joined, table, text
-from tidepool.engine.results.blocks import Figure, Heat
+from tidepool.engine.results.blocks import Figure, Heat, Series
+from tidepool.engine.results.wording import round_top
 
 Interval = Sequence[float] | None
 Y = Callable[[float], float]
@@ -26,7 +26,7 @@ class Bar:
 def grouped_bars(groups: Sequence[str], series: Mapping[str, Sequence[Bar | None]]) -> Html:
     """One group of bars for each name, from 0 to the highest bar or interval, each with its interval."""
     height = 260
-    most = _round_top([max((bar.value, *(bar.interval or ()))) for bars in series.values() for bar in bars if bar])
+    most = round_top([max((bar.value, *(bar.interval or ()))) for bars in series.values() for bar in bars if bar])
     step = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
     wide = step * 0.7 / max(1, len(series))
 
@@ -47,13 +47,19 @@ def _bar(bar: Bar, x: float, wide: float, y: Y, floor: float, ink: str) -> list[
     top = y(bar.value)
     drawn = [element("rect", x=_n(x), y=_n(top), width=_n(wide), height=_n(floor - top), fill=ink)]
     if bar.interval is not None:
-        middle = _n(x + wide / 2)
-        drawn.append(_line(middle, _n(y(bar.interval[0])), middle, _n(y(bar.interval[1]))))
+        drawn += _upright(x + wide / 2, y(bar.interval[0]), y(bar.interval[1]), min(5.0, wide / 3))
     return drawn
 
 
-def named_points(points: Mapping[str, tuple[float, float]], xlabel: str, ylabel: str) -> Html:
-    """Points between 0 and 100 on both axes, each with its name, and the line on which both are equal."""
+def _upright(x: float, low: float, high: float, wide: float) -> list[Html]:
+    """An error bar with its ends."""
+    ends = [_line(_n(x - wide), _n(end), _n(x + wide), _n(end)) for end in (low, high)]
+    return [_line(_n(x), _n(low), _n(x), _n(high)), *ends]
+
+
+def named_points(series: Sequence[Series], xlabel: str, ylabel: str) -> Html:
+    """Points between 0 and 100 on both axes, each on the cross of its intervals and with its name, and the line on which
+    both are equal."""
     size = 420
 
     def x(value: float) -> float:
@@ -68,15 +74,21 @@ def named_points(points: Mapping[str, tuple[float, float]], xlabel: str, ylabel:
     drawn += [element("text", f"{tick}", x=_n(x(tick)), y=size - BOTTOM + 16, text_anchor="middle") for tick in _TICKS]
     drawn.append(element("text", xlabel, x=WIDTH / 2, y=size - 8, text_anchor="middle"))
     drawn.append(element("text", ylabel, x=LEFT + 6, y=TOP + 10))
-    for name, (across, up) in points.items():
+    points = [(one, one.xs[0], one.ys[0]) for one in series if one.ys[0] is not None]
+    for one, across, up in points:
+        for bounds in filter(None, one.across):
+            drawn.append(_line(_n(x(bounds[0])), _n(y(up)), _n(x(bounds[1])), _n(y(up)), "var(--soft)"))
+        for bounds in filter(None, one.intervals):
+            drawn.append(_line(_n(x(across)), _n(y(bounds[0])), _n(x(across)), _n(y(bounds[1])), "var(--soft)"))
+    for one, across, up in points:
         right = across > 80
         drawn.append(element("circle", cx=_n(x(across)), cy=_n(y(up)), r=5, fill=INKS[0]))
         drawn.append(
             element(
                 "text",
-                name,
+                one.name,
                 x=_n(x(across) + (-9 if right else 9)),
-                y=_n(y(up) + 4),
+                y=_n(y(up) - 6),
                 text_anchor="end" if right else "start",
             )
         )
@@ -84,11 +96,12 @@ def named_points(points: Mapping[str, tuple[float, float]], xlabel: str, ylabel:
 
 
 def curves(figure: Figure) -> Html:
-    """One line for each series, from 0 or the lowest value to 1 or the highest."""
+    """One line for each series on the band of its intervals, from 0 or the lowest value to the highest."""
     height = 260
     ys = [y for series in figure.series for y in series.ys if y is not None]
+    ys += [bound for series in figure.series for bounds in filter(None, series.intervals) for bound in bounds]
     xs = [x for series in figure.series for x in series.xs] or [0.0]
-    floor, most = min((0.0, *ys)), _round_top(ys)
+    floor, most = min((0.0, *ys)), round_top(ys)
     first, last = min(xs), max(xs)
 
     def x(value: float) -> float:
@@ -100,12 +113,35 @@ def curves(figure: Figure) -> Html:
     drawn: list[Html] = [*_grid(most, y), *_legend([series.name for series in figure.series if series.name])]
     for ink, series in zip(cycle(INKS), figure.series, strict=False):
         known = [(at, value) for at, value in zip(series.xs, series.ys, strict=True) if value is not None]
+        for stretch in _stretches(series):
+            drawn += _band([(x(at), y(low), y(high)) for at, low, high in stretch], ink)
         points = " ".join(f"{_n(x(at))},{_n(y(value))}" for at, value in known)
         drawn.append(element("polyline", points=points, fill="none", stroke=ink, stroke_width=2))
     for at in dict.fromkeys((first, last)):
         drawn.append(element("text", f"{at:g}", x=_n(x(at)), y=height - BOTTOM + 18, text_anchor="middle"))
     drawn.append(element("text", figure.xlabel, x=WIDTH / 2, y=height - 8, text_anchor="middle"))
     return _svg(height, drawn)
+
+
+def _stretches(series: Series) -> Iterator[list[tuple[float, float, float]]]:
+    """The parts of a curve that have intervals: (x, low, high) of their points."""
+    stretch: list[tuple[float, float, float]] = []
+    for at, bounds in zip(series.xs, series.bounds, strict=True):
+        if bounds is not None:
+            stretch.append((at, *bounds))
+        elif stretch:
+            yield stretch
+            stretch = []
+    if stretch:
+        yield stretch
+
+
+def _band(points: Sequence[tuple[float, float, float]], ink: str) -> list[Html]:
+    if len(points) == 1:
+        return _upright(*points[0], 4.0)
+    edge = [(x, low) for x, low, _ in points] + [(x, high) for x, _, high in reversed(points)]
+    corners = " ".join(f"{_n(x)},{_n(y)}" for x, y in edge)
+    return [element("polygon", points=corners, fill=ink, fill_opacity=0.2)]
 
 
 def means_with_intervals(rows: Sequence[tuple[str, float, Interval]]) -> Html:
@@ -149,15 +185,6 @@ def _heat_cell(share: float | None) -> Html:
     )
 
 
-def _round_top(values: Sequence[float]) -> float:
-    """The end of an axis: so that a quarter of it is a number one can read."""
-    highest = max(values, default=0.0)
-    if highest <= 0:
-        return 1.0
-    size = 10.0 ** math.floor(math.log10(highest))
-    return next(top * size for top in (1, 2, 3, 4, 5, 6, 8, 10) if top * size >= highest * 0.999)
-
-
 def _grid(most: float, y: Y) -> Iterator[Html]:
     for tick in _TICKS:
         value = most * tick / 100
@@ -177,8 +204,8 @@ def _label(name: str, x: float, y: float, groups: int) -> Html:
     return element("text", _short(name, max(4, 90 // max(1, groups))), x=_n(x), y=y, text_anchor="middle")
 
 
-def _line(x1: Content, y1: Content, x2: Content, y2: Content) -> Html:
-    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke="var(--ink)", stroke_width=1.5)
+def _line(x1: Content, y1: Content, x2: Content, y2: Content, ink: str = "var(--ink)") -> Html:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=ink, stroke_width=1.5)
 
 
 def _svg(height: float, drawn: Sequence[Html]) -> Html:

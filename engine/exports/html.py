@@ -28,7 +28,7 @@ td.heat { text-align: center; color: #111; min-width: 3.5rem; }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
-VOID = frozenset({"meta", "line", "rect", "circle", "path", "polyline"})
+VOID = frozenset({"meta", "line", "rect", "circle", "path", "polyline", "polygon"})
 
 
 class Html(str):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from tidepool.engine.exports.drawings import Bar, curves, grouped_bars, heat_table, means_with_intervals, named_points
-from tidepool.engine.exports.html import Html, element, section, table
-from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Table, Words, text_of
+from tidepool.engine.exports.html import Html, element, folded, joined, section, table
+from tidepool.engine.results.blocks import Block, Figure, Folded, Headline, Heat, Table, Words, text_of
 
 CLASSES = {"quiet": "soft", "simulated": "simulated", "warning": "simulated", "strong": "strong"}
 
@@ -22,7 +22,10 @@ def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
             case Heat():
                 yield _titled(block.title, heat_table(block))
             case Figure():
-                yield _titled(block.title, _figure(block))
+                note = element("p", block.note, class_="soft") if block.note else None
+                yield _titled(block.title, joined((_figure(block), note)))
+            case Folded():
+                yield folded(_sentence(block.title), element("div", block.text, class_="said"))
 
 
 def _words(block: Words) -> Html:
@@ -45,17 +48,13 @@ def _figure(figure: Figure) -> Html:
     if figure.form == "lines":
         return curves(figure)
     if figure.form == "points":
-        points = {one.name: (one.xs[0], one.ys[0]) for one in figure.series if one.ys[0] is not None}
-        return named_points({name: (x, y or 0.0) for name, (x, y) in points.items()}, figure.xlabel, figure.ylabel)
+        return named_points(figure.series, figure.xlabel, figure.ylabel)
     if figure.form == "means":
         (series,) = figure.series
         means = zip(figure.labels, series.ys, series.intervals, strict=True)
         return means_with_intervals([(name, mean, bounds) for name, mean, bounds in means if mean is not None])
     bars = {
-        one.name: [
-            None if y is None else Bar(y, bounds)
-            for y, bounds in zip(one.ys, one.intervals or (None,) * len(one.ys), strict=True)
-        ]
+        one.name: [None if y is None else Bar(y, bounds) for y, bounds in zip(one.ys, one.bounds, strict=True)]
         for one in figure.series
     }
     return grouped_bars(figure.labels, bars)

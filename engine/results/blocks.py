@@ -1,6 +1,6 @@
-"""What a report is made of: plain data that the terminal, the app and an HTML page each draw in their own way.
+"""What a report is made of: plain data that the terminal, the app, an HTML page and Markdown each draw in their own way.
 
-A kind of study makes one list of blocks from its statistics, so whatever one of the three shows, all show. How a number
+A kind of study makes one list of blocks from its statistics, so whatever one of the four shows, all show. How a number
 is written is said once, in `wording`. Blocks cross to other processes as JSON: a `Report` is made beside the app.
 """
 
@@ -114,7 +114,14 @@ class Series:
     colour: str = ""
     """a role; else the next one"""
     intervals: tuple[Interval | None, ...] = ()
-    """of bars and means"""
+    """of the ys: an error bar on a bar, a mean or a point, a band along a line; None where there is none"""
+    across: tuple[Interval | None, ...] = ()
+    """of the xs of points"""
+
+    @property
+    def bounds(self) -> tuple[Interval | None, ...]:
+        """One for each y."""
+        return self.intervals or (None,) * len(self.ys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +136,37 @@ class Figure:
     ylabel: str = ""
     square: Interval | None = None
     """both axes from … to …"""
+    caption: str = ""
+    """what its intervals are, or why it has none"""
+
+    @property
+    def note(self) -> str:
+        """The caption; without one, what can be said of the intervals by looking at them."""
+        known = [
+            bounds for one in self.series for y, bounds in zip(one.ys, one.intervals, strict=False) if y is not None
+        ]
+        if self.caption or not known:
+            return self.caption
+        if any(bounds is None for bounds in known):
+            return LONELY if any(known) else "No intervals: they need more than one observation."
+        return "With 95 % intervals."
 
 
+COUNTS = "Counts of what happened, no estimates: without intervals."
+LONELY = "With 95 % intervals, where there is more than one observation."
 ROLES = ("primary", "accent", "done", "failed", "cached", "retried", "quiet")
 """colours are named by what they mean; whoever draws knows them"""
 
-Block = Words | Headline | Table | Heat | Figure
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Somebody's own words that are too long to stand in the way: a page has them in full, a screen only their title."""
+
+    title: str
+    text: str
+
+
+Block = Words | Headline | Table | Heat | Figure | Folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +186,27 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], le
 MOST_POINTS = 400
 
 
-def line(name: str, xs: Sequence[float], ys: Sequence[float | None], colour: str = "") -> Series:
-    """A curve, thinned to what a terminal can show; the highest of each stretch stays."""
+def line(
+    name: str,
+    xs: Sequence[float],
+    ys: Sequence[float | None],
+    colour: str = "",
+    intervals: Sequence[Interval | None] = (),
+) -> Series:
+    """A curve with its band, thinned to what a terminal can show; the highest of each stretch stays."""
     step = max(1, len(xs) // MOST_POINTS)
-    if step == 1:
-        return Series(name, tuple(ys), tuple(float(x) for x in xs), colour)
-    picked = [max(range(i, min(i + step, len(xs))), key=lambda j: ys[j] or 0.0) for i in range(0, len(xs), step)]
-    return Series(name, tuple(ys[i] for i in picked), tuple(float(xs[i]) for i in picked), colour)
+    picked: Sequence[int] = range(len(xs))
+    if step > 1:
+        picked = [max(range(i, min(i + step, len(xs))), key=lambda j: ys[j] or 0.0) for i in range(0, len(xs), step)]
+    band = tuple(intervals[i] for i in picked) if any(intervals) else ()
+    return Series(name, tuple(ys[i] for i in picked), tuple(float(xs[i]) for i in picked), colour, band)
 
 
 # -- JSON ----------------------------------------------------------------------------------------------------
 
 _KINDS: dict[str, Callable[..., Any]] = {
-    kind.__name__: kind for kind in (Number, Estimate, PValue, Words, Headline, Table, Heat, Series, Figure, Report)
+    kind.__name__: kind
+    for kind in (Number, Estimate, PValue, Words, Headline, Table, Heat, Series, Figure, Folded, Report)
 }
 
 

@@ -47,9 +47,12 @@ def _figures(batches: Summaries) -> Iterator[Block]:
     rows = [(name, *(figures.get(name, Number(None)) for figures in found)) for name in names]
     yield table("side by side", ("", *(f"#{place + 1}" for place in range(len(batches)))), rows, first=MOST_ROWS)
     shares = [name for name in names if name.endswith(", %") and ": " not in name]
-    drawn = [[_value(figures.get(name)) for name in shares] for figures in found]
-    if shares and all(value is not None for values in drawn for value in values):
-        series = tuple(Series(f"#{place}", tuple(values)) for place, values in enumerate(drawn, 1))
+    drawn = [[_estimate(figures.get(name)) for name in shares] for figures in found]
+    if shares and all(one.value is not None for estimates in drawn for one in estimates):
+        series = tuple(
+            Series(f"#{place}", tuple(one.value for one in row), intervals=tuple(one.interval for one in row))
+            for place, row in enumerate(drawn, 1)
+        )
         yield Figure("bars", "per cent", series, labels=tuple(name.removesuffix(", %") for name in shares))
 
 
@@ -58,8 +61,10 @@ def _figures_of(batch: Mapping[str, Any]) -> dict[str, Cell]:
     return own.figures(batch["statistics"]) if own else {}
 
 
-def _value(cell: Cell | None) -> float | None:
-    return cell.value if isinstance(cell, Number | Estimate) else None
+def _estimate(cell: Cell | None) -> Estimate:
+    if isinstance(cell, Estimate):
+        return cell
+    return Estimate(cell.value if isinstance(cell, Number) else None)
 
 
 def _told(difference: Mapping[str, Any], ids: Sequence[str]) -> str:

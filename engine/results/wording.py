@@ -1,5 +1,6 @@
 """How figures are written, in every report: numbers, intervals, p-values, money, lengths of time."""
 
+import math
 from collections.abc import Sequence
 
 UNKNOWN = "–"
@@ -46,3 +47,12 @@ def span(seconds: float) -> str:
 def gained(speedup: float | None) -> str:
     """What waves gained over one call at a time; nothing where calls took no time that could be saved."""
     return f", {speedup:,.1f}× over one at a time" if speedup is not None and speedup >= 1 else ""
+
+
+def round_top(values: Sequence[float]) -> float:
+    """The end of an axis: so that a quarter of it is a number one can read."""
+    highest = max(values, default=0.0)
+    if highest <= 0:
+        return 1.0
+    size = 10.0 ** math.floor(math.log10(highest))
+    return next(top * size for top in (1, 2, 3, 4, 5, 6, 8, 10) if top * size >= highest * 0.999)

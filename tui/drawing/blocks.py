@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Table, Words, text_of
+from tidepool.engine.results.blocks import Block, Figure, Folded, Headline, Heat, Table, Words, text_of
 from tidepool.engine.results.wording import more
-from tidepool.tui.drawing.figures import draw
+from tidepool.tui.drawing.figures import LEAST_HEIGHT, draw, note_lines
 from tidepool.tui.drawing.heat_map import heat_map
 from tidepool.tui.drawing.plain import one_line, shortened
 
@@ -46,7 +46,14 @@ def print_blocks(out: Console, blocks: Iterable[Block]) -> None:
                 _print_figure(out, block)
             case Heat():
                 _print_heat(out, block)
+            case Folded():
+                out.print(Text(told_folded(block), style="dim"))
         before = block
+
+
+def told_folded(block: Folded) -> str:
+    """On a screen: that it is there, and where to read it."""
+    return f"{one_line(block.title)} ({len(block.text):,} characters, in full in an export as html or markdown)"
 
 
 def _print_table(out: Console, block: Table) -> None:
@@ -107,7 +114,8 @@ def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tupl
 
 
 def _print_figure(out: Console, block: Figure) -> None:
-    width, height = min(out.width, WIDEST_FIGURE), HEIGHTS.get(block.form, len(block.labels) + 2)
+    width = min(out.width, WIDEST_FIGURE)
+    height = HEIGHTS.get(block.form, max(LEAST_HEIGHT, len(block.labels) + 2)) + len(note_lines(block, width))
     lines = []
     for row in draw(block, width, height, COLOURS, plain=not out.is_terminal or out.no_color):
         line = Text()

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from tidepool.engine.results.blocks import ROLES, Figure, Series
-from tidepool.engine.results.wording import number
+from tidepool.engine.results.blocks import ROLES, Figure, Interval, Series
+from tidepool.engine.results.wording import number, round_top
 from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.wrapping import wrapped
 
 Run = tuple[str, str | None]
 """text and its colour as #rrggbb"""
@@ -28,8 +29,10 @@ def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool 
     if not any(y is not None for series in figure.series for y in series.ys):
         return [[(fitted(f"{one_line(figure.title)}: nothing to show yet", width), _hex(quiet))]]
     title: list[Run] = [(fitted(one_line(figure.title), width), _hex(_rgb(colours, "primary")))]
+    note: list[list[Run]] = [[(line, _hex(quiet))] for line in note_lines(figure, width, height)]
+    height -= len(note)
     if figure.form == "means":
-        return [title, *_means(figure, width, height - 1, colours)][:height]
+        return [*[title, *_means(figure, width, height - 1, colours)][:height], *note]
     import plotext
 
     plotext.clear_figure()
@@ -46,13 +49,25 @@ def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool 
         plotext.xlabel(one_line(figure.xlabel))
     if figure.ylabel:
         plotext.ylabel(one_line(figure.ylabel))
-    return [title, *(_runs(row) for row in str(plotext.build()).rstrip("\n").split("\n"))][:height]
+    drawn = [_runs(row) for row in str(plotext.build()).rstrip("\n").split("\n")]
+    return [*[title, *drawn][:height], *note]
 
 
+def note_lines(figure: Figure, width: int, height: int = 1000) -> list[str]:
+    """What the intervals are, below the figure; where there is little room the figure itself needs it."""
+    text = one_line(figure.note)
+    lines = [text[start:end] for start, end in wrapped(text, width)] if text else []
+    return lines if height - len(lines) >= LEAST_HEIGHT else []
+
+
+LEAST_HEIGHT = 7
+"""rows of a figure beneath which its note is left out"""
 Shape = tuple[int, int]
 
 
 def _lines(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: Shape) -> None:
+    for place, series in enumerate(figure.series):
+        _band(plotext, series, _colour(series, place, colours))
     for place, series in enumerate(figure.series):
         xs, ys = _known(series)
         if not xs:
@@ -63,8 +78,16 @@ def _lines(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: S
     if ticks := whole_ticks([x for series in figure.series for x in series.xs]):
         plotext.xticks(ticks)
     known = [y for series in figure.series for y in series.ys if y is not None]
+    known += [bound for series in figure.series for bounds in filter(None, series.intervals) for bound in bounds]
     if min(known, default=0.0) >= 0:
         plotext.ylim(0, max(known, default=1.0) * 1.05 or 1.0)
+
+
+def _band(plotext: Any, series: Series, colour: tuple[int, ...]) -> None:
+    """Its two edges, dotted."""
+    held = [(x, bounds) for x, bounds in zip(series.xs, series.bounds, strict=False) if bounds is not None]
+    for edge in (0, 1) if held else ():
+        plotext.plot([x for x, _ in held], [bounds[edge] for _, bounds in held], marker="·", color=colour)
 
 
 def whole_ticks(xs: Sequence[float], most: int = 8) -> list[int]:
@@ -87,6 +110,33 @@ def _bars(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: Sh
         plotext.bar(labels, values[0], color=paints[0], width=0.6, marker=marker[0] if marker else None)
     else:
         plotext.multiple_bar(labels, values, labels=names, color=paints, width=0.6, marker=marker)
+    _upright_axis(plotext, figure, shape[1])
+    for place, series in enumerate(figure.series):
+        shift = (place + 0.5) / len(figure.series) - 0.5
+        for group, (y, bounds) in enumerate(zip(series.ys, series.bounds, strict=True), 1):
+            if y is not None and bounds is not None:
+                _error_bar(plotext, group + shift, bounds)
+
+
+def _upright_axis(plotext: Any, figure: Figure, rows: int) -> None:
+    """Round numbers, and room above the bars and their intervals for a legend: it would cover the first of them."""
+    ends = [end for one in figure.series for bounds in filter(None, one.intervals) for end in bounds]
+    values = [value for one in figure.series for value in one.ys if value is not None] + ends
+    if min(values) < 0 or (highest := max(values)) == 0:
+        return
+    legend = len(figure.series) + 0.5 if len(figure.series) > 1 and rows > 3 * len(figure.series) else 0.0
+    end = highest * (1 + legend / max(1.0, rows - legend - 3))
+    parts, top = (4 if rows > 10 else 2), round_top([highest])
+    ticks = [tick for place in range(parts + 1) if (tick := top * place / parts) <= end]
+    plotext.ylim(0, end)
+    plotext.yticks(ticks, [f"{tick:g}" for tick in ticks])
+
+
+def _error_bar(plotext: Any, x: float, bounds: Interval) -> None:
+    """On top of its bar, so that it also reads without colours."""
+    plotext.plot([x, x], list(bounds), marker="│", color="default")
+    for end, marker in zip(bounds, "┴┬", strict=True):
+        plotext.scatter([x], [end], marker=marker, color="default")
 
 
 def _points(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: Shape) -> None:
@@ -96,6 +146,8 @@ def _points(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: 
     sides = label_sides(cells, shape[0])
     beside = len(cells) == len(figure.series) and all(sides.values())
     plotext.plot([low, high], [low, high], marker="·", color=_rgb(colours, "quiet"))
+    for place, series in enumerate(figure.series):
+        _cross(plotext, series, _colour(series, place, colours))
     for place, series in enumerate(figure.series):
         xs, ys = _known(series)
         paint, name = _colour(series, place, colours), one_line(series.name)[:LONGEST_NAME]
@@ -108,6 +160,15 @@ def _points(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: 
             plotext.text(name, x=xs[0] + shift, y=ys[0], alignment=alignment, color=paint)
     plotext.xlim(low, high)
     plotext.ylim(low, high)
+
+
+def _cross(plotext: Any, point: Series, colour: tuple[int, ...]) -> None:
+    """The intervals of a point, across and upright."""
+    for x, y in zip(*_known(point), strict=True):
+        for bounds in filter(None, point.across):
+            plotext.plot(list(bounds), [y, y], marker="─", color=colour)
+        for bounds in filter(None, point.intervals):
+            plotext.plot([x, x], list(bounds), marker="│", color=colour)
 
 
 def _cells(points: Sequence[Series], limits: tuple[float, float], shape: Shape) -> dict[str, tuple[int, float]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.results.blocks import (
+    COUNTS,
     Block,
     Cell,
     Estimate,
@@ -27,6 +28,9 @@ from tidepool.engine.studies.evolution.statistics import (
 )
 
 MOST_GENERATIONS = 12
+SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
+BAND = "The band is Student's 95 % interval of the mean over the generation's prompts."
+BEST = "The best is one prompt, picked by this very figure: without an interval."
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
@@ -158,18 +162,21 @@ def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
         colour="done",
         intervals=tuple(one.interval for one in estimates),
     )
-    yield Figure("bars", "right answers (%)", (trained, held_out), labels=tuple(rows))
+    yield Figure("bars", "right answers (%)", (trained, held_out), labels=tuple(rows), caption=SELECTED)
     if len(found.generations) < 2:
         return
-    xs = [row.generation for row in found.generations]
-    curves = {
-        "fitness by generation": (("best", "done"), ("mean", "cached")),
-        "diversity by generation": (("diversity", "accent"),),
-        "calls by generation": (("calls", "primary"),),
-    }
-    for title, series in curves.items():
-        drawn = tuple(line(name, xs, [getattr(row, name) for row in found.generations], ink) for name, ink in series)
-        yield Figure("lines", title, drawn, xlabel="generation")
+    told, xs = found.generations, [row.generation for row in found.generations]
+    best = line("best", xs, [row.best for row in told], "done")
+    mean = line("mean", xs, [row.mean for row in told], "cached", [row.mean_ci95 for row in told])
+    diversity = line("diversity", xs, [row.diversity for row in told], "accent")
+    calls = line("calls", xs, [row.calls for row in told], "primary")
+    of_mean = BAND if mean.intervals else "This batch did not record intervals of the mean."
+    for title, series, caption in (
+        ("fitness by generation", (best, mean), f"{of_mean} {BEST}"),
+        ("diversity by generation", (diversity,), "One figure of each generation: without an interval."),
+        ("calls by generation", (calls,), COUNTS),
+    ):
+        yield Figure("lines", title, series, xlabel="generation", caption=caption)
 
 
 def _generations(told: Sequence[GenerationStatistics]) -> Table:

@@ -16,6 +16,8 @@ from tidepool.storage.study_rows.findings import findings
 
 @dataclass(frozen=True)
 class GenerationStatistics(Statistics):
+    LEFT_OUT = frozenset({"mean_ci95"})
+
     generation: int
     best: float
     mean: float
@@ -23,6 +25,8 @@ class GenerationStatistics(Statistics):
     calls: int
     leader: str
     missing: float
+    mean_ci95: Interval | None
+    """Student's, over the prompts of the generation; not of batches that were run before it was recorded"""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ class Generation:
     mean: float
     diversity: float
     calls: int = 0
+    mean_ci95: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,16 @@
 """Everything counted while a learner trains: its updates, its operators, what was lost and what fell back."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tidepool.engine.studies.mutation.environment.environments import Outcome, Step
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+
+DETAILS = ("quartiles", "uses", "error", "episodes", "ended")
+"""what is told of an update beside its columns"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,21 @@ class Update:
     """between which the middle half of the rewards lies"""
     uses: dict[str, int]
     """of each operator"""
+    error: float | None
+    """standard error of the mean reward: steps of one episode are not independent, so episodes are counted"""
+    episodes: int
+    ended: int
+    """episodes that ended since the last update"""
+
+
+def standard_error(rewards: Mapping[int, Sequence[float]]) -> float | None:
+    """Of the mean over all steps, with the episodes (by their number) as clusters; None with a single one."""
+    if len(rewards) < 2:
+        return None
+    steps = sum(map(len, rewards.values()))
+    mean = sum(map(sum, rewards.values())) / steps
+    squares = sum((sum(episode) - mean * len(episode)) ** 2 for episode in rewards.values())
+    return math.sqrt(len(rewards) / (len(rewards) - 1) * squares) / steps
 
 
 @dataclass(slots=True)
@@ -60,6 +79,7 @@ class TrainingRecord:
     updates: list[Update] = field(default_factory=list)
     operators: dict[str, OperatorUse] = field(default_factory=lambda: unused(OPERATOR_NAMES))
     _rewards: list[float] = field(default_factory=list)
+    _episodes: dict[int, list[float]] = field(default_factory=dict)
     _endings: list[bool] = field(default_factory=list)
     _uses: dict[str, int] = field(default_factory=dict)
 
@@ -80,6 +100,7 @@ class TrainingRecord:
         self.operators[step.operator].total_reward += reward
         self._uses[step.operator] = self._uses.get(step.operator, 0) + 1
         self._rewards.append(reward)
+        self._episodes.setdefault(step.serial, []).append(reward)
         if step.ended:
             self._endings.append(step.terminated)
         if len(self._rewards) == self.update_size:
@@ -100,6 +121,9 @@ class TrainingRecord:
                 success_rate=sum(self._endings) / len(self._endings) if self._endings else 0.0,
                 quartiles=(float(low), float(high)),
                 uses=self._uses,
+                error=standard_error(self._episodes),
+                episodes=len(self._episodes),
+                ended=len(self._endings),
             )
         )
-        self._rewards, self._endings, self._uses = [], [], {}
+        self._rewards, self._episodes, self._endings, self._uses = [], {}, [], {}

@@ -3,7 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Series, Table, Words, line, table
+from tidepool.engine.results.blocks import (
+    COUNTS,
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Number,
+    Series,
+    Table,
+    Words,
+    line,
+    table,
+)
 from tidepool.engine.studies.mutation.statistics import (
     HeldOutRewards,
     MutationStatistics,
@@ -13,6 +25,9 @@ from tidepool.engine.studies.mutation.statistics import (
 )
 
 MOST_UPDATES = 12
+BAND = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
+SPREAD = "The bands hold the middle half of the rewards: no intervals of the means were recorded for all updates."
+UNRECORDED = "This batch did not record of how many episodes: without intervals."
 
 
 def blocks(statistics: Mapping[str, Any]) -> list[Block]:
@@ -86,23 +101,32 @@ def _learning(found: MutationStatistics) -> Iterator[Block]:
     if not (updates := found.updates):
         return
     steps = [update.env_steps for update in updates]
-    series = [line(found.learner, steps, [update.smoothed for update in updates], "done")]
-    if spread := [update.quartiles for update in updates if update.quartiles]:
-        series.append(line("middle half from", steps[: len(spread)], [low for low, _ in spread], "quiet"))
-        series.append(line("to", steps[: len(spread)], [high for _, high in spread], "quiet"))
-    for name, baseline in found.baselines.items():
-        xs = [update.env_steps for update in baseline.updates]
-        series.append(line(name, xs, [update.smoothed for update in baseline.updates]))
+    series = [_curve(found.learner, updates, "done")]
+    series += [_curve(name, baseline.updates) for name, baseline in found.baselines.items()]
     yield Figure(
-        "lines", "reward while learning, smoothed", tuple(series), xlabel="answered steps", ylabel="mean reward"
+        "lines",
+        "reward while learning, smoothed",
+        tuple(series),
+        xlabel="answered steps",
+        ylabel="mean reward",
+        caption=SPREAD if any(update.smoothed_ci95 is None for update in updates) else BAND,
     )
-    ended = line("share", steps, [update.success_rate for update in updates], "accent")
-    yield Figure("lines", "episodes that end well (share)", (ended,), xlabel="answered steps")
+    bounds = [update.success_rate_ci95 for update in updates]
+    ended = line("share", steps, [update.success_rate for update in updates], "accent", bounds)
+    caption = "The band is Wilson's 95 % interval over the episodes that ended." if ended.intervals else UNRECORDED
+    yield Figure("lines", "episodes that end well (share)", (ended,), xlabel="answered steps", caption=caption)
     last = updates[-1]
     yield Words(
         f"update {last.update}: mean reward {last.mean_reward:.3f}, {100 * last.success_rate:.0f} % of its episodes ended well"
     )
     yield _updates(updates)
+
+
+def _curve(name: str, updates: Sequence[UpdateStatistics], colour: str = "") -> Series:
+    """Smoothed rewards on their interval; of a batch that did not record it, on the middle half of its rewards."""
+    recorded = all(update.smoothed_ci95 for update in updates)
+    band = [update.smoothed_ci95 if recorded else update.quartiles for update in updates]
+    return line(name, [update.env_steps for update in updates], [update.smoothed for update in updates], colour, band)
 
 
 def _updates(updates: Sequence[UpdateStatistics]) -> Table:
@@ -132,7 +156,8 @@ def _operators(found: MutationStatistics) -> Iterator[Block]:
     ]
     yield table("operators", ("operator", "uses", "share", "at first", "at last", "mean reward"), rows)
     series = Series("uses", tuple(float(row.uses) for row in found.operators.values()))
-    yield Figure("bars", "how often each operator is used", (series,), labels=tuple(found.operators))
+    title = "how often each operator is used"
+    yield Figure("bars", title, (series,), labels=tuple(found.operators), caption=COUNTS)
 
 
 def _percent(count: int, total: int) -> Number:

@@ -1,6 +1,7 @@
 """The statistics of a mutation, from the file alone: also of one that is under way, as far as it has come."""
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +9,8 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.registries import OPERATORS
-from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.distributions import student_quantile
+from tidepool.engine.statistics.intervals import Interval, share_interval
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.study_rows.findings import finding
 from tidepool.storage.study_rows.mutation import training_updates
@@ -19,7 +21,7 @@ SMOOTHING = 0.3
 
 @dataclass(frozen=True)
 class UpdateStatistics(Statistics):
-    LEFT_OUT = frozenset({"quartiles", "uses"})
+    LEFT_OUT = frozenset({"quartiles", "uses", "error", "episodes", "ended", "smoothed_ci95", "success_rate_ci95"})
 
     update: int
     env_steps: int
@@ -30,7 +32,14 @@ class UpdateStatistics(Statistics):
     """between which the middle half of the rewards lies"""
     uses: Mapping[str, int] | None
     """of each operator"""
+    error: float | None
+    """standard error of the mean reward, over episodes; this and what follows from it came with later batches"""
+    episodes: int | None
+    ended: int | None
+    """episodes that ended since the last update"""
     smoothed: float
+    smoothed_ci95: Interval | None
+    success_rate_ci95: Interval | None
 
 
 @dataclass(frozen=True)
@@ -136,14 +145,29 @@ def _updates(connection: sqlite3.Connection, batch_number: int) -> list[dict[str
 
 
 def smoothed(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each update with the running mean of the rewards up to it, weighted to the newest."""
-    level: float | None = None
+    """Each update with the running mean of the rewards up to it, weighted to the newest, and intervals where they are known.
+
+    The running mean is a weighted sum of means, so its variance is the sum of theirs by the squares of the weights.
+    Rewards lie between 0 and 1, and so do their intervals.
+    """
+    level, variance = None, 0.0
     found = []
     for update in updates:
-        reward = update["mean_reward"]
+        reward, error, episodes = update["mean_reward"], update.get("error"), update.get("episodes")
+        weight = 1.0 if level is None else SMOOTHING
         level = reward if level is None else level + SMOOTHING * (reward - level)
-        found.append({**update, "smoothed": level})
+        intervals: dict[str, Interval | None] = {"success_rate_ci95": _success(update)}
+        if error is not None and episodes:
+            variance = (1 - weight) ** 2 * variance + (weight * error) ** 2
+            reach = student_quantile(episodes - 1, 0.975) * math.sqrt(variance)
+            intervals["smoothed_ci95"] = (max(0.0, level - reach), min(1.0, level + reach))
+        found.append({**update, "smoothed": level, **intervals})
     return found
+
+
+def _success(update: Mapping[str, Any]) -> Interval | None:
+    ended = update.get("ended")
+    return share_interval(round(update["success_rate"] * ended), ended) if ended else None
 
 
 def _finding(connection: sqlite3.Connection, batch_number: int, name: str) -> dict[str, Any]:

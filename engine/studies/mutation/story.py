@@ -40,7 +40,7 @@ from tidepool.engine.studies.mutation.learners.policy import Policy, TrainedPoli
 from tidepool.engine.studies.mutation.learners.policy_file import PolicyCard, SavedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.learners.training import Player, Silence, train
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
-from tidepool.engine.studies.mutation.record import Losses, TrainingRecord, unused
+from tidepool.engine.studies.mutation.record import DETAILS, Losses, TrainingRecord, unused
 
 TRAINING, HELDOUT = "training", "heldout"
 
@@ -142,7 +142,7 @@ class Story:
                 env_steps=update.env_steps,
                 mean_reward=update.mean_reward,
                 success_rate=update.success_rate,
-                details=json.dumps({"quartiles": update.quartiles, "uses": update.uses}),
+                details=json.dumps({name: getattr(update, name) for name in DETAILS}),
             )
         self._run.ledger.put_finding(
             "training",

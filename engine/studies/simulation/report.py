@@ -3,7 +3,19 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Headline, Number, PValue, Series, Words, table
+from tidepool.engine.results.blocks import (
+    COUNTS,
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    Headline,
+    Number,
+    PValue,
+    Series,
+    Words,
+    table,
+)
 from tidepool.engine.studies.simulation.attributes import AttributeStatistics, AttributeTest, Mean
 from tidepool.engine.studies.simulation.statistics import EntityStatistics, Judgements, SimulationStatistics
 
@@ -75,7 +87,7 @@ def _ratings(judged: Judgements | None) -> Iterator[Block]:
     yield Headline("mean rating", _mean_rating(judged), told)
     if judged.distribution:
         series = Series("times given", tuple(float(times) for times in judged.distribution.values()), colour="accent")
-        yield Figure("bars", "ratings given", (series,), labels=tuple(judged.distribution))
+        yield Figure("bars", "ratings given", (series,), labels=tuple(judged.distribution), caption=COUNTS)
 
 
 def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Iterator[Block]:

@@ -58,7 +58,7 @@ def told(block: Block) -> Iterator[str]:
             yield from (block.title, *block.rows)
             yield from (f"{value:.0f} %" for row in block.values for value in row if value is not None)
         case Figure():
-            yield block.title
+            yield from (block.title, block.note)
             yield from (label for label in block.labels if len(label) < 5)
 
 

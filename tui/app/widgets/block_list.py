@@ -9,9 +9,10 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Table, Words, text_of
+from tidepool.engine.results.blocks import Block, Figure, Folded, Headline, Heat, Table, Words, text_of
 from tidepool.engine.results.wording import more
 from tidepool.tui.app.widgets.plot import Plot
+from tidepool.tui.drawing.blocks import told_folded
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "$quiet", "simulated": "$state-running", "warning": "$state-retried"}
@@ -68,7 +69,7 @@ def _change(widget: Widget, block: Block) -> None:
         widget.update(content_of(block))
 
 
-def content_of(block: Words | Headline | Table | Heat) -> Content:
+def content_of(block: Words | Headline | Table | Heat | Folded) -> Content:
     match block:
         case Words():
             return Content.styled(shortened(block.text, 40_000), STYLES.get(block.level, ""))
@@ -76,6 +77,8 @@ def content_of(block: Words | Headline | Table | Heat) -> Content:
             return Content.styled(one_line(block.text), "bold")
         case Table():
             return _table(block)
+        case Folded():
+            return Content.styled(told_folded(block), "$quiet")
     return _heat(block)
 
 

@@ -10,6 +10,7 @@ from statistics import fmean
 
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
+from tidepool.engine.statistics.comparisons import compare_means
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
@@ -194,6 +195,7 @@ class Evaluator:
             mean=fmean(known) if known else 0.0,
             diversity=self._diversity(prompts),
             calls=self.calls - self._calls_told,
+            mean_ci95=spread.interval if (spread := compare_means(known)) else None,
         )
         self._calls_told = self.calls
         self.history.append(told)

@@ -1,8 +1,13 @@
 """The report of an evolution, as a page and before there is anything to tell."""
 
 from pathlib import Path
+from statistics import fmean
+
+import pytest
+from scipy import stats
 
 from tests.engine.studies.evolution.running import run, study
+from tests.support.state import query
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.results.blocks import Words
 from tidepool.engine.studies.evolution.report import blocks
@@ -17,6 +22,12 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     page = path.read_text()
     assert f"{100 * found['champion']['validation_accuracy']:.1f} %" in page
     assert f"{100 * found['difference']:+.1f} points" in page and "against random search of" in page
+    assert page.count("<polygon") == 1, "the band of the mean"
+    first = [fitness for (fitness,) in query(database, "SELECT fitness FROM genomes WHERE generation = 0") if fitness]
+    low, high = found["generations"][0]["mean_ci95"]
+    assert (low + high) / 2 == pytest.approx(found["generations"][0]["mean"])
+    interval = stats.t.interval(0.95, len(first) - 1, fmean(first), stats.sem(first))
+    assert (low, high) == pytest.approx(interval, abs=0.02), "the best seeds are asked again before the end"
     assert page.count("<polyline") == 4 and "random search" in page and "simulated:solver-small" in page
     assert "<script" not in page and "&lt;script&gt;" in page
 
