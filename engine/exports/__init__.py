@@ -1,1 +1,1 @@
-"""A batch out of the file for other programs and people: formats, HTML, SVG drawings."""
+"""A batch out of the file for other programs and people: formats, HTML, Markdown, SVG drawings."""

@@ -19,7 +19,7 @@ from tidepool.storage.file import reading
 
 ViewWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str]], list[Path]]
 
-FORMATS = ("json", "csv", "sqlite", "html", "parquet", "policy")
+FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "policy")
 
 
 def export_batch(
@@ -85,6 +85,16 @@ def _html(order: ExportRequest) -> list[Path]:
     return write_text(order.file(".html"), html_report(order.connection, order.batch, report))
 
 
+def _markdown(order: ExportRequest) -> list[Path]:
+    from tidepool.engine.exports.markdown_report import markdown_report
+    from tidepool.engine.results.report import report_of
+    from tidepool.engine.results.summary import summarise
+    from tidepool.storage.exporting.files import write_text
+
+    report = report_of(order.database, summarise(order.database, order.batch["id"]))
+    return write_text(order.file(".md"), markdown_report(order.connection, order.batch, report))
+
+
 def _parquet(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.parquet_files import export_parquet
 
@@ -101,4 +111,11 @@ def _views(order: ExportRequest, write: ViewWriter) -> list[Path]:
     return [folder / path.name for path in written]
 
 
-EXPORTERS: dict[str, Exporter] = {"json": _json, "csv": _csv, "sqlite": _sqlite, "html": _html, "parquet": _parquet}
+EXPORTERS: dict[str, Exporter] = {
+    "json": _json,
+    "csv": _csv,
+    "sqlite": _sqlite,
+    "html": _html,
+    "markdown": _markdown,
+    "parquet": _parquet,
+}

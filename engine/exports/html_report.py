@@ -1,5 +1,5 @@
-"""`--format html`: a report that reads anywhere, from one file: the blocks that every report has, the first transcripts,
-and the config."""
+"""`--format html`: a report that reads anywhere, from one file: the blocks that every report has, how it was done, its
+system prompts, the first transcripts, and the config."""
 
 import json
 import sqlite3
@@ -10,6 +10,7 @@ from typing import Any
 from tidepool.engine.exports.html import Content, Html, element, folded, page, section
 from tidepool.engine.exports.html_blocks import drawn
 from tidepool.engine.results.blocks import Report
+from tidepool.engine.results.methods import prompts_of
 from tidepool.engine.results.wording import number
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.json_files import units_of
@@ -24,9 +25,16 @@ def html_report(connection: sqlite3.Connection, batch: sqlite3.Row, report: Repo
         element("p", f"Made by Tidepool {batch['version']}", class_="soft"),
         element("p", batch["description"]) if batch["description"] else None,
         *drawn((*report.overview, *report.findings, *report.waves)),
+        section("Methods", *drawn(report.methods)),
+        *_prompts(connection, batch),
         *_transcripts(connection, batch),
         section("Config", folded("The whole config, as the batch keeps it", _pretty(json.loads(batch["config"])))),
     )
+
+
+def _prompts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
+    if prompts := prompts_of(connection, batch):
+        yield section("System prompts", *drawn(prompts))
 
 
 def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:

@@ -177,6 +177,14 @@ class Report:
     waves: tuple[Block, ...]
     findings: tuple[Block, ...]
     """what the study found"""
+    methods: tuple[Block, ...] = ()
+    """how it was done, in paragraphs for a paper"""
+
+    @property
+    def methods_on_screen(self) -> tuple[Block, ...]:
+        """Without the appendix, which only a page has."""
+        whole = Words("With all prompts in full: export as markdown or html.", "quiet")
+        return (Words("methods", "strong"), *self.methods, whole)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], left: int = 1, first: int = 40) -> Table:

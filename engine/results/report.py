@@ -3,15 +3,22 @@
 A kind that has no `report` of its own is shown by plain tables of its statistics.
 """
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Report, Table, Words, table
+from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.wording import gained, money, number, span
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
 
 SIMULATED = "simulated answers: no model of a provider was asked"
 MOST_WAVES = 12
@@ -31,10 +38,28 @@ def report_of(database: Path, summary: Summary) -> Report:
     """A kind may have blocks beyond its statistics, which it reads from the file: `further(connection, batch)`."""
     own = kind_report(summary["kind"])
     findings = own.blocks(summary["statistics"]) if own else plain_blocks("statistics", summary["statistics"])
-    if further := getattr(own, "further", None):
-        with reading(database) as connection:
-            findings = [*findings, *further(connection, find_batch(connection, summary["batch_id"]))]
-    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), tuple(findings))
+    with reading(database) as connection:
+        batch = find_batch(connection, summary["batch_id"])
+        if further := getattr(own, "further", None):
+            findings = [*findings, *further(connection, batch)]
+        methods = _methods(connection, batch, summary)
+    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), tuple(findings), methods)
+
+
+def _methods(connection: sqlite3.Connection, batch: sqlite3.Row, summary: Summary) -> tuple[Block, ...]:
+    """A stranger's config may not hold what its kind tells of; all else can be read without it."""
+    try:
+        return methods_of(connection, batch, StoredConfig(batch["config"], _checked), summary)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, UsageError, ValueError):
+        return (
+            Words("How it was done cannot be told: the batch's own config does not hold what it should.", "warning"),
+        )
+
+
+def _checked(text: str) -> "FrozenConfig":
+    from tidepool.engine.config.freezing import load_frozen
+
+    return load_frozen(text)
 
 
 # -- any batch -----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ story.py        the study itself: what is asked, and what follows from the answe
 statistics.py   what came out, from the file alone
 comparison.py   batch against batch
 report.py       the same for people, as neutral blocks
+methods.py      how it was done, in sentences for a paper
 exports.py      what an export of the kind holds, and formats of its own
 and beside them pure rules. A kind of an installed package is a `KindSpec` under the entry-point group `tidepool.kinds`.
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
 __all__ = ["KINDS", "KindSpec", "load_kind"]
@@ -83,6 +85,8 @@ class KindSpec:
     """Batch against batch: is the difference more than chance?"""
     report: Callable[[], KindReport] | None = None
     """Statistics as a list of neutral blocks, loaded when they are shown; None shows all figures as they are."""
+    methods: "Callable[[Mapping[str, Any], StoredConfig, Mapping[str, Any], sqlite3.Connection], KindMethods] | None" = None
+    """How it was done, in sentences for a paper: of the batch, its config, its statistics and its file."""
     formats: Callable[[], Mapping[str, Exporter]] = dict
     """Formats that the kind exports its own way, or alone."""
     contents: ExportContents = PLAIN

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from tests.storage.test_plain_text import FORMULA, steers
 from tests.support.poison import FIXED, POISON, poisoned_file, text_columns
@@ -197,7 +198,17 @@ def _look_at_page(path: Path) -> None:
     page.close()
 
 
-LOOKS = {".json": _look_at_json, ".csv": _look_at_table, ".html": _look_at_page}
+def _look_at_markdown(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert_plain(text.replace("\t", ""), path.name)
+    html = str(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
+    page = _Page()
+    page.feed(html)
+    page.close()
+    assert "&lt;img src=x onerror=alert(1)&gt;" in html
+
+
+LOOKS = {".json": _look_at_json, ".csv": _look_at_table, ".html": _look_at_page, ".md": _look_at_markdown}
 
 LOOKED_AT = (["list"], ["show", "last"], ["log", "last"], ["entities", "types"], ["--resume", "last", "--dry-run"])
 

@@ -16,15 +16,20 @@ from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.terminal import console
 
 
-def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True) -> None:
-    print_report(console(), report_of(database, summary), waves=waves)
+def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True, methods: bool = False) -> None:
+    """The methods are for who comes back to a batch, and not for the end of every run."""
+    print_report(console(), report_of(database, summary), waves=waves, methods=methods)
 
 
-def print_report(out: Console, report: Report, *, waves: bool = True) -> None:
+def print_report(out: Console, report: Report, *, waves: bool = True, methods: bool = False) -> None:
     out.print(Text(one_line(report.title), style="bold"))
     print_blocks(out, (*report.overview, *(report.waves if waves else ())))
     out.print()
     print_blocks(out, report.findings)
+    if methods:
+        for block in report.methods_on_screen:
+            out.print()
+            print_blocks(out, [block])
 
 
 def print_plan(plan: dict[str, Any]) -> None:

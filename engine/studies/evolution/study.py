@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
 
@@ -74,6 +75,14 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
     return differences(connection, batches)
 
 
+def methods(
+    batch: Mapping[str, Any], config: "StoredConfig", statistics: Mapping[str, Any], connection: sqlite3.Connection
+) -> "KindMethods":
+    from tidepool.engine.studies.evolution.methods import methods
+
+    return methods(batch, config, statistics, connection)
+
+
 def report() -> KindReport:
     from tidepool.engine.studies.evolution import report
 
@@ -92,6 +101,7 @@ KIND = KindSpec(
     play=play,
     statistics=statistics,
     report=report,
+    methods=methods,
     differences=differences,
     contents=CONTENTS,
     shape=shape,

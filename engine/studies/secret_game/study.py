@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
 
@@ -97,6 +98,14 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
     return differences(connection, batches)
 
 
+def methods(
+    batch: Mapping[str, Any], config: "StoredConfig", statistics: Mapping[str, Any], connection: sqlite3.Connection
+) -> "KindMethods":
+    from tidepool.engine.studies.secret_game.methods import methods
+
+    return methods(batch, config, statistics, connection)
+
+
 def report() -> KindReport:
     from tidepool.engine.studies.secret_game import report
 
@@ -115,6 +124,7 @@ KIND = KindSpec(
     play=play,
     statistics=statistics,
     report=report,
+    methods=methods,
     differences=differences,
     contents=CONTENTS,
     shape=shape,

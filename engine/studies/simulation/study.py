@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
 
@@ -72,6 +73,14 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
     return differences(connection, batches)
 
 
+def methods(
+    batch: Mapping[str, Any], config: "StoredConfig", statistics: Mapping[str, Any], connection: sqlite3.Connection
+) -> "KindMethods":
+    from tidepool.engine.studies.simulation.methods import methods
+
+    return methods(batch, config, statistics, connection)
+
+
 def report() -> KindReport:
     from tidepool.engine.studies.simulation import report
 
@@ -91,6 +100,7 @@ KIND = KindSpec(
     statistics=statistics,
     differences=differences,
     report=report,
+    methods=methods,
     formats=formats,
     contents=ExportContents(of_units=("judgements",), details=""),
     shape=shape,

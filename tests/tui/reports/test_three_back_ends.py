@@ -1,4 +1,4 @@
-"""What one report shows, all show: every kind's blocks on the terminal, in the app and in HTML."""
+"""What one report shows, all show: every kind's blocks on the terminal, in the app, in HTML and in Markdown."""
 
 import io
 import json
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 from rich.console import Console
 
 from tests.engine.studies.evolution.running import study as evolution
@@ -17,9 +18,23 @@ from tests.tui.reports.test_secret_game import study as secret_game
 from tidepool import run_batch
 from tidepool.engine.exports.html import joined
 from tidepool.engine.exports.html_blocks import drawn
-from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Table, Words, as_json, from_json, text_of
+from tidepool.engine.exports.markdown_blocks import drawn as in_markdown_blocks
+from tidepool.engine.results.blocks import (
+    Block,
+    Figure,
+    Folded,
+    Headline,
+    Heat,
+    Series,
+    Table,
+    Words,
+    as_json,
+    from_json,
+    text_of,
+)
 from tidepool.engine.results.comparing import compare
 from tidepool.engine.results.comparison_report import comparison_blocks
+from tidepool.engine.results.methods import SIMULATED_DATA as SIMULATED
 from tidepool.engine.results.report import plain_blocks, report_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
@@ -36,6 +51,29 @@ STUDIES: dict[str, Any] = {
     "evolution": lambda seed: evolution(random_baseline=True, max_generations=2, seed=seed),
     "mutation": lambda seed: mutation(seed=seed),
 }
+
+SAID = {
+    "secret_game": (
+        "5 agents (Guarded, ",
+        "round robin",
+        "24 conversations in all",
+        "exact (the word itself)",
+    ),
+    "simulation": (
+        "4 described entities",
+        "“A plan for a new water mill”",
+        "6 of 6 possible",
+        "scale from 1 to 5: “In favour?”",
+    ),
+    "evolution": (
+        "by a genetic algorithm",
+        "answered problems of the set",
+        "random search with as many calls",
+        "McNemar's",
+    ),
+    "mutation": ("a contextual bandit over 64 answered steps", "held out by the seed", "bootstrap's 95 % intervals"),
+}
+"""some of what the methods of each must tell"""
 
 TYPES: dict[str, type[Statistics]] = {
     "secret_game": SecretGameStatistics,
@@ -60,6 +98,8 @@ def told(block: Block) -> Iterator[str]:
         case Figure():
             yield from (block.title, block.note)
             yield from (label for label in block.labels if len(label) < 5)
+        case Folded():
+            yield block.title
 
 
 def on_a_terminal(blocks: list[Block]) -> str:
@@ -78,16 +118,32 @@ def in_the_app(blocks: list[Block]) -> str:
     return "\n".join(rows)
 
 
+class Page(HTMLParser):
+    """What a reader sees, and by which tags."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text, self.tags = "", set[str]()
+        self.feed(html)
+
+    def handle_data(self, data: str) -> None:
+        self.text += f" {data} "
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+
+
 def in_html(blocks: list[Block]) -> str:
-    class Page(HTMLParser):
-        text = ""
+    return Page(joined(drawn(blocks))).text
 
-        def handle_data(self, data: str) -> None:
-            self.text += f" {data} "
 
-    page = Page()
-    page.feed(joined(drawn(blocks)))
-    return page.text
+def in_markdown(blocks: list[Block]) -> str:
+    """As a program shows it that lets HTML pass."""
+    return Page(rendered("\n\n".join(in_markdown_blocks(blocks)))).text
+
+
+def rendered(markdown: str) -> str:
+    return str(MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(markdown))
 
 
 def flat(text: str) -> str:
@@ -95,21 +151,24 @@ def flat(text: str) -> str:
 
 
 def check(blocks: list[Block]) -> None:
-    shown = {show.__name__: flat(show(blocks)) for show in (on_a_terminal, in_the_app, in_html)}
+    shown = {show.__name__: flat(show(blocks)) for show in (on_a_terminal, in_the_app, in_html, in_markdown)}
     for text in (text for block in blocks for text in told(block)):
         for name, page in shown.items():
             assert flat(text) in page, (name, text)
 
 
 @pytest.mark.parametrize("kind", STUDIES)
-async def test_every_headline_cell_and_note_of_a_kind_is_in_all_three(kind: str, database: Path) -> None:
+async def test_every_headline_cell_and_note_of_a_kind_is_in_all_four(kind: str, database: Path) -> None:
     summaries = [await run_batch(STUDIES[kind](seed), database) for seed in (1, 2)]
     statistics = summaries[0]["statistics"]
     assert json.dumps(TYPES[kind].from_json(statistics).as_json()) == json.dumps(statistics)
     report = report_of(database, summaries[0])
     assert from_json(as_json(report)) == report
     found = compare(database, [summary["batch_id"] for summary in summaries])
-    blocks = [*report.overview, *report.findings]
+    blocks = [*report.overview, *report.findings, *report.methods_on_screen]
+    methods = " ".join(block.text for block in report.methods if isinstance(block, Words))
+    assert [words for words in SAID[kind] if words not in methods] == []
+    assert report.methods[0] == Words(SIMULATED, "simulated") and len(report.methods) > 5
     assert {type(block) for block in blocks} >= {Words, Table, Figure}
     check(blocks)
     check(comparison_blocks(found["batches"], found["differences"]))
@@ -134,8 +193,64 @@ def test_of_a_kind_without_a_report_all_figures_are_shown() -> None:
 HOSTILE = "[bold]<script>alert(1)</script>\x1b[31m & \u202e"
 
 
+MARKS = """# a heading
+- a list
+1. numbered
++ another
+    code
+> a quote
+```
+[link](http://x.example) ![image](x.png) <b>bold</b> **strong** _soft_ `code` ~~gone~~ a|b &lt; &amp; \\
+===
+| a | b |
+|---|---|
+https://x.example www.x.example <https://x.example> :skull: $x^2$ {.class} [^1] [@cited]
+<!-- hidden --> <details>"""
+
+
+@pytest.mark.parametrize(
+    "text", [MARKS, *MARKS.splitlines(), "a\n---", "x\n===\ny", "\t\tcode", "  \n\n  ", "***", "1) x", "%"]
+)
+def test_foreign_text_is_no_markdown(text: str) -> None:
+    head = text.splitlines()[0] if text.strip() else "-"
+    blocks: list[Block] = [
+        Words(text),
+        *(Words(text, level) for level in ("strong", "quiet", "quoted", "warning")),  # type: ignore[arg-type]
+        Headline(head, text),
+        Table(text, (head, "n"), ((text, 1), ("- x", 2))),
+        Table("", ("", ""), ((text, text),)),
+        Heat(text, (text,), (head,), ((5.0,),)),
+        Figure("bars", text, (Series(text, (1.0,)),), labels=(text,), caption=text),
+        Folded(text, text),
+    ]
+    for block in blocks:
+        page = Page(rendered("\n\n".join(in_markdown_blocks([block]))))
+        assert page.tags <= {
+            "h2",
+            "h3",
+            "p",
+            "br",
+            "table",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+            "strong",
+            "em",
+            "ul",
+            "li",
+            "blockquote",
+        }
+        for seen in told(block):
+            assert flat(seen) in flat(page.text), (block, page.text)
+    assert Page(rendered("\n\n".join(in_markdown_blocks([Folded("", text)])))).tags <= {"blockquote", "p", "br"}
+
+
 def test_foreign_text_is_never_markup() -> None:
     blocks: list[Block] = [Words(HOSTILE), Words(HOSTILE, "quoted"), Table(HOSTILE, (HOSTILE, "n"), ((HOSTILE, 1),))]
+    page = Page(rendered("\n\n".join(in_markdown_blocks(blocks))))
+    assert "script" not in page.tags and page.text.count("<script>") == 5 and "\x1b" not in page.text
     assert "<script" not in joined(drawn(blocks)) and "\x1b" not in joined(drawn(blocks))
     for text in (on_a_terminal(blocks), in_the_app(blocks)):
         assert text.count("[bold]<script>") == 5 and "\x1b" not in text and "\u202e" not in text

@@ -20,6 +20,7 @@ FORMATS = {
     "csv": ("CSV: messages and outcomes, for a spreadsheet", ""),
     "sqlite": ("SQLite: a Tidepool file with this batch alone", ".db"),
     "html": ("HTML: a page to read and share", ".html"),
+    "markdown": ("Markdown: the report with its methods, to publish from", ".md"),
     "parquet": ("Parquet: for data frames", ""),
     "policy": ("Policy: what a mutation study learned", ".policy"),
 }

@@ -102,7 +102,7 @@ class ResultsScreen(BatchActions):
         with while_open(self.app):
             title = Words(report.title, "strong")
             await self.query_one("#overview", BlockList).show([title, *report.overview, *report.waves])
-            await self.query_one("#statistics", BlockList).show(told)
+            await self.query_one("#statistics", BlockList).show([*told, *report.methods_on_screen])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 

@@ -38,7 +38,7 @@ def _show(options: argparse.Namespace) -> None:
     if options.json:
         say_json(summary)
         return
-    print_summary(options.db, summary)
+    print_summary(options.db, summary, methods=True)
     for provider, rest in _resting(options).items():
         say(one_line(resting(provider, **rest)))
 

@@ -1,0 +1,196 @@
+"""How a batch was done, as paragraphs that a paper can take over, from the file alone.
+
+What is the same for every study is said here: models as asked and as served, dates, calls, what is missing, cost, version,
+seed. The design, the measures and the statistics are the kind's to tell (`method_words.KindMethods`). Prompts in full are
+an appendix, for pages; a screen has no room for them.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from time import gmtime, strftime
+from typing import Any
+
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.results.blocks import Block, Folded, Words
+from tidepool.engine.results.method_words import KindMethods, counted, listing, paragraph
+from tidepool.engine.results.wording import money, number
+from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.storage.exporting.provenance import (
+    AskedModel,
+    UsedPrompt,
+    distinct_prompts,
+    models_asked,
+    prompts_used,
+)
+from tidepool.storage.plain_text import shortened
+
+MOST_PROMPTS = 200
+MOST_FAILURES = 3
+SIMULATED = "simulated"
+SIMULATED_DATA = (
+    "Simulated data: every answer came from Tidepool's simulated provider. No language model was asked, and nothing below is "
+    "evidence about any."
+)
+
+Summary = Mapping[str, Any]
+
+
+def methods_of(
+    connection: sqlite3.Connection, batch: sqlite3.Row, config: StoredConfig, summary: Summary
+) -> tuple[Block, ...]:
+    """The paragraphs. That answers are simulated is said before anything else."""
+    spec = load_kind(batch["kind"]) if batch["kind"] in KINDS else None
+    kind = KindMethods(())
+    if spec and spec.methods:
+        kind = spec.methods(dict(batch), config, summary["statistics"], connection)
+    asked = models_asked(connection, batch["number"])
+    told = (
+        _simulated(asked),
+        paragraph((*kind.design, *_units(summary, spec.units if spec else "units"))),
+        paragraph(_collection(batch, summary, asked)),
+        paragraph(kind.measures),
+        paragraph((*_missing(summary), *kind.missing)),
+        paragraph(kind.analysis),
+        paragraph(_coding(summary["statistics"].get("coding"))),
+        paragraph(_software(batch, summary, distinct_prompts(connection, batch["number"]))),
+    )
+    return tuple(Words(text, "simulated" if place == 0 else "plain") for place, text in enumerate(told) if text)
+
+
+def prompts_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
+    """The appendix: every system prompt in full, the most used first."""
+    total = distinct_prompts(connection, batch["number"])
+    if not total:
+        return []
+    shown = prompts_used(connection, batch["number"], MOST_PROMPTS)
+    words = (
+        f"{counted(total, 'distinct system prompt')}, each with the number of calls that had it. What stood beside it in a request "
+        "(the talk so far, a question, a task) follows from the config and the replies."
+    )
+    if total > len(shown):
+        words += f" The {len(shown):,} most used are given here; all are in the batch's file (table prompt)."
+    return [Words(words, "quiet"), *(Folded(_title(place, one), one.text) for place, one in enumerate(shown, 1))]
+
+
+def _title(place: int, prompt: UsedPrompt) -> str:
+    others = f" and {counted(prompt.speakers - 1, 'other')}" if prompt.speakers > 1 else ""
+    who = f" as {prompt.speaker}{others}" if prompt.speaker else ""
+    return f"prompt {place}: {counted(prompt.calls, 'call')} to {prompt.model}{who}"
+
+
+def _simulated(asked: Sequence[AskedModel]) -> str:
+    ours = sum(one.calls for one in asked if _provider(one.model) == SIMULATED)
+    if not ours:
+        return ""
+    if ours == sum(one.calls for one in asked):
+        return SIMULATED_DATA
+    return (
+        f"Partly simulated data: {counted(ours, 'call')} of {sum(one.calls for one in asked):,} were answered by Tidepool's "
+        "simulated provider, which is no language model."
+    )
+
+
+def _provider(model: str) -> str:
+    return model.partition(":")[0]
+
+
+def _units(summary: Summary, name: str) -> Iterator[str]:
+    units = summary["units"]
+    failed = f" and {units['failed']:,} failed" if units["failed"] else ""
+    if units["completed"] == units["total"]:
+        yield f"All {units['total']:,} {name} were completed."
+    else:
+        yield f"Of {units['total']:,} {name} planned, {units['completed']:,} were completed{failed}."
+    if summary["status"] not in ("completed", "partial", "failed"):
+        reason = f" ({summary['reason']})" if summary["reason"] else ""
+        yield f"The batch had not come to its end when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
+
+
+def _collection(batch: sqlite3.Row, summary: Summary, asked: Sequence[AskedModel]) -> Iterator[str]:
+    if not asked:
+        return
+    served: dict[str, list[str]] = {}
+    for one in summary["served_models"]:
+        served.setdefault(one["model"], []).append(one["served"])
+    models = (
+        f"{one.model} ({counted(one.calls, 'call')}"
+        + (f"; served as {listing(served[one.model])})" if one.model in served else ")")
+        for one in asked
+    )
+    named = dict.fromkeys(_provider(one.model) for one in asked)
+    providers = listing("the simulated provider" if name == SIMULATED else name for name in named)
+    yield f"Answers were asked of {listing(models)}."
+    if not served and list(named) != [SIMULATED]:
+        yield "The providers did not say which versions of the models answered."
+    ways = {wave["transport"] for wave in summary["waves"] if wave["transport"]}
+    how = " and ".join(_WAYS[way] for way in _WAYS if any(way in one for one in ways))
+    yield f"Calls went to {providers}{f', {how},' if how else ''} {_when(batch)}."
+    if cached := summary["calls"]["cached"]:
+        yield f"{counted(cached, 'answer')} had been given to the very same call before, and came from the cache."
+
+
+_WAYS = {"live": "one by one", "batch": "through batch APIs"}
+
+
+def _when(batch: sqlite3.Row) -> str:
+    begun = _moment(batch["created_at"])
+    if batch["finished_at"] is None:
+        return f"from {begun} on"
+    ended = _moment(batch["finished_at"])
+    return f"on {begun}" if begun == ended else f"between {begun} and {ended}"
+
+
+def _moment(seconds: float) -> str:
+    return strftime("%Y-%m-%d %H:%M UTC", gmtime(seconds))
+
+
+def _missing(summary: Summary) -> Iterator[str]:
+    units, calls, replies = summary["units"], summary["calls"], summary["replies"]
+    why = [f"{shortened(str(one['error']), 200)} ({one['units']:,})" for one in summary["failures"][:MOST_FAILURES]]
+    if why:
+        yield f"Failures had these reasons: {'; '.join(why)}."
+    odd = [told.format(replies[name]) for name, told in _ODD.items() if replies[name]]
+    if calls["failed"]:
+        odd.insert(0, f"{counted(calls['failed'], 'call')} failed for good")
+    if odd:
+        yield f"Of {counted(calls['total'], 'call')}, {listing(odd)}."
+    elif not units["failed"]:
+        yield "No call failed, and no reply was cut or unusable."
+
+
+_ODD = {
+    "unusable": "{:,} brought a reply that was no answer (empty, filtered or broken off)",
+    "cut": "{:,} brought an answer that was cut at its length limit and used as far as it went",
+}
+
+
+def _coding(coding: Any) -> Iterator[str]:
+    """Hand coding, as the statistics tell of it."""
+    for unit, found in (coding or {}).items():
+        coders, agreement = list(found["coders"]), found["agreement"]
+        yield (
+            f"A stratified sample of {found['sample']:,} {unit} was drawn by the verdicts of {found['instrument']}; "
+            f"{counted(len(coders), 'coder')} ({listing(coders)}) coded {found['coded']:,} of them by hand, blind to the "
+            f"verdicts, and {found['unclear']:,} were unclear and left out."
+        )
+        if agreement.get("alpha") is not None:
+            yield f"Krippendorff's α was {agreement['alpha']:.2f}."
+        for pair in agreement.get("pairs", ())[:MOST_FAILURES]:
+            if pair["kappa"] is not None:
+                yield f"Cohen's κ of {listing(pair['coders'])} was {pair['kappa']:.2f} over {pair['both']:,} {unit}."
+
+
+def _software(batch: sqlite3.Row, summary: Summary, prompts: int) -> Iterator[str]:
+    tokens, unpriced = summary["tokens"], summary["cost_usd"] is None
+    digest = sha256(batch["config"].encode("utf-8", "surrogatepass")).hexdigest()
+    yield (
+        f"The study was run with Tidepool {batch['version']} as batch {batch['id']} with seed {batch['seed']}; the SHA-256 of its "
+        f"frozen config is {digest}."
+    )
+    cost = "a price is not known" if unpriced else f"the cost was {money(summary['cost_usd'])}"
+    yield f"It took {number(tokens['input'], 0)} tokens of input and {number(tokens['output'], 0)} of output; {cost}."
+    if prompts:
+        yield f"The {counted(prompts, 'distinct system prompt')} {'is' if prompts == 1 else 'are'} given in an appendix."
+    yield f"This text was made from the batch's own file, under Python {sys.version.split()[0]}."

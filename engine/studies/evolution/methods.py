@@ -1,0 +1,99 @@
+"""How prompts were evolved, marked and compared, in sentences."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tidepool.engine.config.stored import StoredConfig
+from tidepool.engine.results.method_words import KindMethods, counted, listing, sampling
+
+STRATEGIES = {
+    "genetic": "by a genetic algorithm",
+    "reflective": "by reflection: the mutator saw failed problems with the replies and proposed better instructions",
+    "gepa": "by the package gepa",
+    "random": "by random search",
+}
+HELD_OUT = (
+    "The champion and the best seed prompt were compared on {problems} held out from the search, which chose neither of them. "
+    "Their accuracies have Wilson's 95 % intervals; with several replies a problem, the number of independent replies was "
+    "estimated from the spread between problems. The difference was tested problem by problem, by McNemar's exact test where each "
+    "problem was right or wrong and by sign flips (9,999) where samples made shares of it; problems that one of them was not "
+    "answered were left out."
+)
+CURVES = (
+    "Intervals of a generation's mean fitness are Student's over its prompts. Fitness and accuracy in training decided which prompts "
+    "went on, so they flatter the best and are no evidence of their worth."
+)
+
+
+def methods(
+    batch: Mapping[str, Any], config: StoredConfig, statistics: Mapping[str, Any], connection: sqlite3.Connection
+) -> KindMethods:
+    settings = config.sections["evolution"]
+    problems = counted(settings["validation_problems"], "problem")
+    return KindMethods(
+        design=(*_search(settings), *_course(settings, statistics)),
+        measures=tuple(_measures(settings)),
+        missing=tuple(_missing(statistics)),
+        analysis=(HELD_OUT.format(problems=problems), *_rival(settings), CURVES),
+    )
+
+
+def _search(settings: Mapping[str, Any]) -> Iterator[str]:
+    seeds = settings.get("seed_prompts")
+    origin = counted(len(seeds), "seed prompt") + " of our own" if seeds else "the seed prompts that come with Tidepool"
+    yield (
+        f"Prompts were evolved {STRATEGIES.get(settings['strategy'], settings['strategy'])}, from {origin}, in populations of "
+        f"{settings['population_size']:,} over at most {counted(settings['max_generations'], 'generation')}."
+    )
+    if settings["strategy"] == "genetic":
+        yield (
+            f"Parents were chosen by {settings['selection']} selection and joined by {settings['crossover'].replace('_', '-')} crossover "
+            f"(rate {settings['crossover_rate']:g}); segments were changed at a rate of {settings['mutation_rate']:g}, also by rewriting "
+            f"with {settings['mutator']}; the best {settings['elite_size']:,} went on unchanged."
+        )
+    elif settings["strategy"] != "random":
+        yield f"{settings['mutator']} rewrote prompts."
+    solvers = settings.get("models") or [settings["model"]]
+    yield (
+        f"A prompt was the system prompt with which {listing(solvers)} answered problems of the set {settings['problems']} "
+        f"({counted(settings['max_problems'], 'problem')} for training, {counted(settings['samples'], 'reply', 'replies')} each), with "
+        f"{sampling(settings, 'a solution')}."
+    )
+    if settings.get("racing"):
+        yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
+
+
+def _course(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:
+    generations, genomes = len(statistics["generations"]), statistics["genomes"]
+    if generations:
+        end = f", and ended by the rule {statistics['stopped_by']}" if statistics.get("stopped_by") else ""
+        yield (
+            f"The search took {counted(generations, 'generation')} of {counted(genomes['total'], 'prompt')} in all, "
+            f"{genomes['distinct_prompts']:,} of them distinct, and {counted(statistics['search_calls'], 'call')}{end}."
+        )
+
+
+def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
+    weights = settings["weights"]
+    told = " + ".join(f"{weight:g} × {name}" for name, weight in weights.items() if weight)
+    yield f"Fitness was {told}, less a penalty for long prompts, each part between 0 and 1."
+    if scorer := settings.get("scorer"):
+        yield f"Replies were marked by the scorer {scorer}."
+    else:
+        yield (
+            "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001, texts after "
+            "normalisation; a reply without an answer was wrong."
+        )
+
+
+def _missing(statistics: Mapping[str, Any]) -> Iterator[str]:
+    if share := statistics["genomes"].get("missing"):
+        yield f"{100 * share:.1f} % of the answers on training problems are missing: a call that failed is never a wrong answer."
+
+
+def _rival(settings: Mapping[str, Any]) -> Iterator[str]:
+    if settings.get("seed_final"):
+        yield "The best seed prompt was found with care: after the search all seed prompts were asked more training problems."
+    if settings.get("random_baseline"):
+        yield "A random search with as many calls was compared with the champion in the same way."

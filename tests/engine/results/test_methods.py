@@ -1,0 +1,106 @@
+"""The methods of a batch: what a paper must say of it, from its file alone."""
+
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.support.state import query
+from tests.support.studies import game
+from tidepool import run_batch
+from tidepool.engine.exports.export import export_batch
+from tidepool.engine.results.blocks import Folded, Words
+from tidepool.engine.results.method_words import counted, ended, listing, quoted, sampling
+from tidepool.engine.results.methods import prompts_of
+from tidepool.engine.results.report import report_of
+from tidepool.engine.results.summary import summarise
+from tidepool.engine.simulated.provider import SimulatedProvider
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import reading
+
+
+def told(database: Path) -> str:
+    methods = report_of(database, summarise(database, "last")).methods
+    return "\n".join(block.text for block in methods if isinstance(block, Words))
+
+
+async def test_models_as_served_what_failed_the_hash_and_every_prompt_are_told(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = SimulatedProvider.answer
+    served = {"served_model": "served-1"}
+    monkeypatch.setattr(SimulatedProvider, "answer", lambda *call, **how: answer(*call, **how)._replace(**served))
+    study = game(30, mode="retained", simulated={"fatal_rate": 0.03}, service={"name": "live", "retries": 0})
+    study.agents[0].memory = "long"
+    summary = await run_batch(study, database)
+    text, units = told(database), summary["units"]
+    (config,), (begun,) = (
+        query(database, "SELECT config FROM batches")[0],
+        query(database, "SELECT created_at FROM batches")[0],
+    )
+    calls = dict(query(database, "SELECT model, count(*) FROM call GROUP BY model"))
+    for sentence in (
+        "Simulated data: every answer came from",
+        "In a secret game of mode retained, 4 agents (Ada, Bob, Cleo and Dion)",
+        "Ada remembered all earlier conversations",
+        "All were sampled with temperature 0.7 and at most 300 tokens a message.",
+        f"Of 30 conversations planned, {units['completed']} were completed and {units['failed']} failed.",
+        f"simulated:guarded ({calls['simulated:guarded']:,} calls; served as served-1)",
+        f"{begun[:10]} {begun[11:16]} UTC",
+        "Failures had these reasons: ",
+        "Conversations that failed are in no figure",
+        f"the SHA-256 of its frozen config is {sha256(config.encode()).hexdigest()}.",
+        "with seed 42",
+    ):
+        assert sentence in text, sentence
+    assert units["failed"] and text.startswith("Simulated data")
+    with reading(database) as connection:
+        blocks = prompts_of(connection, find_batch(connection, "last"))
+    prompts = [block for block in blocks if isinstance(block, Folded)]
+    stored = {prompt for (prompt,) in query(database, "SELECT text FROM prompt")}
+    assert {block.text for block in prompts} == stored and f"The {len(stored)} distinct system prompts" in text
+    assert sum(int(block.title.split(": ")[1].split()[0]) for block in prompts) == sum(calls.values())
+    for name, mark in (("html", "<details><summary>Prompt {}: "), ("markdown", "### Prompt {}: ")):
+        page = export_batch(database, "last", name, tmp_path)[0].read_text()
+        assert all(mark.format(place) in page for place in range(1, len(stored) + 1))
+
+
+async def test_a_stranger_s_config_spoils_no_report(database: Path) -> None:
+    summary = await run_batch(game(2), database)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE batch SET config = json_remove(config, '$.secret_game.mode')")
+        connection.commit()
+    (block,) = report_of(database, summary).methods
+    assert isinstance(block, Words) and block.level == "warning"
+
+
+async def test_hand_coding_is_told_where_there_is_any(database: Path) -> None:
+    summary = await run_batch(game(2), database)
+    coding = {
+        "sides": {
+            "instrument": "any",
+            "sample": 100,
+            "coded": 98,
+            "unclear": 2,
+            "coders": {"Eve": {}, "Fay": {}},
+            "agreement": {"alpha": 0.812, "pairs": [{"coders": ["Eve", "Fay"], "both": 40, "kappa": 0.79}]},
+        }
+    }
+    summary["statistics"] = {**summary["statistics"], "coding": coding}
+    text = "\n".join(block.text for block in report_of(database, summary).methods if isinstance(block, Words))
+    assert "2 coders (Eve and Fay) coded 98 of them by hand" in text
+    assert "α was 0.81" in text and "κ of Eve and Fay was 0.79 over 40 sides" in text
+
+
+def test_how_sentences_are_put_together() -> None:
+    assert listing(["a"]) == "a" and listing("abc") == "a, b and c" and listing([]) == "none"
+    assert listing(range(20), 3) == "0, 1 and 18 others"
+    assert counted(1, "entity", "entities") == "1 entity" and counted(2000, "call") == "2,000 calls"
+    assert quoted("a\n b") == "“a b”" and quoted("x" * 700).endswith("x…” (in full in the config)")
+    assert ended("He asked: “Why?”") == "He asked: “Why?”" and ended("so “it”") == "so “it”."
+    assert sampling({"temperature": None}) == "the provider's own temperature"
+    assert sampling({"temperature": 0.5, "max_tokens": 9, "reasoning_effort": "low"}) == (
+        "temperature 0.5, at most 9 tokens a message and reasoning effort low"
+    )
