@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.results.blocks import (
+    COUNTS,
     Block,
     Cell,
     Estimate,
@@ -306,10 +307,7 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
     yield Figure(
         "points",
         "revealed against obtained (%): below the line gives more than it gets",
-        tuple(
-            Series(name, (row.times_obtained_secret_percentage,), (row.times_revealed_secret_percentage or 0.0,))
-            for name, row in zip(names, rows, strict=True)
-        ),
+        tuple(_point(name, row) for name, row in zip(names, rows, strict=True)),
         xlabel="revealed %",
         ylabel="obtained %",
         square=(0.0, 100.0),
@@ -322,6 +320,12 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
         yield Figure("means", "mean score", (series,), labels=tuple(one.agent for one in places))
     if len(names) < len(found.agents):
         yield Words(f"(the best {len(names)} of {len(found.agents):,} agents are drawn)", "quiet")
+
+
+def _point(name: str, row: ScoredSides) -> Series:
+    revealed, obtained = (share(row, SHARES[verb]) for verb in ("revealed", "obtained"))
+    xs = (revealed.value or 0.0,)
+    return Series(name, (obtained.value,), xs, intervals=(obtained.interval,), across=(revealed.interval,))
 
 
 def _bars(name: str, rows: Sequence[ScoredSides], colour: str) -> Series:
@@ -351,7 +355,7 @@ def further(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
     scores = _binned(scores) if len(scores) > MOST_BARS else scores
     series = Series("sides", tuple(float(times) for _, times in scores), colour="cached")
     labels = tuple(f"{score:g}" for score, _ in scores)
-    return [Figure("bars", "how many sides came to each score", (series,), labels=labels)]
+    return [Figure("bars", "how many sides came to each score", (series,), labels=labels, caption=COUNTS)]
 
 
 def _binned(scores: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
