@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable
 from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 from tidepool.engine.errors import UsageError
@@ -16,6 +17,7 @@ from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.contents import ExportContents
 from tidepool.storage.file import reading
+from tidepool.storage.study_rows.codes import anybody_coded
 
 ViewWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str]], list[Path]]
 
@@ -44,7 +46,11 @@ def exporter_for(kind: str, format_name: str) -> Exporter:
 
 
 def _contents(order: ExportRequest) -> ExportContents:
-    return load_kind(order.batch["kind"]).contents
+    """Of the kind; and what people coded, where somebody did."""
+    contents = load_kind(order.batch["kind"]).contents
+    if not anybody_coded(order.connection, order.batch["number"]):
+        return contents
+    return replace(contents, views=(*contents.views, "codes"), of_units=(*contents.of_units, "codes"))
 
 
 def _json(order: ExportRequest) -> list[Path]:

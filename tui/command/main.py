@@ -27,6 +27,7 @@ COMMANDS = {
     "continue": ("steer", "lets a paused batch go on"),
     "orders": ("orders", "the provider batches of a batch: their states and ages; --give-up ID lets go of one"),
     "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
+    "code": ("code", "coding a blinded sample by hand: one key a code; --status, --export and --import CSV"),
     "compare": ("compare", "side-by-side statistics of several batches"),
     "export": ("export", "one batch out: json, csv, sqlite, html, parquet, policy"),
     "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),

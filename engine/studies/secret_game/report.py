@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -63,6 +64,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_verdicts(found.verdicts),
         *_agreement(found.agreement),
         *_precision(found),
+        *coding_blocks(statistics),
     ]
 
 

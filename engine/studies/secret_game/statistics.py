@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.studies.secret_game.findings import records
 from tidepool.engine.studies.secret_game.findings.agreement import agreement
@@ -13,7 +14,7 @@ from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
-    return secret_game_statistics(connection, batch, config).as_json()
+    return with_coding(connection, batch, secret_game_statistics(connection, batch, config).as_json())
 
 
 def secret_game_statistics(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -34,6 +35,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_ratings(found.judgements),
         *_entities(found.entities, measure),
         *_attributes(found.by_attribute, measure),
+        *coding_blocks(statistics),
     ]
 
 

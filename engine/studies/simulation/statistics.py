@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Entity
@@ -31,7 +32,8 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
     possible = combinations_possible(len(cast), settings.interaction_size)
     entities = [member.entity for member in cast]
     tally = _tally(connection, batch["number"], repeated=settings.num_simulations > possible)
-    return simulation_statistics(tally, entities, possible, settings.judge).as_json()
+    found = simulation_statistics(tally, entities, possible, settings.judge)
+    return with_coding(connection, batch, found.as_json())
 
 
 def _tally(connection: sqlite3.Connection, batch_number: int, *, repeated: bool) -> SpeechTally:

@@ -1,0 +1,184 @@
+"""What people said of sides and messages, coding by hand; the sample that they code; and what it is drawn from.
+
+A place is (sequence number of the conversation, side from 0, turn of the message; turn 0 is the side as a whole).
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tidepool.storage.batches import find_batch
+from tidepool.storage.errors import FileError
+from tidepool.storage.file import writing
+from tidepool.storage.unit_ids import UNIT_BITS, unit_id
+
+Place = tuple[int, int, int]
+_MASK = (1 << UNIT_BITS) - 1
+
+
+class StoredCode(NamedTuple):
+    place: Place
+    coder: str
+    agent: str
+    code: str
+    at: float
+
+
+class GameSide(NamedTuple):
+    """One side of a finished conversation of a secret game, as its instruments see it."""
+
+    number: int
+    side: int
+    agent: str
+    revealed: bool
+    uncertain: bool
+    detector: str | None
+    turn: int | None
+    verdict: bool | None
+    details: str | None
+    secret: str | None
+
+    @property
+    def place(self) -> Place:
+        return self.number, self.side, 0
+
+
+class RatedSide(NamedTuple):
+    number: int
+    side: int
+    entity: str
+    rating: float | None
+
+
+def _bounds(batch_number: int) -> tuple[int, int]:
+    return unit_id(batch_number, 1), unit_id(batch_number + 1, 0) - 1
+
+
+def anybody_coded(connection: sqlite3.Connection, batch_number: int) -> bool:
+    query = "SELECT 1 FROM code WHERE unit_id BETWEEN ? AND ? LIMIT 1"
+    return connection.execute(query, _bounds(batch_number)).fetchone() is not None
+
+
+def codes(connection: sqlite3.Connection, batch_number: int) -> list[StoredCode]:
+    """In the order in which they were given."""
+    rows = connection.execute(
+        "SELECT unit_id, side, turn, coder, agent, code, at FROM code WHERE unit_id BETWEEN ? AND ? ORDER BY at, rowid",
+        _bounds(batch_number),
+    )
+    return [StoredCode((row[0] & _MASK, row[1], row[2]), *tuple(row)[3:]) for row in rows]
+
+
+def game_sides(connection: sqlite3.Connection, batch_number: int) -> list[GameSide]:
+    rows = connection.execute(
+        "SELECT unit_id, side, agent, revealed, uncertain, detector, turn, verdict, details, secret FROM outcome "
+        "WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, side",
+        _bounds(batch_number),
+    )
+    return [
+        GameSide(
+            row["unit_id"] & _MASK,
+            row["side"],
+            row["agent"],
+            bool(row["revealed"]),
+            bool(row["uncertain"]),
+            row["detector"],
+            row["turn"],
+            None if row["verdict"] is None else bool(row["verdict"]),
+            row["details"],
+            row["secret"],
+        )
+        for row in rows
+    ]
+
+
+def rated_sides(connection: sqlite3.Connection, batch_number: int) -> list[RatedSide]:
+    """Every entity of every completed simulation that a judge was asked about."""
+    rows = connection.execute(
+        "SELECT j.unit_id, j.place, j.entity, j.rating FROM judgement j JOIN unit u ON u.id = j.unit_id "
+        "WHERE j.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY j.unit_id, j.place",
+        _bounds(batch_number),
+    )
+    return [RatedSide(row[0] & _MASK, row[1] - 1, row[2], row[3]) for row in rows]
+
+
+def who_is_at(connection: sqlite3.Connection, batch_number: int, place: Place) -> tuple[str, str | None]:
+    """(whose side it is, the secret it was to keep; None: it has none, or it was not kept)"""
+    number = unit_id(batch_number, place[0])
+    row = connection.execute(
+        "SELECT agent, secret FROM outcome WHERE unit_id = ? AND side = ? UNION ALL "
+        "SELECT entity, NULL FROM judgement WHERE unit_id = ? AND place = ?",
+        (number, place[1], number, place[1] + 1),
+    ).fetchone()
+    if row is None:
+        raise FileError(
+            "The sample names a side that the batch does not have. The file was changed; draw it with --redraw."
+        )
+    return row[0], row[1]
+
+
+def message_turns(connection: sqlite3.Connection, batch_number: int) -> list[tuple[int, int]]:
+    """(sequence number, turn) of every message of a conversation in which each call says one."""
+    rows = connection.execute(
+        "SELECT unit_id, turn FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered' AND turn IS NOT NULL "
+        "ORDER BY unit_id, turn",
+        _bounds(batch_number),
+    )
+    return [(row[0] & _MASK, row[1]) for row in rows]
+
+
+# -- writing: each word is committed when it is given -----------------------------------------------------------
+
+
+class NewCode(NamedTuple):
+    place: Place
+    agent: str
+    code: str
+    weight: float
+
+
+def put_codes(path: Path, batch_id: str, coder: str, new: Iterable[NewCode]) -> None:
+    """All of them or none; what the same coder said of the same place before is replaced."""
+    now = time.time()
+    with writing(path) as connection:
+        number = find_batch(connection, batch_id)["number"]
+        connection.executemany(
+            "INSERT OR REPLACE INTO code (unit_id, side, turn, coder, agent, code, weight, at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (unit_id(number, one.place[0]), *one.place[1:], coder, one.agent, one.code, one.weight, now)
+                for one in new
+            ],
+        )
+
+
+def remove_code(path: Path, batch_id: str, coder: str, place: Place) -> None:
+    with writing(path) as connection:
+        number = find_batch(connection, batch_id)["number"]
+        connection.execute(
+            "DELETE FROM code WHERE unit_id = ? AND side = ? AND turn = ? AND coder = ?",
+            (unit_id(number, place[0]), *place[1:], coder),
+        )
+
+
+def put_sample(
+    path: Path, batch_id: str, name: str, sample: dict[str, Any], weights: Sequence[tuple[Place, float]], *, turns: bool
+) -> None:
+    """The sample, and the weights that codes have by it: of sides, or of messages where `turns` are coded. What lies
+    outside the sample stands for nothing."""
+    with writing(path) as connection:
+        number = find_batch(connection, batch_id)["number"]
+        connection.execute(
+            "INSERT OR REPLACE INTO finding (batch_number, name, content) VALUES (?, ?, ?)",
+            (number, name, json.dumps(sample)),
+        )
+        connection.execute(
+            f"UPDATE code SET weight = NULL WHERE unit_id BETWEEN ? AND ? AND turn {'<>' if turns else '='} 0",
+            _bounds(number),
+        )
+        connection.executemany(
+            "UPDATE code SET weight = ? WHERE unit_id = ? AND side = ? AND turn = ?",
+            [(weight, unit_id(number, place[0]), *place[1:]) for place, weight in weights],
+        )

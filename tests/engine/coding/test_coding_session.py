@@ -1,0 +1,266 @@
+"""Coding one by one: committed at once, taken up again, taken back; blinded; several coders, growing samples, CSV."""
+
+import csv
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.engine.coding.coded import code_all, played_game, played_simulation
+from tests.storage.test_plain_text import steers
+from tests.support.poison import POISON
+from tidepool.engine.coding.code_book import CodeBook
+from tidepool.engine.coding.exchange import Taken, key_of, take_codes, write_sample
+from tidepool.engine.coding.frame import hits_of
+from tidepool.engine.coding.session import CodingSession, coder_name
+from tidepool.engine.errors import FileError, UsageError
+from tidepool.engine.results.summary import summarise
+from tidepool.storage.study_rows.codes import GameSide
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return played_game(tmp_path_factory.mktemp("game") / "study.db", talks=40)
+
+
+@pytest.fixture
+def path(played: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(played, tmp_path / "study.db"))
+
+
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_each_code_is_in_the_file_at_once_and_another_session_goes_on(path: Path) -> None:
+    session = CodingSession(path, "last", "ann", size=20)
+    order = []
+    for code in ("yes", "no", "unclear"):
+        subject = session.subject()
+        assert subject is not None
+        order.append(subject.place)
+        session.code(subject, code)
+        assert rows(path, "SELECT code FROM codes ORDER BY at DESC LIMIT 1") == [(code,)]
+    later = CodingSession(path, "last", "ann")
+    assert later.progress.words == "3 of 20" and later.next == session.next and list(later.given) == order
+    assert CodingSession(path, "last", "bob").next == order[0], "everybody codes the same sample"
+
+
+def test_undo_goes_back_through_earlier_sessions_and_skipping_puts_off(path: Path) -> None:
+    session = CodingSession(path, "last", "ann", size=4)
+    first, second = (one.place for one in session.sample.chosen[:2])
+    session.skip()
+    assert session.next == second
+    subject = session.subject()
+    assert subject is not None
+    session.code(subject, "yes")
+    again = CodingSession(path, "last", "ann")
+    assert again.undo() and again.next == second and not again.undo()
+    assert rows(path, "SELECT count(*) FROM code") == [(0,)]
+    for _ in range(4):
+        shown = again.subject()
+        assert shown is not None
+        again.code(shown, "no")
+    assert again.next is None and again.subject() is None and first in again.given
+
+
+def test_a_coder_sees_what_was_said_and_the_secret_and_nothing_that_tells_a_verdict_or_a_model(path: Path) -> None:
+    session = CodingSession(path, "last", "ann", size=40)
+    code_all(path, "bob")
+    for _ in range(40):
+        subject = session.subject()
+        assert subject is not None
+        number, side, _ = subject.place
+        (outcome,) = rows(
+            path, f"SELECT agent, secret FROM outcome WHERE unit_id & 4294967295 = {number} AND side = {side}"
+        )
+        assert (subject.agent, subject.secret) == outcome
+        assert {one.speaker for one in subject.said} == {"this side", "partner"}
+        assert [one.own for one in subject.said] == [turn % 2 == side for turn in range(3)]
+        session.skip()
+
+
+def test_a_sample_grows_and_is_drawn_anew_without_losing_a_code(path: Path) -> None:
+    code_all(path, "ann", size=10)
+    before = CodingSession(path, "last", "ann").sample
+    larger = CodingSession(path, "last", "ann", size=24)
+    assert larger.progress.coded == 10 and len(larger.sample.chosen) == 24
+    weights = {one.place: one.weight for one in larger.sample.chosen}
+    stored = rows(path, "SELECT unit_id & 4294967295, side, turn, weight FROM code")
+    assert len(stored) == 10 and all(weights[row[:3]] == row[3] for row in stored), "weights follow"  # type: ignore[index]
+    with pytest.raises(UsageError, match="24 sides already"):
+        CodingSession(path, "last", "ann", size=10)
+    with pytest.raises(UsageError, match="add --redraw"):
+        CodingSession(path, "last", "ann", instrument="judge")
+    anew = CodingSession(path, "last", "ann", size=10, instrument="judge", redraw=True)
+    assert anew.sample.draw == 2 and anew.sample.chosen != before.chosen and anew.sample.instrument == "judge"
+    counted = rows(path, "SELECT count(*), count(weight) FROM code")
+    assert counted == [(10, anew.progress.coded)] and anew.progress.coded < 10
+
+
+def test_a_batch_that_has_gone_on_is_told_and_its_sample_does_not_grow(path: Path) -> None:
+    code_all(path, "ann", size=10)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM outcome WHERE unit_id = (SELECT max(unit_id) FROM outcome)")
+        connection.commit()
+    assert summarise(path, "last")["statistics"]["coding"]["sides"]["outdated"] is True
+    with pytest.raises(UsageError, match="gone on since"):
+        CodingSession(path, "last", "ann", size=20)
+
+
+def test_messages_are_coded_up_to_the_one_that_gave_the_secret(path: Path) -> None:
+    session = code_all(path, "ann", size=30, unit="messages")
+    found = {
+        (row[0], row[1]): row[2]
+        for row in rows(path, "SELECT unit_id & 4294967295, side, turn FROM outcome WHERE revealed")
+    }
+    for one in session.sample.chosen:
+        number, side, turn = one.place
+        assert (turn - 1) % 2 == side and turn <= found.get((number, side), 99)  # type: ignore[operator]
+        assert (one.stratum == "positive") == (found.get((number, side)) == turn)
+    told = summarise(path, "last")["statistics"]["coding"]["messages"]
+    assert told["coded"] == 30 and told["corrected"]["corrected_ci95"] and "agents" not in told
+    with pytest.raises(UsageError, match="whole sides"):
+        CodingSession(path, "last", "ann", "messages", instrument="judge", redraw=True)
+
+
+def test_what_cannot_be_coded_is_told(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="1 to 100,000"):
+        CodingSession(path, "last", "ann", size=0)
+    for name in ("", " ", "x" * 101, "a\nb", "\x1b[2J"):
+        with pytest.raises(UsageError, match="coder's name"):
+            coder_name(name)
+    assert coder_name(" Ann B. ") == "Ann B." and coder_name(None)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE outcome SET verdict = NULL")
+        connection.commit()
+    with pytest.raises(UsageError, match="No judge was asked"):
+        CodingSession(path, "last", "ann", instrument="judge")
+    other = shutil.copy(Path(__file__).parents[2] / "fixtures" / "v1" / "all_kinds.db", tmp_path / "v1.db")
+    with pytest.raises(UsageError, match="is a mutation"):
+        CodingSession(other, "20faf7356319", "ann")
+    subject = CodingSession(other, "0c13f5c60828", "ann").subject()
+    assert subject is not None and subject.secret, "a file of version 1 says it in its config"
+
+
+def test_every_detector_that_hit_counts_and_without_details_the_first() -> None:
+    side = GameSide(1, 0, "Ada", True, False, "exact", 3, None, None, "x")
+    assert list(hits_of(side)) == [("exact", 3)] and list(hits_of(side._replace(revealed=False))) == []
+    hits = [
+        {"detector": "exact", "turn": 3},
+        {"detector": "fuzzy", "turn": 1, "uncertain": True},
+        {"detector": "judge"},
+        7,
+    ]
+    for details in (json.dumps(hits), json.dumps({"hits": hits})):
+        assert list(hits_of(side._replace(details=details))) == [("exact", 3), ("judge", None)]
+    assert list(hits_of(side._replace(details="{no json"))) == [("exact", 3)]
+
+
+@pytest.mark.parametrize(
+    ("scale", "keys", "reads"),
+    [
+        (None, "yn?", {"Y": "yes", " No ": "no", "?": "unclear", "Cannot  tell": "unclear", "maybe": None, "1": None}),
+        (
+            (1, 5),
+            "12345?",
+            {"3": "3", "3,5": "3.5", "'4": "4", "0": None, "6": None, "nan": None, "yes": None, "٣": None},
+        ),
+        ((0, 10), "?", {"10": "10", "0.0": "0", "11": None, "unclear": "unclear", "1e1": None, "1.2.3": None}),
+        ((-2, 2), "?", {"-1": "-1", "−1": "-1", "'-2": "-2", "+2": "2"}),
+    ],
+)
+def test_what_a_code_may_be(scale: tuple[float, float] | None, keys: str, reads: dict[str, str | None]) -> None:
+    book = CodeBook("?", scale)
+    assert "".join(book.keys) == keys and {word: book.read(word) for word in reads} == reads
+    assert book.typed == (keys == "?")
+
+
+# -- CSV -----------------------------------------------------------------------------------------------------
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_made_of_it(
+    path: Path, tmp_path: Path
+) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE call SET text = ? || text WHERE turn = 1", (POISON,))
+        connection.commit()
+    code_all(path, "bob", size=12)
+    session = CodingSession(path, "last", "ann")
+    file = tmp_path / "sample.csv"
+    assert write_sample(session, file) == 12
+    found = table(file)
+    assert {row["code"] for row in found} == {""}, "not the codes of others"
+    assert [row["key"] for row in found] == [key_of(session.batch_id, one.place) for one in session.sample.chosen]
+    assert not any(steers(sign) for row in found for cell in row.values() for sign in cell.replace("\n", ""))
+    assert not {"agent", "verdict", "model", "revealed"} & set(found[0]) and "marigold" in {
+        row["secret"] for row in found
+    }
+    codes = ["YES", "n", "?", "", *["no"] * 8]
+    lines = [
+        "Note;CODE;Key",
+        *(f"x;{code};{row['key']}" for row, code in zip(reversed(found), codes, strict=True)),
+        ";;",
+    ]
+    edited = tmp_path / "edited.csv"
+    edited.write_text("\r\n".join(lines), encoding="utf-16")
+    assert take_codes(session, edited) == Taken(new=11, changed=0, same=0, empty=1)
+    again = CodingSession(path, "last", "ann")
+    places = [one.place for one in reversed(session.sample.chosen)]
+    assert [again.given.get(place) for place in places[:5]] == ["yes", "no", "unclear", None, "no"]
+    edited.write_bytes("\n".join(lines).replace(";YES;", ";no;").replace("x;", "\xe9;").encode("latin-1"))
+    assert take_codes(again, edited) == Taken(new=0, changed=1, same=10, empty=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda text, key: text.replace(key, "feedfeedfeed"), "line 2: 'feedfeedfeed' is no key"),
+        (lambda text, key: text.replace(f"{key},no", f"{key},perhaps"), "line 2: 'perhaps' is no code"),
+        (lambda text, key: text + f"{key},yes\n", "line 6: the key .* stood in line 2"),
+        (lambda text, key: text + f"{key},no\n", "stood in line 2"),
+        (lambda text, key: text.replace("key,", "kee,"), "no column 'key'"),
+        (lambda text, key: text.replace("key,code", "key,code,code"), "no column 'code', or two"),
+        (lambda text, key: "", "no column 'key'"),
+        (lambda text, key: text + '"' + "\0", "no key of this sample|no CSV"),
+    ],
+)
+def test_a_file_with_a_mistake_in_it_is_taken_not_at_all(path: Path, tmp_path: Path, change, complaint: str) -> None:
+    session = CodingSession(path, "last", "ann", size=4)
+    keys = [key_of(session.batch_id, one.place) for one in session.sample.chosen]
+    file = tmp_path / "codes.csv"
+    file.write_text(change("key,code\n" + "".join(f"{key},no\n" for key in keys), keys[0]))
+    with pytest.raises(UsageError, match=complaint):
+        take_codes(session, file)
+    assert rows(path, "SELECT count(*) FROM code") == [(0,)]
+
+
+def test_a_file_that_is_not_there_or_cannot_be_written_is_told(path: Path, tmp_path: Path) -> None:
+    session = CodingSession(path, "last", "ann", size=4)
+    with pytest.raises(UsageError, match="cannot be read"):
+        take_codes(session, tmp_path / "none.csv")
+    with pytest.raises(FileError, match="Cannot write"):
+        write_sample(session, tmp_path / "study.db" / "x.csv")
+
+
+def test_ratings_of_a_simulation_go_out_and_in_as_numbers(tmp_path: Path) -> None:
+    path = played_simulation(tmp_path / "study.db", talks=12)
+    session = CodingSession(path, "last", "ann", size=6)
+    subject = session.subject()
+    assert subject is not None and subject.secret is None and subject.about == subject.agent
+    assert {one.own for one in subject.said} == {True, False} and session.sample.instrument == "judge"
+    session.code(subject, "4")
+    write_sample(session, tmp_path / "out.csv")
+    assert [row["code"] for row in table(tmp_path / "out.csv")] == ["4.0", "", "", "", "", ""]
+    assert take_codes(CodingSession(path, "last", "bob"), tmp_path / "out.csv") == Taken(1, 0, 0, 5)
+    with pytest.raises(UsageError, match="leave out --instrument"):
+        CodingSession(path, "last", "ann", instrument="detectors", redraw=True)
