@@ -15,6 +15,7 @@ from textual.screen import Screen
 from tests.storage.test_plain_text import steers
 from tests.support.poison import POISON, poisoned_file
 from tests.tui.persons import opened, until
+from tidepool.engine.coding.session import CodingSession
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.library.type_library import known_types
 from tidepool.engine.trust.question import TrustQuestion
@@ -27,6 +28,7 @@ from tidepool.tui.app.compose_model.draft import fresh
 from tidepool.tui.app.compose_model.outline import AGENT_FIELDS
 from tidepool.tui.app.dialogs.bring_in import ImportDialog
 from tidepool.tui.app.dialogs.choose import ChooseDialog
+from tidepool.tui.app.dialogs.coding import CodingDialog, CodingStart
 from tidepool.tui.app.dialogs.dialog import Confirm, Dialog, ErrorDialog
 from tidepool.tui.app.dialogs.draft_files import OpenDialog, SaveDialog
 from tidepool.tui.app.dialogs.export import ExportDialog
@@ -179,6 +181,8 @@ def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[A
         ExportDialog(batch),
         LimitsDialog(batch),
         StopDialog(POISON, 3),
+        CodingStart(batch),
+        CodingDialog(CodingSession(path, "0c13f5c60828", "ann")),
         TryDialog(agent, Providers()),
         TypeDialog(POISON, POISON, _kept, note=POISON),
         ImportDialog("entities", _kept),
@@ -204,6 +208,8 @@ async def test_every_dialog_shows_it_to_the_letter(file: Path) -> None:
             app.push_screen(dialog)
             await until(pilot, lambda shown=dialog: app.screen is shown and shown.is_mounted)
             await pilot.pause()
+            if isinstance(dialog, CodingDialog):
+                await until(pilot, lambda shown=dialog: not shown._busy, "the first side")
             seen = look(app, dialog)
             assert "calc" in seen or isinstance(
                 dialog, Help | ExportDialog | LimitsDialog | ImportDialog | GenerateDialog

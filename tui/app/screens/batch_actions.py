@@ -24,6 +24,7 @@ BATCH_BINDINGS = [
     Binding("l", "limits", "Limits", id="batch.limits", tooltip="change them while it runs"),
     Binding("e", "export", "Export", id="batch.export", tooltip="JSON, CSV, SQLite, HTML, Parquet"),
     Binding("c", "duplicate", "Copy", id="batch.copy", tooltip="its config, to change and run anew"),
+    Binding("h", "code", "Code by hand", show=False, id="batch.code", tooltip="a blinded sample of it, one key a code"),
     Binding("x", "delete", "Delete", id="batch.delete", tooltip="asks first"),
 ]
 
@@ -36,6 +37,7 @@ NEEDS: dict[str, Callable[[Watched], bool]] = {
     "delete": lambda batch: not batch.running,
     "export": lambda batch: True,
     "duplicate": lambda batch: True,
+    "code": lambda batch: batch.kind in ("secret_game", "simulation") and not batch.running,
 }
 """action → which batches it is for"""
 
@@ -115,6 +117,25 @@ class BatchActions(ModeScreen):
     async def action_duplicate(self) -> None:
         if batch := self.shown_batch:
             await self.tidepool.compose_copy(batch)
+
+    @work(group="act")
+    async def action_code(self) -> None:
+        from tidepool.tui.app.dialogs.coding import CodingDialog, CodingStart
+
+        if (batch := self.shown_batch) is None or (wish := await self.app.push_screen_wait(CodingStart(batch))) is None:
+            return
+        try:
+            session = await self.tidepool.file.do(wish.session, self.tidepool.path, batch.id)
+            if wish.act == "code":
+                await self.app.push_screen_wait(CodingDialog(session))
+            else:
+                self.notify(one_line(await self.tidepool.file.do(wish.exchanged, session)), markup=False)
+        except TidepoolError as error:
+            self.tidepool.tell(error)
+        self.recount()
+
+    def recount(self) -> None:
+        """What the screen shows of the batch is no longer all."""
 
     @work(group="act")
     async def action_delete(self) -> None:

@@ -147,6 +147,9 @@ class ResultsScreen(BatchActions):
         self._counted = None
         self.nudge()
 
+    def recount(self) -> None:
+        self.action_reload()
+
     def action_next_panel(self) -> None:
         self.query_one(PanelStrip).choose_next()
 
