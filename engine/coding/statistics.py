@@ -20,6 +20,8 @@ from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.study_rows.codes import anybody_coded, codes
 
 UNITS: tuple[Unit, ...] = ("sides", "messages")
+LEAST_PAIRED = 10
+"""sides coded by two from which on their kappa is told: of fewer it says nothing"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class TwoCoders(Statistics):
     """sides that both have coded"""
     agree_percentage: float
     kappa: float | None
-    """None: both said the same of everything"""
+    """None: both said the same of everything, or have coded too few"""
     kappa_ci95: Interval | None
 
 
@@ -242,7 +244,7 @@ def _pairs(
         ]
         if not both:
             continue
-        found = kappa(both, apart)
+        found = kappa(both, apart) if len(both) >= LEAST_PAIRED else None
         agree = sum(one.weight for one in both if one.codes[0] == one.codes[1]) / sum(one.weight for one in both)
         names = (first, second)
         value, interval = (found.value, found.interval) if found else (None, None)

@@ -11,12 +11,14 @@ import pytest
 
 from tests.engine.coding.coded import code_all, played_game, played_simulation
 from tests.storage.test_plain_text import steers
-from tests.support.poison import POISON
+from tests.support.poison import ALL_KINDS, POISON
 from tidepool.engine.coding.code_book import CodeBook
 from tidepool.engine.coding.exchange import Taken, key_of, take_codes, write_sample
 from tidepool.engine.coding.frame import hits_of
 from tidepool.engine.coding.session import CodingSession, coder_name
 from tidepool.engine.errors import FileError, UsageError
+from tidepool.engine.exports.export import export_batch
+from tidepool.engine.importing import import_file
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.study_rows.codes import GameSide
 
@@ -112,6 +114,20 @@ def test_a_batch_that_has_gone_on_is_told_and_its_sample_does_not_grow(path: Pat
         CodingSession(path, "last", "ann", size=20)
 
 
+def test_codes_and_their_sample_go_along_with_a_batch_into_another_file(path: Path, tmp_path: Path) -> None:
+    for coder, most in (("ann", 12), ("bob", 12), ("cy", 3)):
+        code_all(path, coder, most, size=12)
+    export_batch(path, "last", "sqlite", tmp_path / "one.db")
+    other = Path(shutil.copy(ALL_KINDS, tmp_path / "other.db"))
+    (batch_id,) = import_file(other, tmp_path / "one.db").batches
+    told = summarise(other, batch_id)["statistics"]["coding"]
+    assert told == summarise(path, "last")["statistics"]["coding"]
+    pairs = {tuple(row["coders"]): row["kappa"] is not None for row in told["sides"]["agreement"]["pairs"]}
+    assert pairs == {("ann", "bob"): True, ("ann", "cy"): False, ("bob", "cy"): False}, "three sides tell nothing"
+    goes_on = CodingSession(other, batch_id, "cy")
+    assert goes_on.progress.words == "3 of 12" and goes_on.subject() is not None
+
+
 def test_messages_are_coded_up_to_the_one_that_gave_the_secret(path: Path) -> None:
     session = code_all(path, "ann", size=30, unit="messages")
     found = {
@@ -140,7 +156,7 @@ def test_what_cannot_be_coded_is_told(path: Path, tmp_path: Path) -> None:
         connection.commit()
     with pytest.raises(UsageError, match="No judge was asked"):
         CodingSession(path, "last", "ann", instrument="judge")
-    other = shutil.copy(Path(__file__).parents[2] / "fixtures" / "v1" / "all_kinds.db", tmp_path / "v1.db")
+    other = Path(shutil.copy(ALL_KINDS, tmp_path / "v1.db"))
     with pytest.raises(UsageError, match="is a mutation"):
         CodingSession(other, "20faf7356319", "ann")
     subject = CodingSession(other, "0c13f5c60828", "ann").subject()

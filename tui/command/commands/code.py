@@ -79,7 +79,7 @@ def _export(options: argparse.Namespace, session: CodingSession) -> int:
             f"{options.export}: {count:,} {session.sample.unit}, {len(session.given):,} of them coded by {session.coder}"
         )
         say(
-            f"Fill in the column `code` ({session.book.words}); then: tidepool code {session.batch_id} --import FILE.csv"
+            f"Fill in the column `code` ({session.book.words}); then: tidepool code {session.batch_id} --import FILE.csv --coder NAME"
         )
     return 0
 
