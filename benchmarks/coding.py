@@ -5,7 +5,7 @@ report works out. One row goes all the way: drawn and counted as a batch's are.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -55,7 +55,11 @@ def prove() -> Iterator[Measurement]:
 
 
 def _covered(name: str, hits: list[bool], note: str = "") -> Measurement:
-    return at_least(f"{name}: covered", 100 * sum(hits) / len(hits), "%", 93, note=note)
+    return at_least(f"{name}: covered", _percent(hits), "%", 93, note=note)
+
+
+def _percent(hits: Sequence[bool]) -> float:
+    return 100 * float(sum(hits)) / len(hits)
 
 
 # -- tables ----------------------------------------------------------------------------------------------------
@@ -172,7 +176,7 @@ def _rates(random: numpy.random.Generator, rate: float) -> Iterator[Measurement]
         if name == "corrected rate":
             note = f"{len(seen):,} tables, sides of a talk alike by 0.3 and 0.6; judge of 80 % and 90 %"
             yield _covered(where, seen, note)
-            yield at_most(f"{where}: covered", 100 * sum(seen) / len(seen), "%", 98)
+            yield at_most(f"{where}: covered", _percent(seen), "%", 98)
         else:
             yield _covered(where, seen)
 
@@ -198,7 +202,7 @@ def _few_linked_games(random: numpy.random.Generator) -> Iterator[Measurement]:
     found = linked(random, 0.2, 0.3, 5, 100)
     called = raw(found)
     truth = 0.2 * SENSITIVITY + 0.8 * (1 - SPECIFICITY)
-    own = 100 * sum(low <= truth <= high for low, high in called) / len(called)
+    own = _percent([low <= truth <= high for low, high in called])
     told = groups(found, Coded(random, found, 100))
     hits = [_in(0.2, corrected(one, limits)) for one, limits in zip(told, called, strict=True) if one]
     name = "corrected rate, true rate 20 %, 5 linked games that differ much: covered"
