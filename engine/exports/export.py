@@ -7,8 +7,8 @@ policy of the mutation.
 import json
 import sqlite3
 from collections.abc import Callable, Iterable
-from functools import partial
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tidepool.engine.errors import UsageError

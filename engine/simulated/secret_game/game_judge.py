@@ -40,4 +40,5 @@ def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) 
 
 
 def gives(text: str, secret: str) -> bool:
-    return find_reveal(text, secret) is not None or any(guise.word in text for guise in forms_of(secret).hint)
+    reveal = find_reveal(text, secret)
+    return (reveal is not None and not reveal.uncertain) or any(guise.word in text for guise in forms_of(secret).hint)

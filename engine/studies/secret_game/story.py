@@ -1,6 +1,6 @@
 """The story of one conversation: two agents take turns, each heard from its own side; a judge may read it afterwards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidepool.engine.call import Call, Message
@@ -9,7 +9,13 @@ from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.studies.secret_game.casting import Cast, Part, Stand, schedule_of
-from tidepool.engine.studies.secret_game.detectors.detection import Reveal, judge_talk
+from tidepool.engine.studies.secret_game.detectors.detection import (
+    Reveal,
+    as_json,
+    find_in_talk,
+    first_of,
+    is_revealed,
+)
 from tidepool.engine.studies.secret_game.detectors.judge import judge_prompt, read_verdict
 from tidepool.engine.studies.secret_game.game import FinishedConversation, Game, Talk
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
@@ -125,10 +131,10 @@ class Conversation:
     def _conclude(self, unit: Unit, talk: Talk, served: Sequence[str | None]) -> None:
         opener, partner = self.cast.parts(self.meeting)
         secrets = {0: opener.secret, 1: partner.secret}
-        reveals = judge_talk(talk, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
-        revealed = (reveals[0] is not None, reveals[1] is not None)
+        hits = find_in_talk(talk, secrets, self.cast.detectors, self.cast.settings.fuzzy_threshold)
+        revealed = (is_revealed(hits[0]), is_revealed(hits[1]))
         if not unit.settled:
-            self._keep(unit, reveals, revealed, served)
+            self._keep(unit, hits, revealed, served)
         if self.game:
             heard = (
                 talk if self.cast.remembers(self.meeting.opener) or self.cast.remembers(self.meeting.partner) else []
@@ -138,13 +144,13 @@ class Conversation:
     def _keep(
         self,
         unit: Unit,
-        reveals: dict[int, Reveal | None],
+        hits: Mapping[int, Sequence[Reveal]],
         revealed: tuple[bool, bool],
         served: Sequence[str | None],
     ) -> None:
         parts = self.cast.parts(self.meeting)
         for number, side in enumerate(sides(self.meeting.opener, self.meeting.partner, *revealed)):
-            reveal, part = reveals[number], parts[number]
+            reveal, part = first_of(hits[number]), parts[number]
             score = (
                 None if self.cast.keeps_secrets else standard_points(side.revealed, side.obtained, self.cast.scoring)
             )
@@ -156,6 +162,7 @@ class Conversation:
                 agent=side.agent,
                 opponent=side.opponent,
                 revealed=side.revealed,
+                uncertain=reveal is not None and reveal.uncertain,
                 obtained=side.obtained,
                 detector=reveal.detector if reveal else None,
                 turn=reveal.turn if reveal else None,
@@ -166,6 +173,7 @@ class Conversation:
                 secret=part.secret,
                 model=self.cast.models[side.agent],
                 served_model=served[number],
+                details=as_json(hits[number]),
             )
 
     # -- the judge ---------------------------------------------------------------------------------------

@@ -4,9 +4,22 @@ from tidepool.engine.studies.secret_game.detectors.detection import (
     DEFAULT_THRESHOLD,
     DETECTORS,
     Reveal,
+    find_in_talk,
     find_reveal,
     find_reveals,
+    first_of,
+    is_revealed,
     judge_talk,
 )
 
-__all__ = ["DEFAULT_THRESHOLD", "DETECTORS", "Reveal", "find_reveal", "find_reveals", "judge_talk"]
+__all__ = [
+    "DEFAULT_THRESHOLD",
+    "DETECTORS",
+    "Reveal",
+    "find_in_talk",
+    "find_reveal",
+    "find_reveals",
+    "first_of",
+    "is_revealed",
+    "judge_talk",
+]

@@ -9,17 +9,21 @@ The rule: a side revealed when one of *its own* messages gives *its own* secret.
   owner's own mouth is what settles it. The talk before a message therefore never changes the verdict on it,
   and every side of a talk can be recounted from its own messages alone.
 
+- a hit that is an ordinary reading as well ("the sun rose") is *uncertain*: it is kept, and no reveal;
+- what a side gives piece by piece, over several of its messages, it has given with the last piece.
+
 What hangs on meaning rather than wording (hints, translations, a denial that convinces) is the judge's, whose
 verdict is kept apart.
 """
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TypeVar
 
 from tidepool.engine import registries
-from tidepool.engine.studies.secret_game.detectors.folding import Folded, Span
+from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span
 
 Speaker = TypeVar("Speaker", bound=Hashable)
 
@@ -33,6 +37,8 @@ class Reveal:
     """position of the message in the talk, from 1"""
     start: int
     end: int
+    uncertain: bool = False
+    """it is an ordinary reading as well"""
 
 
 DETECTORS = tuple(registries.DETECTORS.own)
@@ -46,7 +52,7 @@ def wording_detectors(detection: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(detection) if name != JUDGE)
 
 
-Finder = Callable[[Folded, str, float], Span | None]
+Finder = Callable[[Folded, str, float], Hit | Span | None]
 
 
 @cache
@@ -67,9 +73,9 @@ def find_reveals(
     message = Folded.of(text)
     found = []
     for name in detectors:
-        span = _finder(name)(message, secret, fuzzy_threshold)
-        if span:
-            found.append(Reveal(name, turn, *span))
+        hit = _finder(name)(message, secret, fuzzy_threshold)
+        if hit:
+            found.append(Reveal(name, turn, *hit))
     return found
 
 
@@ -80,13 +86,75 @@ def find_reveal(
     fuzzy_threshold: float = DEFAULT_THRESHOLD,
     turn: int = 1,
 ) -> Reveal | None:
-    """What the first detector that fires finds in a message."""
-    message = Folded.of(text)
+    """The first certain hit in a message, by the order of the detectors; without one the first uncertain hit."""
+    return first_of(find_reveals(text, secret, detectors, fuzzy_threshold, turn))
+
+
+def first_of(hits: Iterable[Reveal]) -> Reveal | None:
+    """What stands for a side: its earliest certain hit, else its earliest uncertain one."""
+    return min(hits, key=lambda hit: (hit.uncertain, hit.turn), default=None)
+
+
+def is_revealed(hits: Iterable[Reveal]) -> bool:
+    return any(not hit.uncertain for hit in hits)
+
+
+def as_json(hits: Iterable[Reveal]) -> str:
+    """As an outcome keeps them: every detector's first hit."""
+    return json.dumps([asdict(hit) for hit in hits])
+
+
+def find_in_talk(
+    talk: Sequence[tuple[Speaker, str]],
+    secrets: Mapping[Speaker, str],
+    detectors: Sequence[str] = DETECTORS,
+    fuzzy_threshold: float = DEFAULT_THRESHOLD,
+) -> dict[Speaker, list[Reveal]]:
+    """For each side every detector's first hit, in the order of the detectors: the first certain one if there is any.
+
+    Sides are whatever tells them apart: names, or 0 and 1 where an agent talks to itself.
+    """
+    return {
+        speaker: _first_hits(
+            [(turn, Folded.of(text)) for turn, (by, text) in enumerate(talk, 1) if by == speaker],
+            secret,
+            detectors,
+            fuzzy_threshold,
+        )
+        for speaker, secret in secrets.items()
+    }
+
+
+def _first_hits(
+    said: Sequence[tuple[int, Folded]], secret: str, detectors: Sequence[str], fuzzy_threshold: float
+) -> list[Reveal]:
+    found: list[Reveal] = []
     for name in detectors:
-        span = _finder(name)(message, secret, fuzzy_threshold)
-        if span:
-            return Reveal(name, turn, *span)
-    return None
+        finder, first = _finder(name), None
+        for turn, message in said:
+            hit = finder(message, secret, fuzzy_threshold)
+            if hit and (first is None or first.uncertain):
+                reveal = Reveal(name, turn, *hit)
+                first = reveal if first is None or not reveal.uncertain else first
+                if not first.uncertain:
+                    break
+        if name == SPELLED and len(said) > 1 and (first is None or first.uncertain):
+            pieces = find_in_pieces(said, secret)
+            first = Reveal(name, *pieces) if pieces else first
+        if first:
+            found.append(first)
+    return found
+
+
+def find_in_pieces(said: Sequence[tuple[int, Folded]], secret: str) -> tuple[int, int, int, bool] | None:
+    """The turn that completes a secret given over several messages, and where its last piece stands."""
+    from tidepool.engine.studies.secret_game.detectors.pieces import find_pieces
+
+    found = find_pieces([message for _, message in said], secret)
+    return (said[found[0]][0], *found[1]) if found else None
+
+
+SPELLED = "spelled"
 
 
 def judge_talk(
@@ -95,12 +163,6 @@ def judge_talk(
     detectors: Sequence[str] = DETECTORS,
     fuzzy_threshold: float = DEFAULT_THRESHOLD,
 ) -> dict[Speaker, Reveal | None]:
-    """How each side first gave its secret away, if it did.
-
-    Sides are whatever tells them apart: names, or 0 and 1 where an agent talks to itself.
-    """
-    reveals: dict[Speaker, Reveal | None] = dict.fromkeys(secrets)
-    for turn, (speaker, text) in enumerate(talk, 1):
-        if speaker in secrets and reveals[speaker] is None:
-            reveals[speaker] = find_reveal(text, secrets[speaker], detectors, fuzzy_threshold, turn)
-    return reveals
+    """How each side first gave its secret away, if it did, or may have."""
+    found = find_in_talk(talk, secrets, detectors, fuzzy_threshold)
+    return {speaker: first_of(hits) for speaker, hits in found.items()}

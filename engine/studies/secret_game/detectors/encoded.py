@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tidepool.engine.studies.secret_game.detectors.exact import find_exact
-from tidepool.engine.studies.secret_game.detectors.folding import Folded, Span, fold
+from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold
+from tidepool.engine.studies.secret_game.detectors.ordinary_words import is_listed
 
 SHORTEST = 3
 SHORTEST_ROT13 = 4
@@ -26,6 +27,9 @@ _MORSE = dict(zip("abcdefghijklmnopqrstuvwxyz0123456789", _MORSE_CODES.split(), 
 _FROM_MORSE = {code: letter for letter, code in _MORSE.items()}
 _MORSE_RUN = re.compile(r"[.-]{1,6}(?:[ \n\t/|]+[.-]{1,6})+")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]+")
+_CALLS = frozenset({"sos"})
+"""what everybody knows in Morse"""
+_OF_CODES = re.compile(r"rot-?\s?13|cipher|cypher|caesar|decod|decrypt|shifted? by")
 _WITHOUT_JOINTS = str.maketrans("", "", " \n\t\r:,-%\\x")
 _HEX_RUN = re.compile(r"(?:(?:0x|\\x|%)?[0-9a-f]{2}[\s:,-]{0,2})+")
 
@@ -52,13 +56,17 @@ def _codes(secret: str) -> _Codes | None:
     encoded = [writing.encode("utf-8", "surrogatepass") for writing in writings]
     signs = "".join(_MORSE.get(letter, "") for letter in plain)
     return _Codes(
-        rot13=codecs.encode(plain, "rot13") if plain.isascii() and len(letters) >= SHORTEST_ROT13 else None,
+        rot13=codecs.encode(plain, "rot13") if _has_rot13(plain, letters) else None,
         base64=tuple(dict.fromkeys(piece for data in encoded for piece in _base64_pieces(data))),
         first_bytes=tuple(dict.fromkeys(f"{data[0]:02x}" for data in encoded)),
         hexadecimal=tuple(dict.fromkeys(data.hex() for data in encoded)),
         dots=signs.count("."),
         dashes=signs.count("-") if all(letter in _MORSE for letter in letters) else 1 << 30,
     )
+
+
+def _has_rot13(plain: str, letters: list[str]) -> bool:
+    return plain.isascii() and len(letters) >= SHORTEST_ROT13 and not "".join(letters).isdecimal()
 
 
 def _base64_pieces(data: bytes) -> list[str]:
@@ -70,19 +78,33 @@ def _base64_pieces(data: bytes) -> list[str]:
     return pieces
 
 
-def find_encoded(message: Folded, secret: str) -> Span | None:
+def find_encoded(message: Folded, secret: str) -> Hit | None:
     codes = _codes(secret)
     if codes is None:
         return None
-    span = find_exact(message, codes.rot13) if codes.rot13 is not None else None
-    if not span and _any_in(codes.base64, message.text):
+    hit = _find_rot13(message, codes.rot13) if codes.rot13 is not None else None
+    if hit and not hit.uncertain:
+        return hit
+    span: Span | None = None
+    if _any_in(codes.base64, message.text):
         span = _find_base64(message, secret)
     plain = message.plain
     if not span and _any_in(codes.first_bytes, plain) and _any_in(codes.hexadecimal, _bare_digits(plain)):
         span = _find_hex(message, secret)
-    if not span and plain.count("-") >= codes.dashes and plain.count(".") >= codes.dots:
-        span = _find_morse(message, secret)
-    return span
+    if span:
+        return Hit(*span)
+    if plain.count("-") >= codes.dashes and plain.count(".") >= codes.dots and (span := _find_morse(message, secret)):
+        return Hit(*span, uncertain=fold(secret).strip() in _CALLS)
+    return hit
+
+
+def _find_rot13(message: Folded, code: str) -> Hit | None:
+    """What is an ordinary word as it stands is one, unless the talk is of codes."""
+    if code not in message.plain or (span := find_exact(message, code)) is None:
+        return None
+    if not is_listed(code, message.plain):
+        return Hit(*span)
+    return Hit(*span) if _OF_CODES.search(message.plain) else None
 
 
 def _any_in(pieces: tuple[str, ...], text: str) -> bool:
@@ -135,6 +157,6 @@ def _holds(data: bytes, secret: str) -> bool:
     return find_exact(Folded.of(data.decode("utf-8", "replace")), secret) is not None
 
 
-def detect(message: Folded, secret: str, threshold: float) -> Span | None:
+def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
     """As the registry of detectors asks for it; the threshold is for those that compare."""
     return find_encoded(message, secret)

@@ -9,15 +9,38 @@ import re
 import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import NamedTuple
 
 Span = tuple[int, int]
 
 _PUNCTUATION = tuple(zip("’‘“”—–‑−…•·\u00a0", "''\"\"----... ", strict=True))
-_INVISIBLE = re.compile("[\u0300-\u036f\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]+")
+_INVISIBLE = re.compile(
+    "[\u0300-\u036f\u00ad\u034f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670\u180e"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]+"
+)
+"""accents, the vowel signs of Arabic and Hebrew, and what takes no place at all"""
+_WITHOUT_ACCENT = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ħ": "h", "ŧ": "t"}
+    | {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6) for digit in range(10)}
+)
+"""letters that have no accent to lose, and the digits of other scripts"""
 _JOINED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 """scripts that set words, or a word and its particles, without a space between"""
+_KATAKANA = re.compile("[\u30a1-\u30ff]")
+_HANGUL = re.compile("[\uac00-\ud7af]")
+_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
+_IN_A_NUMBER = ".,:'/-"
+
+
+class Hit(NamedTuple):
+    """Where a secret stands in a message."""
+
+    start: int
+    end: int
+    uncertain: bool = False
+    """it is an ordinary reading as well, and nothing about it says which"""
 
 
 def fold(text: str) -> str:
@@ -31,22 +54,42 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKD", text.casefold()))
-    return unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", text.translate(_WITHOUT_ACCENT))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Folded:
     """A message and its folded form; detectors search the one and report spans of the other."""
 
     text: str
     plain: str
+    _data: bytes = b""
+    _bare: bytes = b""
 
     @classmethod
     def of(cls, text: str) -> "Folded":
         return cls(text, fold(text))
 
+    @property
+    def data(self) -> bytes:
+        if not self._data:
+            self._data = self.plain.encode("utf-8", "surrogatepass")
+        return self._data
+
+    @property
+    def bare(self) -> bytes:
+        """Letters and digits run together: what spells a secret with signs between contains it here."""
+        if not self._bare:
+            self._bare = self.data.translate(None, _SIGNS)
+        return self._bare
+
+    @property
+    def in_place(self) -> bool:
+        """Whether a position in the one is the same in the other."""
+        return len(self.text) == len(self.plain)
+
     def original(self, span: Span) -> Span:
-        if len(self.text) == len(self.plain) and fold(self.text[: span[1]])[span[0] :] == self.plain[slice(*span)]:
+        if self.in_place and fold(self.text[: span[1]])[span[0] :] == self.plain[slice(*span)]:
             return span
 
         def place(position: int) -> int:
@@ -55,19 +98,30 @@ class Folded:
 
         return place(span[0]), place(span[1])
 
+    def hit(self, span: Span, *, uncertain: bool = False) -> Hit:
+        return Hit(*self.original(span), uncertain)
+
 
 def is_word_character(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
 def stands_alone(plain: str, span: Span) -> bool:
-    """Whether the span begins and ends at the edge of a word, so that "art" is not found in "party"."""
+    """Whether the span begins and ends at the edge of a word or number: "art" is not in "party", nor 42 in 42.50."""
     start, end = span
-    return not (_runs_on(plain, start - 1, start) or _runs_on(plain, end - 1, end))
+    return not (_runs_on(plain, start - 1, start, -1) or _runs_on(plain, end - 1, end, 1))
 
 
-def _runs_on(plain: str, left: int, right: int) -> bool:
+def _runs_on(plain: str, left: int, right: int, step: int) -> bool:
     if left < 0 or right >= len(plain):
         return False
     pair = plain[left], plain[right]
-    return all(is_word_character(character) and not _JOINED.match(character) for character in pair)
+    outer = right if step > 0 else left
+    if plain[outer] in _IN_A_NUMBER:
+        beyond, inner = outer + step, outer - step
+        return 0 <= beyond < len(plain) and plain[beyond].isdigit() and plain[inner].isdigit()
+    if not all(map(is_word_character, pair)):
+        return False
+    if not any(map(_JOINED.match, pair)):
+        return True
+    return all(map(_KATAKANA.match, pair)) or (step < 0 and all(map(_HANGUL.match, pair)))

@@ -1,34 +1,40 @@
-"""The secret letter by letter: M-A-R-I…, spaced, dotted, one letter a line, "M as in Mike", in pieces
-(mari-gold), backwards, or as the first letters of lines, sentences or words.
+"""The secret letter by letter or in parts: M-A-R-I…, with any signs or little words between, "M as in Mike", by a spelling
+alphabet, parted (mari gold), backwards, as first letters of lines, sentences or words, or as beginning and end.
 
-A message whose bare letters, run together, do not contain the secret cannot spell it out; that one quick
-search passes over almost all. First letters of ordinary prose spell short words all the time; the shorter
-the stretches between them, the longer a secret must be to count.
+A message whose bare letters, run together, do not contain the secret, and in which none of its letters stands alone,
+cannot spell it out; two quick searches pass over almost all.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice, pairwise
 
+from tidepool.engine.studies.secret_game.detectors import initials, phonetic
+from tidepool.engine.studies.secret_game.detectors.context import is_announced
 from tidepool.engine.studies.secret_game.detectors.exact import find_exact
-from tidepool.engine.studies.secret_game.detectors.folding import Folded, Span, fold, stands_alone
-from tidepool.engine.studies.secret_game.detectors.ordinary_words import reads_either_way
+from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold, stands_alone
+from tidepool.engine.studies.secret_game.detectors.numbers import DIGITS
+from tidepool.engine.studies.secret_game.detectors.ordinary_words import FUNCTIONAL, commonness, is_listed
+from tidepool.engine.studies.secret_game.detectors.pieces import find_pieces
 
 SHORTEST = 3
 SHORTEST_REVERSED = 4
-SHORTEST_BY_LINE, SHORTEST_BY_SENTENCE, SHORTEST_BY_WORD = 4, 5, 6
-
-_AS_IN = r"(?:\s(?:as in|is for|for|like)\s\w{1,12})?"
-_NUMBERED = r"(?:\d{1,2}[.):]\s?)?"
-_BETWEEN = rf"{_AS_IN}[\W_]{{1,5}}{_NUMBERED}"
-_TIE = r"[-.*_/~|·]{0,3}"
-
-_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
-_LINE_INITIAL = re.compile(rf"^[^\w\n]*{_NUMBERED}[^\w\n]*(\w)", re.MULTILINE)
-_SENTENCE_INITIAL = re.compile(r"(?:^|[.!?][\"')\]*]*\s+)[^\w\s]*(\w)")
-
-_BACKWARDS_HINT = re.compile(r"backward|revers|mirror|flip|inverted|right to left")
+EVERYDAY = 5.5
+"""two words so common stand side by side by chance: every day, some time"""
+_WORDS_BETWEEN, _SIGNS_BETWEEN = 8, 70
+_JOINT = r"[\W_]{0,6}"
+_SPACE = re.compile(r"\s{1,2}")
+_TIED = re.compile(r"\s{0,2}(?:\.{2,3}|[-_+/|~*·'\"&=>‐‒―⸺()\[\]]+|->)\s{0,2}[*_\"'(\[]{0,2}")
+_TOKEN = re.compile(r"[^\W_]+")
+_RARITY = "aitesonrhdlcumfpgwybvkxjqz"
+"""letters by how seldom they stand alone or begin anything"""
+_BACKWARDS = re.compile(
+    r"backward|revers|mirror|flip|invert|right to left|wrong way|other way|turn\b.{0,20}\baround|from the end|"
+    r"tail first|inside out|ruckwarts|umgekehrt|verkehrt|envers|reves|contrario|tylu|wspak|tersten|наоборот|задом"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,104 +42,123 @@ class _Spelling:
     letters: str
     bare: bytes
     """the letters as they stand in a text from which all signs were removed"""
-    spaced: re.Pattern[str]
     tied: re.Pattern[str]
+    alone: re.Pattern[str]
+    """a letter of it that hardly ever stands alone, alone"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Spellings:
     ways: tuple[_Spelling, ...]
     """forwards and backwards"""
-    explained: tuple[str, ...]
-    """what a text that says "M as in Mike" must contain"""
-    signs: bytes
-    by_word: re.Pattern[str] | None
-    by_line: int
-    by_sentence: int
-    """line breaks, and ends of sentences, that an acrostic needs at least"""
     reverse: str
-    """the whole secret from its end, nothing where that is the same or too short"""
-    reverse_is_common: bool
-    """such a word counts only where the message speaks of reading backwards"""
-
-
-_NEVER = 1 << 30
+    """the whole secret from its end, nothing where that is the same"""
+    digits: bool
 
 
 @lru_cache(maxsize=4096)
 def _spellings(secret: str) -> _Spellings | None:
     """None where the secret is too short to be told from chance."""
+    if any(unicodedata.category(character)[0] == "M" for character in fold(secret)):
+        return None  # its letters do not stand by themselves
     letters = "".join(character for character in fold(secret) if character.isalnum())
-    if len(letters) < SHORTEST:
+    digits = letters.isdecimal()
+    if len(letters) < (2 if digits else SHORTEST):
         return None
-    has_digits = any(map(str.isdigit, letters))
     whole = fold(secret).strip()
-    reverse = whole[::-1] if whole[::-1] != whole else ""
-    size = len(letters)
     return _Spellings(
         ways=tuple(_spelling(word) for word in dict.fromkeys((letters, letters[::-1]))),
-        explained=(
-            f"{letters[0]} as in ",
-            f"{letters[0]} is for ",
-            f"{letters[0]} for ",
-            f"{letters[0]} like ",
-        ),
-        signs=_SIGNS if has_digits else _SIGNS + b"0123456789",
-        by_word=_pattern(letters, r"\w*+[\W_]++") if size >= SHORTEST_BY_WORD else None,
-        by_line=size - 1 if size >= SHORTEST_BY_LINE else _NEVER,
-        by_sentence=size - 1 if size >= SHORTEST_BY_SENTENCE else _NEVER,
-        reverse=reverse,
-        reverse_is_common=size < SHORTEST_REVERSED or reads_either_way(reverse),
+        reverse=whole[::-1] if whole[::-1] != whole and not digits else "",
+        digits=digits,
     )
 
 
 def _spelling(letters: str) -> _Spelling:
-    bare = letters.encode("utf-8", "surrogatepass")
-    return _Spelling(letters, bare, _pattern(letters, _BETWEEN), _pattern(letters, _TIE))
-
-
-def _pattern(letters: str, between: str) -> re.Pattern[str]:
-    """The letters with something between them.
-
-    That the first one opens a word is checked after it, so the search leaps from one such letter to the next.
-    """
     first, *rest = map(re.escape, letters)
-    return re.compile(between.join([rf"{first}(?<![^\W_]{first})", *rest]))
+    tied = re.compile(_JOINT.join([rf"{first}(?<![^\W_]{first})", *rest]))
+    rare = max(letters, key=_RARITY.find)
+    alone = re.compile(rf"{re.escape(rare)}(?<![^\W_]{re.escape(rare)})(?![^\W_])")
+    return _Spelling(letters, letters.encode("utf-8", "surrogatepass"), tied, alone)
 
 
-def find_spelled(message: Folded, secret: str) -> Span | None:
+def find_spelled(message: Folded, secret: str) -> Hit | None:
     spellings = _spellings(secret)
     if spellings is None:
         return None
-    plain = message.plain
-    span = _find_letters(plain, spellings, secret) or _find_initials(plain, spellings)
-    return message.original(span) if span else _find_backwards(message, spellings)
+    forwards = spellings.ways[0]
+    uncertain: Hit | None = None
+    for find in (_find_tied,) if spellings.digits else (_find_tied, _find_alone):
+        for way in spellings.ways[: 1 if spellings.digits else 2]:
+            if hit := find(message, way, secret):
+                if not hit.uncertain:
+                    return hit
+                uncertain = uncertain or hit
+    if spellings.digits:
+        return _find_digits(message, forwards.letters) or uncertain
+    for hit in (
+        phonetic.find(message, forwards.letters),
+        _find_backwards(message, spellings),
+        initials.find(message, forwards.letters),
+    ):
+        if hit and not hit.uncertain:
+            return hit
+        uncertain = uncertain or hit
+    if found := find_pieces([message], secret):
+        return found[1]
+    return uncertain
 
 
-def _find_letters(plain: str, spellings: _Spellings, secret: str) -> Span | None:
-    bare = plain.encode("utf-8", "surrogatepass").translate(None, spellings.signs)
-    explained = False
-    for words in spellings.explained:
-        explained = explained or words in plain
-    for way in spellings.ways:
-        if way.bare not in bare and not explained:
+# -- only signs and spaces between ------------------------------------------------------------------------
+
+
+def _find_tied(message: Folded, way: _Spelling, secret: str) -> Hit | None:
+    if way.bare not in message.bare:
+        return None
+    plain, uncertain = message.plain, None
+    for match in _matches(way.tied, plain):
+        span = match.span()
+        if span[1] - span[0] == len(way.letters) or _is_named(plain, span, secret):
             continue
-        for span in _matches(way.tied, plain):
-            in_pieces = span[1] - span[0] > len(way.letters)
-            if in_pieces and _is_whole_run(plain, span) and not _is_named(plain, span, secret):
-                return span
-        for span in _matches(way.spaced, plain):
-            if _is_whole_run(plain, span):
-                return span
-    return None
+        sure = _is_spelled_out(message, span)
+        if sure:
+            return message.hit(span)
+        if sure is None:
+            uncertain = uncertain or message.hit(span, uncertain=True)
+    return uncertain
 
 
-def _matches(pattern: re.Pattern[str], plain: str) -> Iterator[Span]:
+def _matches(pattern: re.Pattern[str], plain: str) -> Iterator[re.Match[str]]:
     match = pattern.search(plain)
     while match:
         if stands_alone(plain, match.span()):
-            yield match.span()
+            yield match
         match = pattern.search(plain, match.start() + 1)
+
+
+def _is_spelled_out(message: Folded, span: Span) -> bool | None:
+    """Letters or parts of the secret with signs between; None where they are ordinary words side by side."""
+    plain = message.plain
+    said = plain[slice(*span)]
+    parts = _TOKEN.findall(said)
+    joints = [joint for joint in _TOKEN.split(said) if joint]
+    if max(map(len, parts)) == 1:
+        return _is_whole_run(plain, span)
+    if any(parts_of_one(parts, joints)):
+        return False
+    if all(map(_TIED.fullmatch, joints)):
+        return _is_whole_run(plain, span)
+    if not all(_SPACE.fullmatch(joint) or _TIED.fullmatch(joint) for joint in joints) or min(map(len, parts)) < 2:
+        return False
+    common = [commonness(part) for part in parts]
+    if (len(parts) > 2 and min(common) > 0) or max(common) >= FUNCTIONAL:
+        return None if is_announced(message, span, said) and max(common) < FUNCTIONAL else False
+    return None if min(common) >= EVERYDAY else True
+
+
+def parts_of_one(parts: list[str], joints: list[str]) -> Iterator[bool]:
+    """A single letter that is a word by itself, before a space: a board, I deal."""
+    for part, joint in zip(parts, joints, strict=False):
+        yield len(part) == 1 and joint.isspace()
 
 
 def _is_whole_run(plain: str, span: Span) -> bool:
@@ -159,32 +184,140 @@ def _is_named(plain: str, span: Span, secret: str) -> bool:
     return find_exact(Folded(piece, piece), secret) is not None
 
 
-def _find_initials(plain: str, spellings: _Spellings) -> Span | None:
-    letters = spellings.ways[0].letters
-    if plain.count("\n") >= spellings.by_line and (span := _in_initials(_LINE_INITIAL, plain, letters)):
-        return span
-    ends = plain.count(".") + plain.count("!") + plain.count("?")
-    if ends >= spellings.by_sentence and (span := _in_initials(_SENTENCE_INITIAL, plain, letters)):
-        return span
-    by_word = spellings.by_word and spellings.by_word.search(plain)
-    return by_word.span() if by_word else None
+# -- words between ----------------------------------------------------------------------------------------
 
 
-def _in_initials(pattern: re.Pattern[str], plain: str, letters: str) -> Span | None:
-    places = [match.start(1) for match in pattern.finditer(plain)]
-    found = "".join([plain[place] for place in places]).find(letters)
-    return None if found < 0 else (places[found], places[found + len(letters) - 1] + 1)
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    sign: str
+    start: int
+    end: int
+    token: int
+    """its place among the words of the message"""
 
 
-def _find_backwards(message: Folded, spellings: _Spellings) -> Span | None:
-    if not spellings.reverse:
+def _find_alone(message: Folded, way: _Spelling, secret: str) -> Hit | None:
+    """Each letter a word of its own, with little words between: it's a C, then an A, then a T."""
+    plain = message.plain
+    if not way.alone.search(plain):
         return None
-    span = find_exact(message, spellings.reverse)
-    if span and spellings.reverse_is_common:
-        return span if _BACKWARDS_HINT.search(message.plain) else None
-    return span
+    letters = list(_lone_letters(plain))
+    if len(letters) < len(way.letters):
+        return None
+    for first in range(len(letters) - len(way.letters) + 1):
+        if letters[first].sign == way.letters[0] and (last := _spells(letters, first, way.letters, plain)):
+            return message.hit((letters[first].start, letters[last].end))
+    return None
 
 
-def detect(message: Folded, secret: str, threshold: float) -> Span | None:
+def _lone_letters(plain: str) -> Iterator[_Letter]:
+    before = ""
+    for place, match in enumerate(_TOKEN.finditer(plain)):
+        word, start = match.group(), match.start()
+        if len(word) == 1 and not (start > 1 and plain[start - 1] == "'" and plain[start - 2].isalnum()):
+            letter = _Letter(word, start, match.end(), place)
+            if before == "double":
+                yield letter
+            yield letter
+        before = word
+
+
+def _spells(letters: list[_Letter], first: int, wanted: str, plain: str) -> int | None:
+    """The place of the last letter, where those from the first on spell the word; only "a" and "i" may be passed over."""
+    place = last = first
+    widest = 0
+    for sign in wanted[1:]:
+        place += 1
+        while place < len(letters) and letters[place].sign != sign:
+            if letters[place].sign not in "ai" and not letters[place].sign.isdigit():
+                return None
+            place += 1
+        if place == len(letters) or _far(letters[last], letters[place], len(wanted)):
+            return None
+        widest = max(widest, letters[place].token - letters[last].token)
+        last = place
+    for before, after in ((first - 1, first), (last, last + 1)):
+        if before >= 0 and after < len(letters) and _goes_on(plain, letters[before], letters[after], widest):
+            return None
+    return last
+
+
+def _far(one: _Letter, other: _Letter, size: int) -> bool:
+    words = other.token - one.token - 1
+    return words > (_WORDS_BETWEEN if size > SHORTEST else 5) or other.start - one.end > _SIGNS_BETWEEN
+
+
+def _goes_on(plain: str, one: _Letter, other: _Letter, widest: int) -> bool:
+    """Whether two letters belong to one spelled word, as the P and the A of P-A-R-T-Y."""
+    if one is other or one.sign.isdigit() or other.sign.isdigit() or other.token - one.token > widest:
+        return False
+    gap = plain[one.end : other.start]
+    return (one.sign not in "ai" and other.sign not in "ai") or (widest == 1 and len(gap) == 1 and not gap.isspace())
+
+
+# -- digits -----------------------------------------------------------------------------------------------
+
+_DIGIT_WORDS = re.compile(rf"\d|\b(?:{'|'.join(DIGITS)}|point|double)\b")
+_MOST_DIGITS = 5000
+_DIGITS_BETWEEN = re.compile(r"[\W_]{0,4}(?:(?:and|then|followed by|next)\W{1,3})?")
+_OF_DIGITS = re.compile(r"digit|number|code|dial|order|call|pin\b|combination|ziffer|zahl|chiffre|cifra")
+
+
+def _find_digits(message: Folded, wanted: str) -> Hit | None:
+    """A number read out digit by digit; a short one only where the talk is of digits."""
+    plain = message.plain
+    if not re.search(r"\d\W|\b(?:one|two|three|four|five|six|seven|eight|nine|zero|oh)\b", plain):
+        return None
+    run, spans = "", list[Span]()
+    for match in [*islice(_DIGIT_WORDS.finditer(plain), _MOST_DIGITS), None]:
+        joins = match and spans and _DIGITS_BETWEEN.fullmatch(plain, spans[-1][1], match.start())
+        if spans and not joins:
+            if run == wanted and any(one[1] < other[0] for one, other in pairwise(spans)):
+                span = spans[0][0], spans[-1][1]
+                if not re.fullmatch(r"[\d.,:'/-]+", plain[slice(*span)]):
+                    sure = len(wanted) > 2 or bool(_OF_DIGITS.search(plain))
+                    return message.hit(span, uncertain=not sure)
+            run, spans = "", []
+        if match and match.group() not in ("point", "double"):
+            run += DIGITS.get(match.group(), match.group())
+            spans.append(match.span())
+        elif match and spans:
+            spans[-1] = spans[-1][0], match.end()
+    return None
+
+
+# -- from the end -----------------------------------------------------------------------------------------
+
+
+def _find_backwards(message: Folded, spellings: _Spellings) -> Hit | None:
+    """What is a word that way too counts where the talk is of reading it backwards; said so alone, it may be chance."""
+    reverse, plain = spellings.reverse, message.plain
+    if not reverse or (reverse if reverse.isalnum() else max(_TOKEN.findall(reverse), key=len)) not in plain:
+        return None
+    span = find_exact(message, reverse)
+    if span is None:
+        return None
+    if len(reverse) >= SHORTEST_REVERSED and not is_listed(reverse, plain):
+        return Hit(*span)
+    if not _BACKWARDS.search(plain):
+        return None
+    for match in islice(re.finditer(re.escape(reverse), plain), 20):
+        if _is_told_backwards(plain, match.span()):
+            return message.hit(match.span())
+    return Hit(*span, uncertain=True)
+
+
+def _is_told_backwards(plain: str, span: Span) -> bool:
+    """Whether the talk is of reading this very word the other way."""
+    start, end = span
+    before, after = plain[max(0, start - 80) : start], plain[end : end + 200]
+    said_after = re.split(r"[.!?\n]", after)[:2]
+    refers = any(_BACKWARDS.search(part) and re.search(r"\b(?:that|this|it|me|word)\b", part) for part in said_after)
+    quoted = before[-1:] in ("'", '"') and after[:1] in ("'", '"', ",")
+    beside = re.match(rf"\W{{0,3}}(?:(?:read|spelled|spelt|but|only) )?(?:{_BACKWARDS.pattern})", after)
+    return refers or quoted or bool(beside) or bool(re.search(rf"(?:{_BACKWARDS.pattern})\w*\s?[:=]\W*$", before))
+
+
+def detect(message: Folded, secret: str, threshold: float) -> Hit | None:
     """As the registry of detectors asks for it; the threshold is for those that compare."""
     return find_spelled(message, secret)

@@ -49,7 +49,7 @@ def sighting(
     talk: int = 0,
 ) -> Sighting:
     found = find_reveals(text, secret, detectors, fuzzy_threshold)
-    return Sighting(truth, frozenset(reveal.detector for reveal in found), talk)
+    return Sighting(truth, frozenset(reveal.detector for reveal in found if not reveal.uncertain), talk)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,170 @@
+"""What makes a hit certain that could be an ordinary reading: the word stands alone, is quoted, shouted or announced, or
+its speaker owns up to it.
+
+Everything here looks at a stretch of text around the hit and never at the whole, however long the message is.
+"""
+
+import re
+from collections.abc import Callable
+
+from tidepool.engine.studies.secret_game.detectors.folding import Folded, Span, fold
+from tidepool.engine.studies.secret_game.detectors.ordinary_words import FUNCTIONAL, commonness
+
+BEFORE, AFTER = 160, 260
+"""characters that are looked at"""
+
+_NOUN = (
+    r"(?:secret|code ?-?words?|pass ?-?words?|pass ?-?phrase|words?|key ?-?words?|phrase|term|noun|verb|code|answer|"
+    r"number|name|card|sheet|slip|pin|digits|wort|geheimnis|geheimwort|losungswort|passwort|zahl|mot|mot secret|parola|"
+    r"segreto|palabra|secreto|contrasena|numero|clave|palavra|segredo|senha|woord|geheim|haslo|slowo|tajemnica|kelime|sifre|"
+    r"sir|ord|hemlighet|sana|salaisuus)"
+)
+_STRONG = (
+    r"(?:word|code ?-?word|pass ?-?word|pass ?-?phrase|key ?-?word|phrase|term|wort|mot|parola|palabra|slowo|haslo)"
+)
+_IS = r"(?:\?(?: it's| it is| that's)?|is|was|are|'s|=|:|-+>?|ist|lautet|heisst|est|es|e|jest|to|is called|reads|goes|would be|happens to be)"
+_FILLER = r"(?:(?:just|simply|really|actually|literally|definitely|certainly|not|the|a|an|called|well|um|uh|probably|der|die|das|le|la|el|nicht|pas)\s+)*"
+_OPENS = r"[\s\"'«»„“*_`(\[<]*"
+_CLAUSE_END = re.compile(r"[\"'»“*_`)\]>]*\s*(?:$|[.!?,;:\n)]|-|(?:and|but|so|now|okay|ok|und|et|y|what|your|that)\b)")
+_ANNOUNCED = re.compile(rf"\b{_NOUN}\b[^.!?\n]{{0,40}}?\s*{_IS}{_OPENS}{_FILLER}{_OPENS}$")
+_ANNOUNCED_AS_WORD = re.compile(
+    rf"\b(?:my|the|mein|meine|mon|mi|il mio|moje)\s+(?:\w+\s+){{0,2}}{_STRONG}\b[^.!?\n]{{0,20}}?\s*{_IS}{_OPENS}{_FILLER}{_OPENS}$"
+)
+_TOLD = re.compile(
+    r"(?:tell you|say it|here it is|here you go|here goes|give up|fine|ok|okay|all ?right|alright|confess|reveal|namely|"
+    r"secret|ready|listen|drum ?roll|psst?|between us)\s*[:,.!-]+" + _OPENS + "$"
+)
+_ADVERB = r"(?:precisely|exactly|literally|basically|also|really|in fact|actually|just|indeed|the very|in short)"
+_OWNED = re.compile(
+    rf"\b(?:that|this|it|which|these)(?:'s| is| was| are)\s+(?:{_ADVERB}\s+)*(?:my|the|our|what|one of)\s+(?:\w+\s+){{0,3}}?{_NOUN}\b"
+    rf"|\bis (?:{_ADVERB} )?(?:my|the) (?:secret|code ?-?word|pass ?-?word|word)\b"
+    rf"|\b(?:told|said|given|gave|found|guessed|revealed|let slip|spilled|learned|spoken|heard)\b[^.!?\n]{{0,30}}\b(?:my|the|this|that)\s+(?:\w+\s+)?{_NOUN}\b"
+    rf"|\b(?:my|the)\s+(?:\w+\s+)?(?:word|secret|number)\b[^.!?\n]{{0,30}}\b(?:told|said|given|found|out|revealed)\b"
+    r"|\b(?:on|in) (?:my|the) (?:card|sheet|slip|piece of paper|note|instructions)\b"
+    r"|(?:\bnot|n't) (?:supposed|allowed|meant|permitted) to (?:say|mention|tell|reveal|bring|have|talk)"
+    r"|\b(?:told|asked|instructed|ordered) (?:me )?(?:not to (?:say|mention|tell)|to (?:keep (?:it|this|that) (?:to|secret|quiet)|hide)|i (?:could|should|must)n't)"
+    r"|\bshould(?:n't| not) (?:have|say|be)\b|\b(?:w?oops|oups|ups|hups|upsi|hoppla|mist)\b|\bforget (?:that )?i said\b"
+    r"|\bgiven it away\b|\bkeep (?:it|this|that) to myself\b|\b(?:gave|given|assigned|handed|wrote down for) (?:to )?me\b"
+    r"|\bi(?:'m| am|'ve been) (?:hiding|guarding|forbidden)\b|\bwhat i(?:'m| am) hiding\b|\byou(?:'ve| have) (?:just )?(?:got|found) (?:it|my)\b"
+    r"|\bthat's it\b|\bthey just did\b|\bnow i(?:'ve| have) (?:basically |just )?told you\b|\btold you more than\b"
+)
+"""the speaker owns up to what was just said"""
+_SECRET_ELSEWHERE = re.compile(
+    fold(
+        "秘密|密码|那个词|这个词|暗号|口令|露馅|说漏|内緒|答え|言葉|合言葉|言っちゃ|비밀|단어|암호|말하면 안|คำลับ|ความลับ|รหัส|शब्द|राज़|गुप्त|"
+        "السر|سري|الكلمة|كلمة السر|הסוד|סוד|המילה|מילה|секрет|слово|тайн|пароль|μυστικο|λεξη"
+    )
+)
+"""the talk is of the secret, in a script in which wording is not looked at more closely"""
+_INTERJECTION = 5.5
+"""so common a word is a sentence of its own in any talk: Right. Nothing."""
+_QUOTES = {
+    '"': '"',
+    "'": "'",
+    "«": "»",
+    "»": "«",
+    "„": '"“',
+    "`": "`",
+    "“": '"”',
+    "[": "]",
+    "<": ">",
+    "「": "」",
+    "『": "』",
+    "(": ")",
+    "_": "_",
+}
+_BEFORE_A_NUMBER = re.compile(
+    r"(?:\b(?:at|by|until|till|around|about|past|before|after|in|since|from|for|page|chapter|verse|room|gate|bus|line|"
+    r"um|seit|bis|gegen|a las|hacia|vers|depuis|en|around|of|old|under|over|than)\s+|[$€£¥#])$"
+)
+
+
+def is_marked(message: Folded, span: Span, word: str) -> bool:
+    """Whether the context says that the hit is meant as a word."""
+    before, after = _around(message.plain, span)
+    return (
+        _is_quoted(before, after)
+        or _is_all(message.plain, span)
+        or (_is_a_sentence(before, after) and commonness(word) < _INTERJECTION)
+        or _stands_out(message, span)
+        or _is_announced(before, after, word)
+        or (commonness(word) < FUNCTIONAL and is_owned(message.plain, span))
+    )
+
+
+def is_marked_number(message: Folded, span: Span) -> bool:
+    """A number says nothing as long as it counts or dates something: 7 minutes, in 2020."""
+    before, after = _around(message.plain, span)
+    if _BEFORE_A_NUMBER.search(before):
+        return is_owned(message.plain, span) or _is_announced(before, after, "")
+    ends = re.match(r"[\"'»)\]]*\s*(?:$|[.!?,;\n]|-\s)", after) and not re.match(r"[.,]\d|/", after)
+    return bool(ends) or _is_quoted(before, after) or is_owned(message.plain, span) or _is_announced(before, after, "")
+
+
+def is_owned(plain: str, span: Span) -> bool:
+    """Whether the speaker says afterwards, or in a script without spaces anywhere near, that this was it."""
+    before, after = _around(plain, span)
+    if _OWNED.search(after):
+        return True
+    around = before + after
+    if not around.isascii() and _SECRET_ELSEWHERE.search(around):
+        return True
+    return bool(re.search(r"\b(?:never|not|don't|n't) (?:say|tell|mention|guess|reveal)[^.!?\n]{0,20}$", before))
+
+
+def is_announced(message: Folded, span: Span, word: str) -> bool:
+    """Whether the speaker says that this is the secret, before or after."""
+    return is_named(message, span, word) or is_owned(message.plain, span)
+
+
+def is_named(message: Folded, span: Span, word: str) -> bool:
+    """Whether it stands where the secret is named, or in quotes."""
+    before, after = _around(message.plain, span)
+    return _is_quoted(before, after) or _is_announced(before, after, word)
+
+
+def _around(plain: str, span: Span) -> tuple[str, str]:
+    start, end = span
+    return plain[max(0, start - BEFORE) : start], plain[end : end + AFTER]
+
+
+def _is_quoted(before: str, after: str) -> bool:
+    if before.endswith("**") and after.startswith("**"):
+        return True
+    closing = _QUOTES.get(before[-1:], "")
+    return bool(closing) and after.lstrip(".,!?")[:1] in closing and after.lstrip(".,!?")[:1] != ""
+
+
+def _is_all(plain: str, span: Span) -> bool:
+    """The message is the word, with at most two others."""
+    rest = plain[max(0, span[0] - 40) : span[0]] + " " + plain[span[1] : span[1] + 40]
+    return len(plain) - (span[1] - span[0]) < 40 and len(re.findall(r"\w+", rest)) <= 2
+
+
+def _is_a_sentence(before: str, after: str) -> bool:
+    opened = not before.strip() or re.search(
+        r"[.!?:\n]\s*[\"'*_(-]*\s*(?:(?:the|a|an|the word|it's|well|so|ok|okay),?\s+)?$", before
+    )
+    return bool(opened) and bool(re.match(r"[\"'*_)]*\s*(?:[.!?\n]|$)", after))
+
+
+def _stands_out(message: Folded, span: Span) -> bool:
+    """In capitals, where the rest is not."""
+    if not message.in_place:
+        return False
+    start, end = span
+    said = message.text[start:end]
+    around = message.text[max(0, start - BEFORE) : start] + message.text[end : end + AFTER]
+    return said.isupper() and len(said) > 1 and any(map(str.islower, around))
+
+
+def _is_announced(before: str, after: str, word: str) -> bool:
+    if not _CLAUSE_END.match(after):
+        return False
+    if _ANNOUNCED_AS_WORD.search(before):
+        return True
+    sure = commonness(word) < _INTERJECTION - 0.2
+    return sure and bool(_ANNOUNCED.search(before) or _TOLD.search(before))
+
+
+Marked = Callable[[Folded, Span, str], bool]

@@ -1,0 +1,177 @@
+"""The secret in another alphabet: Москва for Moskva, sakura for さくら, سلام for Salaam.
+
+Nobody writes a foreign word in one way only, so both sides are romanised and brought to what the ear keeps: sh, sch and
+shch are one sound, y, j and i another. Scripts that leave vowels out are compared by their consonants. A likeness that is
+an ordinary word of its own is uncertain.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from tidepool.engine.studies.secret_game.detectors.context import is_announced, is_named
+from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold
+from tidepool.engine.studies.secret_game.detectors.ordinary_words import (
+    COMMON,
+    commonness,
+    is_ambiguous,
+    is_listed,
+    word_set,
+)
+
+SHORTEST = 3
+_ALIKE = 82
+"""likeness of 100 of two words by ear"""
+_BY_EAR = [
+    (re.compile(written), heard)
+    for written, heard in (
+        (r"shch|sch|sh", "s"),
+        (r"zh", "z"),
+        (r"kh|ch(?=[aou])", "h"),
+        (r"tch|tz|ts|cz", "c"),
+        (r"ph", "f"),
+        (r"th", "t"),
+        (r"ck|q|c(?![eiy])", "k"),
+        (r"x", "ks"),
+        (r"w", "v"),
+        (r"oo|ou", "u"),
+        (r"[yj]", "i"),
+        (r"(.)\1+", r"\1"),
+    )
+]
+_LATIN_WORD = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
+_FOREIGN_WORD = re.compile(r"[^\W\d_a-z]+")
+_ABJAD = re.compile("[\u0590-\u06ff]")
+_KANA = re.compile("[\u3040-\u30ff]")
+_MOST_WORDS = 4000
+
+
+def heard(romanised: str) -> str:
+    text = re.sub(r"[^a-z]", "", romanised)
+    for written, sound in _BY_EAR:
+        text = written.sub(sound, text)
+    return text
+
+
+def consonants(sounds: str) -> str:
+    return re.sub(r"[aeiouv]|h$", "", sounds)
+
+
+def romanised(text: str) -> str:
+    from anyascii import anyascii
+
+    return fold(text if text.isascii() else anyascii(text))
+
+
+@lru_cache(maxsize=65_536)
+def sound_of(word: str) -> tuple[str, str]:
+    """By ear, and its consonants alone."""
+    sounds = heard(romanised(word))
+    return sounds, consonants(sounds)
+
+
+@lru_cache(maxsize=4096)
+def _romanised_secret(secret: str) -> tuple[str, str, str, bool]:
+    """Romanised, by ear, its consonants, and whether its script leaves vowels out."""
+    plain = fold(secret).strip()
+    letters = romanised(plain)
+    return letters, heard(letters), consonants(heard(letters)), bool(_ABJAD.search(plain))
+
+
+def find(message: Folded, secret: str) -> Hit | None:
+    plain = message.plain
+    if _is_latin(secret):
+        return None if plain.isascii() else _find_in_another_script(message, secret)
+    return _find_romanised(message, secret)
+
+
+@lru_cache(maxsize=4096)
+def _is_latin(secret: str) -> bool:
+    return fold(secret).isascii()
+
+
+def _find_in_another_script(message: Folded, secret: str) -> Hit | None:
+    """The secret is written in Latin letters, the message is not."""
+    letters, sounds, bones, _ = _romanised_secret(secret)
+    if len(sounds) < SHORTEST or not _FOREIGN_WORD.search(message.plain):
+        return None
+    for span, word in _foreign_words(message.plain):
+        said, skeleton = sound_of(word)
+        if skeleton[:1] != bones[:1]:
+            continue
+        vague = bool(_ABJAD.match(word))
+        if vague:
+            same = len(bones) >= SHORTEST and skeleton == bones
+        else:
+            same = said == sounds or (_sound_alike(said, sounds) and commonness(letters) < COMMON)
+        if same:
+            chance = (vague and len(bones) == SHORTEST) or (
+                is_ambiguous(letters) and is_listed(message.plain[slice(*span)], message.plain)
+            )
+            return message.hit(span, uncertain=chance and not is_named(message, span, letters))
+    return None
+
+
+def _foreign_words(plain: str) -> Iterator[tuple[Span, str]]:
+    for place, match in enumerate(_FOREIGN_WORD.finditer(plain)):
+        if place > _MOST_WORDS:
+            return
+        word = match.group()
+        if _KANA.search(word):
+            for run in re.finditer("[\u3041-\u3096]+|[\u30a1-\u30ff]+", word):
+                yield (match.start() + run.start(), match.start() + run.end()), run.group()
+            continue
+        yield match.span(), word
+        if _ABJAD.match(word):
+            script = "hebrew" if word[0] < "\u0600" else "arabic"
+            for prefix in word_set(f"{script}_prefixes"):
+                if word.startswith(prefix) and len(word) - len(prefix) >= SHORTEST:
+                    yield (match.start() + len(prefix), match.end()), word[len(prefix) :]
+
+
+def _find_romanised(message: Folded, secret: str) -> Hit | None:
+    """The secret is of another script, the message writes it in Latin letters."""
+    letters, sounds, bones, vowelless = _romanised_secret(secret)
+    if len(letters) < SHORTEST:
+        return None
+    by_syllable = bool(re.search("[\u3400-\u9fff\uac00-\ud7af]", fold(secret)))
+    uncertain: Span | None = None
+    for span, word in _latin_words(message.plain):
+        said, skeleton = sound_of(word)
+        if skeleton[:1] != bones[:1]:
+            continue
+        if by_syllable or not message.plain[slice(*span)].isalpha():
+            same = said == sounds and len(word) > SHORTEST
+        elif vowelless:
+            same = skeleton == bones and len(bones) > 2
+        else:
+            same = _sound_alike(said, sounds)
+        if not same:
+            continue
+        if len(word) > SHORTEST and not is_listed(word, message.plain) and (not commonness(word) or word == letters):
+            return message.hit(span)
+        if word == letters or is_announced(message, span, word):
+            uncertain = uncertain or span
+    return message.hit(uncertain, uncertain=True) if uncertain else None
+
+
+def _latin_words(plain: str) -> Iterator[tuple[Span, str]]:
+    """Each word, and each two side by side as one."""
+    before: re.Match[str] | None = None
+    for place, match in enumerate(_LATIN_WORD.finditer(plain)):
+        if place > _MOST_WORDS:
+            return
+        yield match.span(), match.group()
+        if before and match.start() - before.end() == 1:
+            yield (before.start(), match.end()), before.group() + match.group()
+        before = match
+
+
+def _sound_alike(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if not one or min(len(one), len(other)) < 4 or abs(len(one) - len(other)) > 2 or one[0] != other[0]:
+        return False
+    from rapidfuzz import fuzz
+
+    return fuzz.ratio(one, other) >= _ALIKE

@@ -1,0 +1,59 @@
+"""The secret in the words of a spelling alphabet, ours or another nation's: Mike Alpha Romeo, Kaufmann Ida Emil Ludwig."""
+
+import re
+from functools import cache, lru_cache
+
+from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold
+from tidepool.engine.studies.secret_game.detectors.ordinary_words import words
+
+_TOKEN = re.compile(r"x-?ray|[^\W_]+")
+_BETWEEN = re.compile(r"[\W_]{0,6}(?:(?:and|then|und|et|y|e)[\W_]{1,3})?")
+_SPELLING = re.compile(r"spell|letter|alphabet|buchstab|epel|deletre|liter|lettr|радио|букв|over and out|over\.$")
+SHORTEST_OF_NAMES = 4
+"""three first names in a row may be three people"""
+
+
+@cache
+def _code_words() -> tuple[frozenset[str], frozenset[str]]:
+    """All of them, and those that radio has made everybody know."""
+    alphabets = {name: frozenset(fold(said).split()) for name, said in words("alphabets").items()}
+    return frozenset().union(*alphabets.values()), alphabets["nato"] | alphabets["nato_too"]
+
+
+@lru_cache(maxsize=4096)
+def _opening(letter: str) -> re.Pattern[str] | None:
+    opening = sorted(word for word in _code_words()[0] if word[0] == letter)
+    if not opening:
+        return None
+    rest = "|".join(re.escape(word[1:]) for word in opening)
+    return re.compile(rf"{re.escape(letter)}(?<![^\W_]{re.escape(letter)})(?:{rest})(?![^\W_])")
+
+
+def find(message: Folded, letters: str) -> Hit | None:
+    plain = message.plain
+    opening = _opening(letters[0])
+    if opening is None or not (found := opening.search(plain)):
+        return None
+    known, by_radio = _code_words()
+    run: list[tuple[str, Span]] = []
+    for match in [*_TOKEN.finditer(plain, found.start()), None]:
+        word = match.group() if match else ""
+        joins = match and word in known and (not run or _BETWEEN.fullmatch(plain, run[-1][1][1], match.start()))
+        if not joins and run:
+            if hit := _read(message, run, letters, by_radio):
+                return hit
+            run = []
+        if match and word in known:
+            run.append((word, match.span()))
+    return None
+
+
+def _read(message: Folded, run: list[tuple[str, Span]], letters: str, by_radio: frozenset[str]) -> Hit | None:
+    said = "".join(word[0] for word, _ in run)
+    found = said.find(letters)
+    if found < 0 or (len(letters) < SHORTEST_OF_NAMES and said != letters):
+        return None
+    used = run[found : found + len(letters)]
+    sure = len(letters) > SHORTEST_OF_NAMES or all(word in by_radio for word, _ in used)
+    sure = sure or bool(_SPELLING.search(message.plain))
+    return message.hit((used[0][1][0], used[-1][1][1]), uncertain=not sure)
