@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tidepool.engine.statistics import rates
 from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.intervals import LEVEL, Interval
 
@@ -24,12 +25,7 @@ LEAST_SEEN = 0.2
 
 def wilson(share: float, trials: float, z: float = Z) -> Interval:
     """Wilson's interval; the trials may be an effective number. With none, anything is possible."""
-    if trials <= 0:
-        return 0.0, 1.0
-    squared = z * z
-    centre = (share + squared / (2 * trials)) / (1 + squared / trials)
-    reach = z * math.sqrt(max(0.0, share * (1 - share)) / trials + squared / (4 * trials**2)) / (1 + squared / trials)
-    return (centre - reach if share > 0 else 0.0), (centre + reach if share < 1 else 1.0)
+    return rates.wilson(share, trials, z) if trials > 0 else (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def test_undo_goes_back_through_earlier_sessions_and_skipping_puts_off(path: Pat
 def test_a_coder_sees_what_was_said_and_the_secret_and_nothing_that_tells_a_verdict_or_a_model(path: Path) -> None:
     session = CodingSession(path, "last", "ann", size=40)
     code_all(path, "bob")
-    for _ in range(40):
+    for _ in range(12):
         subject = session.subject()
         assert subject is not None
         number, side, _ = subject.place
@@ -102,6 +102,13 @@ def test_a_sample_grows_and_is_drawn_anew_without_losing_a_code(path: Path) -> N
     assert anew.sample.draw == 2 and anew.sample.chosen != before.chosen and anew.sample.instrument == "judge"
     counted = rows(path, "SELECT count(*), count(weight) FROM code")
     assert counted == [(10, anew.progress.coded)] and anew.progress.coded < 10
+    code_all(path, "bob")
+    statistics = summarise(path, "last")["statistics"]
+    told = statistics["coding"]["sides"]
+    assert told["instrument"] == "judge" and told["corrected"]["raw_ci95"] == list(
+        statistics["verdicts"]["overall"]["revealed_ci95"]
+    )
+    assert set(told["instruments"]) == {"all detectors", "exact", "judge"}
 
 
 def test_a_batch_that_has_gone_on_is_told_and_its_sample_does_not_grow(path: Path) -> None:
