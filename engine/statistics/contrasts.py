@@ -169,7 +169,7 @@ def _rate_against_rate(arm: _Arms, ways: Sequence[Array], bounds: Interval, *, l
     weights = numpy.where(arm.first, (pull / ours)[arm.strata], (pull / theirs)[arm.strata])
     ways = ways or [numpy.arange(len(arm.values))]
     grouped = Grouped((~arm.first).astype(int), 2, ways)
-    spread = grouped.spread(arm.values, weights)
+    spread = grouped.spread(arm.values, weights, bounds)
     first, second = rates_of(spread, bounds)
     assert first is not None and second is not None
     clusters = int(spread.clusters.min())

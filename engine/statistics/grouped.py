@@ -24,6 +24,8 @@ class Spread:
     freedom: Array
     clusters: Array
     """of the way with fewest"""
+    varied: Array
+    """clusters that hold any value off the lower end of the scale, or off the upper end, whichever are fewer"""
     count: Array
 
 
@@ -93,7 +95,7 @@ class Grouped:
         with np.errstate(invalid="ignore", divide="ignore"):
             return way.number * (1 - np.where(whole > 0, kept / whole, 0))
 
-    def spread(self, values: Array, weights: Array | None = None) -> Spread:
+    def spread(self, values: Array, weights: Array | None = None, bounds: tuple[float, float] = (0.0, 1.0)) -> Spread:
         np = self._np
         weights = np.ones(len(values)) if weights is None else weights
         total = np.bincount(self._groups, weights, minlength=self._size)
@@ -108,7 +110,17 @@ class Grouped:
                 taken = np.isnan(variance) & (left > 0) & (last | np.logical_and.reduce(enough))
                 variance[taken], freedom[taken] = found[taken], left[taken]
         clusters = np.minimum.reduce([way.number for way in self._ways])
-        return Spread(mean, variance, freedom, clusters, self._count)
+        ends = [self._holding(values > bounds[0]), self._holding(values < bounds[1])]
+        return Spread(mean, variance, freedom, clusters, np.minimum(*ends), self._count)
+
+    def _holding(self, rows: Array) -> Array:
+        """By group, how many clusters have any of these rows: of the way with fewest."""
+        np = self._np
+        found = []
+        for way in self._ways:
+            held = np.bincount(way.cluster, rows, minlength=len(way.owner)) > 0
+            found.append(np.bincount(way.owner, held, minlength=self._size))
+        return np.minimum.reduce(found)
 
     def _variance(self, values: Array, shares: Array, stratum: Array, lost: Sequence[Array]) -> tuple[Array, Array]:
         np = self._np

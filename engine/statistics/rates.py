@@ -17,6 +17,8 @@ UNIT = (0.0, 1.0)
 _CLOSE = 1e-12
 _SMALLEST_P = 1e-12
 FEW_EVENTS = 3.5
+FEW_CLUSTERS = 5
+"""fewer clusters that hold any event, or any non-event, hide how much clusters differ"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,9 @@ def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: fl
     within which values are as alike (`likeness`, from 0 to 1) as in all groups together.
     """
     width = (bounds[1] - bounds[0]) or 1.0
-    columns = (spread.mean, spread.variance, spread.freedom, spread.clusters, spread.count)
+    columns = (spread.mean, spread.variance, spread.freedom, spread.clusters, spread.varied, spread.count)
     found: list[Rate | None] = []
-    for mean, variance, freedom, clusters, count in zip(*(column.tolist() for column in columns), strict=True):
+    for mean, variance, freedom, clusters, varied, count in zip(*(column.tolist() for column in columns), strict=True):
         if not count:
             found.append(None)
         elif clusters < few:
@@ -72,6 +74,8 @@ def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: fl
             found.append(Rate(mean, alike, math.inf, count, bounds))
         else:
             effective = effective_number((mean - bounds[0]) / width, variance / width**2, clusters, count)
+            if varied < FEW_CLUSTERS:
+                effective = min(effective, clusters * max(1, varied))
             found.append(Rate(mean, effective, freedom, count, bounds))
     return found
 

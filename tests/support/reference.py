@@ -37,6 +37,12 @@ def interval(
         effective = float(min(number))
     else:
         effective = share * (1 - share) / variance if variance > 1e-24 else len(rows)
+        some, others = (
+            min(len({c for c, v in zip(one, values, strict=True) if bool(v) == held}) for one in clusters)
+            for held in (True, False)
+        )
+        if min(some, others) < 5:
+            effective = min(effective, min(number) * min(some, others))
     return _ends(share, effective, stats.t.ppf(0.975, freedom))
 
 

@@ -80,7 +80,7 @@ class Clustering:
         self, grouped: Grouped, values: Array, bounds: Interval = UNIT, likeness: float = 0.0
     ) -> list[Rate | None]:
         few = FEW_TALKS if self.by_talk else 0
-        return rates_of(grouped.spread(values.astype(float)), bounds, few, likeness)
+        return rates_of(grouped.spread(values.astype(float), bounds=bounds), bounds, few, likeness)
 
     def likeness(self, values: Array) -> float:
         """How alike the two sides of a talk are, beyond what their agents have in common: from 0 to 1."""
