@@ -46,6 +46,7 @@ PROOFS = {
     "limits.outage": "A server that goes away for a minute",
     "secret_game": "A thousand conversations in each mode",
     "truth.statistics": "Intervals and tests",
+    "truth.end_to_end": "Intervals through the whole program",
     "coding": "Hand coding: do the intervals hold?",
     "evolution_truth": "Prompt evolution: what it claims",
     "evolution_speed": "Prompt evolution: many calls at once",

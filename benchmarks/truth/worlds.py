@@ -60,6 +60,7 @@ WORLDS = (
     World("unlinked, divided into 30 games, 150 talks", like(4), 150, games=30),
     World("long memory, 10 games of 12 talks", (0.3, 0.3, 0.5, 0.6), 120, 0.2, 0.3, games=10, linked=True),
     World("long memory, 40 games of 6 talks", like(4), 240, 0.2, 0.3, games=40, linked=True),
+    World("long memory, 8 games, reveal rarely", like(3, 0.06), 144, 0.2, 0.3, games=8, linked=True),
     World("retained, 12 games of 15 talks", like(5), 180, 0.2, 0.3, games=12, mode="retained", linked=True),
     World(
         "diversity, 20 games of 12 talks", (0.3, 0.3, 0.6, 0.2), 240, 0.2, 0.3, games=20, mode="diversity", linked=True
