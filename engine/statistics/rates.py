@@ -74,7 +74,7 @@ def rates_of(spread: Spread, bounds: Interval = UNIT, few: int = 0, likeness: fl
             found.append(Rate(mean, alike, math.inf, count, bounds))
         else:
             effective = effective_number((mean - bounds[0]) / width, variance / width**2, clusters, count)
-            if varied < FEW_CLUSTERS:
+            if varied < min(FEW_CLUSTERS, clusters):
                 effective = min(effective, clusters * max(1, varied))
             found.append(Rate(mean, effective, freedom, count, bounds))
     return found

@@ -41,7 +41,7 @@ def interval(
             min(len({c for c, v in zip(one, values, strict=True) if bool(v) == held}) for one in clusters)
             for held in (True, False)
         )
-        if min(some, others) < 5:
+        if min(some, others) < min(5, *number):
             effective = min(effective, min(number) * min(some, others))
     return _ends(share, effective, stats.t.ppf(0.975, freedom))
 
