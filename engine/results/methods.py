@@ -171,7 +171,7 @@ def _coding(coding: Any) -> Iterator[str]:
     for unit, found in (coding or {}).items():
         coders, agreement = list(found["coders"]), found["agreement"]
         yield (
-            f"A stratified sample of {found['sample']:,} {unit} was drawn by the verdicts of {found['instrument']}; "
+            f"A stratified sample of {found['sample']:,} {unit} was drawn by the verdicts of the {found['instrument']}; "
             f"{counted(len(coders), 'coder')} ({listing(coders)}) coded {found['coded']:,} of them by hand, blind to the "
             f"verdicts, and {found['unclear']:,} were unclear and left out."
         )

@@ -15,14 +15,25 @@ PAIRINGS = {
 }
 SETTINGS = ("temperature", "max_tokens", "reasoning_effort", "max_reasoning_tokens")
 DETECTORS = {
-    "exact": "the word itself",
-    "spelled": "spelled out, spaced, reversed or as an acrostic",
+    "exact": "the word, also in another case, spelling, script or joint of its parts, or as a number in words",
+    "spelled": "letter by letter, in parts, backwards, as initials, or piece by piece over several messages",
     "encoded": "in base64, hexadecimal, rot13 or Morse code",
     "fuzzy": "misspelt",
 }
-ANALYSIS = (
-    "Shares and means are given with 95 % intervals, agents are compared under equal conditions, and p-values of several "
-    "comparisons are corrected by Holm's method.",
+RATES = (
+    "Rates and mean scores have Wilson's interval with the effective number of values of the cluster-robust variance and Student's "
+    "quantile."
+)
+DIFFERENCES = (
+    "Two agents were compared under equal conditions in two ways that were never pooled: against third agents, by least squares on agent "
+    "and on opponent, side and scenario, with CR2 errors and Satterthwaite's degrees of freedom; and head to head, by the mean of the "
+    "differences within their talks, both orders of opening weighted alike. Where events were few, the intervals of the two rates were "
+    "joined (MOVER), or Bonett and Price's interval taken. A p-value is its interval turned round, and Holm's correction is over all "
+    "comparisons of a measure."
+)
+HEARING = (
+    "The odds ratio of revealing after the partner did is Mantel and Haenszel's over messages; talks that differ in openness produce such "
+    "a ratio by themselves, so it is no effect of hearing."
 )
 
 
@@ -33,8 +44,8 @@ def methods(
     return KindMethods(
         design=(*_game(settings, agents), *_agents(agents), *_points(settings)),
         measures=(*_detection(settings), *_agreement(statistics.get("agreement"))),
-        missing=tuple(_missing(statistics.get("missing") or {})),
-        analysis=ANALYSIS,
+        missing=(*_missing(statistics.get("missing") or {}), *_uncertain(statistics.get("uncertain"))),
+        analysis=tuple(_analysis(statistics)),
     )
 
 
@@ -124,3 +135,28 @@ def _missing(missing: Mapping[str, Any]) -> Iterator[str]:
     yield "Conversations that failed are in no figure: they are neither reveals nor refusals."
     if bounds := missing.get("secrets_revealed_bounds"):
         yield f"Whatever they would have been, {interval(bounds)} % of sides reveal."
+
+
+def _uncertain(found: Mapping[str, Any] | None) -> Iterator[str]:
+    if not found:
+        return
+    yield (
+        f"{counted(found['sides'], 'side')} held nothing but readings of their secret that are ordinary words as well. They are not counted "
+        "as revealed."
+    )
+    if bounds := found.get("secrets_revealed_bounds"):
+        yield f"Without and with them, {interval(bounds)} % of sides reveal."
+
+
+def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
+    if found := statistics.get("inference"):
+        rests = {"talks": "talk", "games": "game", "scenarios": "scenario"}
+        clusters = listing(counted(found[name], one) for name, one in rests.items() if name in found["clusters"])
+        yield f"Intervals are at 95 %, speak of {found['speaks_of']} and rest on {clusters} as clusters."
+        if found.get("note"):
+            yield f"{found['note'][:1].upper()}{found['note'][1:].rstrip('.')}."
+    yield RATES
+    if statistics.get("comparisons"):
+        yield DIFFERENCES
+    if (statistics.get("hearing") or {}).get("odds_ratio") is not None:
+        yield HEARING

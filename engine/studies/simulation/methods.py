@@ -13,10 +13,13 @@ STYLES = {
     "narrated": "One call wrote a round for all entities, which was then split by the names before what they said.",
 }
 ORDERS = {"listed": "in the order of their list", "shuffled": "in an order drawn for each simulation by the seed"}
-MEANS = "An entity's means are over its own simulations, with the bootstrap's 95 % intervals (2,000 resamples)."
+MEANS = (
+    "An entity's means are over its own simulations, with 95 % intervals that rest on the combinations it was in: replicates of one "
+    "combination are no new ones."
+)
 OVER_ENTITIES = (
-    "Means over several entities have 95 % intervals over entities, not over talks: those of one entity resemble each other, "
-    "and were taken together."
+    "Means over several entities have 95 % intervals by the jackknife: one entity at a time was left out with all its talks, which "
+    "others share, and Student's quantile taken at one degree less than there are entities."
 )
 TESTS = (
     "Whether entities' means go with an attribute was tested by Spearman's correlation for numbers and by Kruskal and Wallis's "

@@ -10,10 +10,12 @@ import pytest
 from tests.support.state import query
 from tests.support.studies import game
 from tidepool import run_batch
+from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.results.blocks import Folded, Words
 from tidepool.engine.results.method_words import counted, ended, listing, quoted, sampling
-from tidepool.engine.results.methods import prompts_of
+from tidepool.engine.results.methods import methods_of, prompts_of
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.simulated.provider import SimulatedProvider
@@ -89,7 +91,10 @@ async def test_hand_coding_is_told_where_there_is_any(database: Path) -> None:
         }
     }
     summary["statistics"] = {**summary["statistics"], "coding": coding}
-    text = "\n".join(block.text for block in report_of(database, summary).methods if isinstance(block, Words))
+    with reading(database) as connection:
+        batch = find_batch(connection, "last")
+        blocks = methods_of(connection, batch, StoredConfig(batch["config"], load_frozen), summary)
+    text = "\n".join(block.text for block in blocks if isinstance(block, Words))
     assert "2 coders (Eve and Fay) coded 98 of them by hand" in text
     assert "α was 0.81" in text and "κ of Eve and Fay was 0.79 over 40 sides" in text
 

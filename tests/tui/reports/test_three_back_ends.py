@@ -57,7 +57,7 @@ SAID = {
         "5 agents (Guarded, ",
         "round robin",
         "24 conversations in all",
-        "exact (the word itself)",
+        "exact (the word, also",
     ),
     "simulation": (
         "4 described entities",
