@@ -52,7 +52,7 @@ def methods_of(
         paragraph(_collection(batch, summary, asked)),
         paragraph(kind.measures),
         paragraph((*_missing(summary), *kind.missing)),
-        paragraph(kind.analysis),
+        paragraph(kind.analysis) if summary["units"]["completed"] else "",
         paragraph(_coding(summary["statistics"].get("coding"))),
         paragraph(_software(batch, summary, distinct_prompts(connection, batch["number"]))),
     )
@@ -153,7 +153,7 @@ def _missing(summary: Summary) -> Iterator[str]:
         yield f"Failures had these reasons: {'; '.join(why)}."
     odd = [told.format(replies[name]) for name, told in _ODD.items() if replies[name]]
     if calls["failed"]:
-        odd.insert(0, f"{counted(calls['failed'], 'call')} failed for good")
+        odd.insert(0, f"{calls['failed']:,} failed for good")
     if odd:
         yield f"Of {counted(calls['total'], 'call')}, {listing(odd)}."
     elif not units["failed"]:

@@ -33,15 +33,14 @@ def methods(
 ) -> KindMethods:
     settings = config.sections["mutation"]
     return KindMethods(
-        design=tuple(_design(settings)),
+        design=tuple(_design(settings, listing(statistics["operators"]))),
         measures=tuple(_measures(settings)),
         missing=tuple(_missing(settings, statistics)),
         analysis=(HELD_OUT, *(() if settings.get("policy_content") else (CURVES,))),
     )
 
 
-def _design(settings: Mapping[str, Any]) -> Iterator[str]:
-    operators = listing(settings.get("operators", ()))
+def _design(settings: Mapping[str, Any], operators: str) -> Iterator[str]:
     yield (
         f"In each step of an episode one of the operators {operators} was applied to a query by {settings['mutator']}, and "
         f"{settings['target']} answered the query as it then was, both with {sampling(settings, 'an answer')}."
