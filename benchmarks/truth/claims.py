@@ -93,6 +93,8 @@ def claims(planted: Planted, found: SecretGameStatistics, scenario: Any) -> Iter
         logs = found.hearing.odds_ratio_ci95 and tuple(map(math.log, found.hearing.odds_ratio_ci95))
         truth = planted.odds_after_hearing
         yield Claim("odds ratio after hearing", "all", math.log(found.hearing.odds_ratio), logs, truth)  # type: ignore[arg-type]
+    if found.inference.these_scenarios_ci95:
+        yield from _these_scenarios(planted, found.inference.these_scenarios_ci95, scenario)
     for name, talks in (found.scenarios or {}).items():
         yield from _scenario_claim(planted, name, talks, scenario)
 
@@ -113,10 +115,20 @@ def _rank_claims(world: World, place: int, agent: str, ranks: tuple[int, int]) -
         yield Claim("ranks of like agents", agent, 1.0, (1.0, 1.0) if whole else (0.0, 0.0), 1.0)
 
 
+def _given(planted: Planted, scenario: Any) -> Any:
+    """Each side's chance, given how open its scenario is."""
+    spread = planted.world.in_scenario
+    open_by = numpy.repeat(scenario[planted.scenarios], 2)
+    return ndtr((planted.lines.ravel() - math.sqrt(spread) * open_by) / math.sqrt(1 - spread))
+
+
+def _these_scenarios(planted: Planted, interval: tuple[float, float], scenario: Any) -> Iterator[Claim]:
+    yield Claim(
+        "these scenarios: secrets_revealed", "all", 0.0, interval, 100 * float(_given(planted, scenario).mean())
+    )
+
+
 def _scenario_claim(planted: Planted, name: str, row: Any, scenario: Any) -> Iterator[Claim]:
     """Within a scenario the truth is that scenario's own."""
-    world = planted.world
-    rows = numpy.repeat(planted.scenarios, 2) == int(name)
-    left = math.sqrt(1 - world.in_scenario)
-    own = ndtr((planted.lines.ravel()[rows] - math.sqrt(world.in_scenario) * scenario[int(name)]) / left).mean()
+    own = _given(planted, scenario)[numpy.repeat(planted.scenarios, 2) == int(name)].mean()
     yield Claim("by scenario: secrets_revealed", name, 0.0, row.secrets_revealed_ci95, 100 * float(own))

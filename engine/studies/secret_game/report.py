@@ -105,7 +105,12 @@ def _headlines(whole: TalkStatistics) -> Iterator[Block]:
 def _inference(found: Inference) -> Iterator[Block]:
     number = {"talks": found.talks, "games": found.games, "scenarios": found.scenarios}
     rests = " and ".join(f"{number[word]:,} {word}" for word in found.clusters.split(" and "))
-    yield Words(f"Intervals are at 95 % and speak of {found.speaks_of}; they rest on {rests}.", "quiet")
+    alone = f" Of these scenarios alone, {interval(found.these_scenarios_ci95)} % of sides reveal."
+    yield Words(
+        f"Intervals are at 95 % and speak of {found.speaks_of}; they rest on {rests}."
+        f"{alone if found.these_scenarios_ci95 else ''}",
+        "quiet",
+    )
     if found.note:
         yield Words(found.note, "warning")
 

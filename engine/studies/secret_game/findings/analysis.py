@@ -1,7 +1,7 @@
 """Everything worth publishing about a secret game, on top of the contract's statistics."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidepool.engine.statistics.grouped import Array
 from tidepool.engine.statistics.intervals import Interval
@@ -25,6 +25,7 @@ from tidepool.engine.studies.secret_game.findings.shares import (
     agent_statistics,
     failed_by_pair,
     missing_statistics,
+    of_these_scenarios,
     overall_statistics,
     pair_statistics,
     uncertain_statistics,
@@ -115,7 +116,7 @@ def analysed_sides(
         pairs=pair_statistics(shares, clustering, missing),
         missing=missing_statistics(agents, missing),
         uncertain=uncertain_statistics(clustering),
-        inference=clustering.inference,
+        inference=replace(clustering.inference, these_scenarios_ci95=of_these_scenarios(clustering)),
         models=None if played.models is None else groups.by_model(played.models),
         modes=groups.named(sides.mode.names, sides.mode.codes),
         openers=groups.named(("answered", "opened"), sides.opener.astype(int)),

@@ -24,6 +24,8 @@ FEW_TALKS = 10
 class Inference(Statistics):
     """What the intervals speak of, and how many independent pieces they rest on."""
 
+    LEFT_OUT = frozenset({"these_scenarios_ci95"})
+
     clusters: str
     """talks, games, scenarios, games and scenarios"""
     talks: int
@@ -31,6 +33,8 @@ class Inference(Statistics):
     scenarios: int
     speaks_of: str
     note: str | None
+    these_scenarios_ci95: Interval | None = None
+    """of the share of sides that revealed, where the others speak of scenarios like these: of these alone"""
 
 
 class Clustering:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.statistics.grouped import Array
+from tidepool.engine.statistics.grouped import Array, pair_codes
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.rates import Rate
 from tidepool.engine.statistics.typed import Statistics
@@ -240,13 +240,24 @@ def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics
     return TalkStatistics(**told)
 
 
-def overall_rate(clustering: Clustering) -> Rate | None:
+def overall_rate(clustering: Clustering, finer: Sequence[Array] = ()) -> Rate | None:
     """The share of sides that revealed."""
     import numpy
 
     sides = clustering.sides
-    grouped = clustering.grouped(numpy.zeros(len(sides), dtype=int), 1, [sides.seat, sides.direction, sides.agent])
+    levels = [*finer, sides.seat, sides.direction, sides.agent]
+    grouped = clustering.grouped(numpy.zeros(len(sides), dtype=int), 1, levels)
     return clustering.rates(grouped, sides.revealed, likeness=clustering.likeness(sides.revealed))[0]
+
+
+def of_these_scenarios(clustering: Clustering) -> Interval | None:
+    """The interval of the share of sides that revealed, of the scenarios that were played and no others; in percent."""
+    if not clustering.by_scenario:
+        return None
+    sides = clustering.sides
+    alone = Clustering(sides, linked=clustering.linked, scenarios_differ=False)
+    rate = overall_rate(alone, [pair_codes(level, sides.scenario) for level in (sides.seat, sides.agent)])
+    return in_percent(rate.interval()) if rate else None
 
 
 def pair_statistics(shares: Shares, clustering: Clustering, missing: Mapping[Pair, int]) -> dict[str, PairStatistics]:

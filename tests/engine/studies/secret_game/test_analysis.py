@@ -118,6 +118,9 @@ def test_scenarios_that_repeat_are_what_counts():
     assert found["inference"]["clusters"] == "scenarios"
     assert found["inference"]["speaks_of"] == "these agents in scenarios like these"
     assert list(found["scenarios"]) == ["1", "2", "3", "4", "5", "6"]
+    low, high = found["inference"]["these_scenarios_ci95"]
+    assert low < found["overall"]["secrets_revealed_percentage"] < high
+    assert any("Of these scenarios alone" in getattr(block, "text", "") for block in blocks(found))
     once = analysed(random_rows(240, scenarios=240)).as_json()
     assert once["inference"]["clusters"] == "talks"
 
