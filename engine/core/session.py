@@ -168,6 +168,8 @@ class _Session:
         for account in context.accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.tell = context.log
+        for words in self._turn.plan.warnings:
+            context.log("warning", words)
         self._tell_transport()
         if resumed:
             self.run.take_up()

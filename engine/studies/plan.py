@@ -55,6 +55,7 @@ def priced(plan: Plan, config: FrozenConfig) -> dict[str, Any]:
         "service": config.service.name,
         "budget_usd": config.service.budget_usd,
         "notes": list(plan.notes),
+        "warnings": list(plan.warnings),
     }
 
 

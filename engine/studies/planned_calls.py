@@ -41,6 +41,8 @@ class Plan:
     calls: tuple[PlannedCalls, ...]
     notes: tuple[str, ...] = field(default=())
     """what the numbers rest on, where they are estimates"""
+    warnings: tuple[str, ...] = field(default=())
+    """what the study cannot be asked well, told before it is run and logged with it"""
 
     def __post_init__(self) -> None:
         if self.units > ceilings.UNITS:

@@ -10,6 +10,7 @@ from tidepool.engine.config.sections import Agent, reasoning_of
 from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.planned_calls import REASONING_NOTE, Plan, PlannedCalls, merged
 from tidepool.engine.studies.secret_game.casting import Cast, Part, schedule_of, settings_of
+from tidepool.engine.studies.secret_game.secrets.examination import warnings_about
 from tidepool.engine.studies.secret_game.story import judge_call
 from tidepool.engine.studies.secret_game.succession import Succession, succession_of
 from tidepool.engine.studies.secret_game.tally import tally_of
@@ -32,7 +33,7 @@ def plan(config: FrozenConfig) -> Plan:
         calls += _messages(players, agent, opened, answered, int(remembered))
     spread = [part for planned in merged(calls) for part in _in_rounds(planned, succession)]
     spread += _verdicts(players, schedule.total, succession)
-    return Plan(schedule.total, tuple(spread), tuple(_notes(players)))
+    return Plan(schedule.total, tuple(spread), tuple(_notes(players)), warnings_about(config))
 
 
 def _in_rounds(planned: PlannedCalls, succession: Succession) -> Iterator[PlannedCalls]:

@@ -44,6 +44,10 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
         if not agent.secret.strip() and not settings.scenarios:
             told = f'The agent {agent.name!r} has no secret. Give it one: secret = "…".'
             raise UsageError(told, ("agents", place, "secret"))
+    if folder is not None:  # a batch that was frozen before goes on as it began
+        from tidepool.engine.studies.secret_game.secrets.examination import refuse_what_cannot_be_measured
+
+        refuse_what_cannot_be_measured(config)
     if settings.mode == "targeted":
         _check_target(settings.targeted_secret or "", [agent.secret for agent in config.agents])
     return config

@@ -67,7 +67,8 @@ def test_a_preset_whose_older_model_is_gone_says_so() -> None:
 
 def test_a_batch_keeps_the_models_its_presets_stood_for_when_it_was_made(database: Path) -> None:
     agents = [
-        {"name": name, "model": "gpt4o_mini", "secret": "moss", "instructions": "llama"} for name in ("Ada", "Bo")
+        {"name": name, "model": "gpt4o_mini", "secret": f"moss {name}stone", "instructions": "llama"}
+        for name in ("Ada", "Bo")
     ]
     study = {"batch": {"kind": "secret_game"}, "secret_game": {"judge": "claude_haiku"}, "agents": agents}
     enlist(config_from(study), database)

@@ -53,6 +53,7 @@ def in_full(examined: Examined) -> Content:
         beginning, *more = wrap(shortened(words), WORDS, break_on_hyphens=False) or [""]
         lines += [Content.assemble((f"{name:<{NAMES}}", "$quiet"), beginning)]
         lines += [Content(" " * NAMES + line) for line in more]
+    lines += [Content.assemble(("! ", "$warning"), shortened(words)) for words in plan["warnings"]]
     lines += [Content(""), *_waves(plan), Content("")]
     lines += [Content.assemble((shortened(note), "$quiet")) for note in plan["notes"]]
     return Content("\n").join(lines)

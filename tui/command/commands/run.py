@@ -53,6 +53,8 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
 def _dry_run(options: argparse.Namespace) -> int:
     config = _frozen(options)
     plan = priced(load_kind(config.batch.kind).plan(config), config)
+    for words in plan["warnings"]:
+        tell(f"warning: {words}")
     if options.json:
         say_json(plan)
     else:

@@ -1,0 +1,1 @@
+"""Whether the secrets of a study can be measured, before anything is run."""
