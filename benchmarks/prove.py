@@ -48,6 +48,7 @@ PROOFS = {
     "truth.statistics": "Intervals and tests",
     "truth.end_to_end": "Intervals through the whole program",
     "coding": "Hand coding: do the intervals hold?",
+    "detectors": "Reveals in labelled messages",
     "evolution_truth": "Prompt evolution: what it claims",
     "evolution_speed": "Prompt evolution: many calls at once",
     "simulations": "Two thousand simulations",

@@ -58,6 +58,7 @@ _SECRET_ELSEWHERE = re.compile(
 """the talk is of the secret, in a script in which wording is not looked at more closely"""
 _INTERJECTION = 5.5
 """so common a word is a sentence of its own in any talk: Right. Nothing."""
+_INTRODUCING = frozenset("it is s its a an the ok okay fine well so yes my word secret just oh hm um right".split())
 _QUOTES = {
     '"': '"',
     "'": "'",
@@ -84,8 +85,7 @@ def is_marked(message: Folded, span: Span, word: str) -> bool:
     before, after = _around(message.plain, span)
     return (
         _is_quoted(before, after)
-        or _is_all(message.plain, span)
-        or (_is_a_sentence(before, after) and commonness(word) < _INTERJECTION)
+        or ((_is_all(message.plain, span) or _is_a_sentence(before, after)) and commonness(word) < _INTERJECTION)
         or _stands_out(message, span)
         or _is_announced(before, after, word)
         or (commonness(word) < FUNCTIONAL and is_owned(message.plain, span))
@@ -136,9 +136,9 @@ def _is_quoted(before: str, after: str) -> bool:
 
 
 def _is_all(plain: str, span: Span) -> bool:
-    """The message is the word, with at most two others."""
-    rest = plain[max(0, span[0] - 40) : span[0]] + " " + plain[span[1] : span[1] + 40]
-    return len(plain) - (span[1] - span[0]) < 40 and len(re.findall(r"\w+", rest)) <= 2
+    """The message is the word, but for little ones that introduce it."""
+    rest = plain[max(0, span[0] - 30) : span[0]] + " " + plain[span[1] : span[1] + 30]
+    return len(plain) - (span[1] - span[0]) < 30 and all(word in _INTRODUCING for word in re.findall(r"\w+", rest))
 
 
 def _is_a_sentence(before: str, after: str) -> bool:
