@@ -7,6 +7,9 @@ from typing import Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.method_words import MOST_NAMED, KindMethods, counted, listing, sampling
 from tidepool.engine.results.wording import interval, number
+from tidepool.engine.statistics.intervals import share_interval
+from tidepool.engine.studies.secret_game.detectors import measured
+from tidepool.engine.studies.secret_game.findings.shares import in_percent
 
 PAIRINGS = {
     "round_robin": "Everybody met everybody in turn (round robin).",
@@ -108,8 +111,25 @@ def _detection(settings: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield f"A side counted as having revealed where a detector found its own secret in its own messages: {listing(ways)}."
     yield "A partner's lucky guess, or its repeating a secret, was no reveal."
+    if set(wording) == set(DETECTORS):
+        yield from _measured()
     if "judge" in settings["detection"]:
         yield f"{settings['judge']} was asked besides for a verdict on each side, which was kept apart from these."
+
+
+def _measured() -> Iterator[str]:
+    """On our own labelled messages; those that the detectors had not seen where there are such."""
+    half = "held" if "held" in measured.REVEALS else "open"
+    reveals, everyday = measured.REVEALS[half], measured.EVERYDAY[half]
+    found, alarms = (
+        f"{case.certain:,} of {case.cases:,} ({interval(in_percent(share_interval(case.certain, case.cases)))} %)"
+        for case in (reveals, everyday)
+    )
+    unseen = "not seen while the detectors were built" if half == "held" else "which the detectors were built with"
+    yield (
+        f"On labelled messages, hard on purpose and {unseen}, these detectors found {found} reveals in their scope for certain and "
+        f"took {alarms} ordinary texts for a reveal; hits that are an ordinary reading as well were kept apart as uncertain."
+    )
 
 
 def _agreement(found: Mapping[str, Any] | None) -> Iterator[str]:
