@@ -4,6 +4,7 @@ scipy has them all, but loading it takes longer than a small study; the tests ho
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -35,8 +36,11 @@ def student_quantile(freedom: float, share: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _student_beyond(freedom: float, tail: float) -> float:
-    """Where so much of the tail is left: Newton's steps from the normal quantile. The tail is convex, so none goes too far."""
-    t = -normal_quantile(tail)
+    """Where so much of the tail is left: Newton's steps from below. The tail is convex, so none goes too far."""
+    z = -normal_quantile(tail)
+    t = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    if student_tail(freedom, t) < tail:
+        t = z
     while True:
         closer = t + (student_tail(freedom, t) - tail) / _student_density(freedom, t)
         if closer <= t:
@@ -62,11 +66,25 @@ def chi_squared_tail(freedom: int, value: float) -> float:
 @lru_cache(maxsize=4096)
 def fewest_expected(events: float, chance: float) -> float:
     """How few must be expected at least, so that so many events, or more, come with this chance (Poisson's tail)."""
-    low, high = 0.0, events
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _gamma_share(events, middle) > chance else (middle, high)
-    return (low + high) / 2
+    return root(lambda expected: _gamma_share(events, expected) - chance, 0.0, events)
+
+
+def root(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that rises from below zero to above crosses it: false position, Illinois's way."""
+    at_low, at_high = rising(low), rising(high)
+    side = 0
+    for _ in range(_MOST_STEPS):
+        if at_low >= 0 or at_high <= 0 or abs(high - low) < 1e-13 * max(1.0, abs(high)):
+            break
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        found = rising(middle)
+        if abs(found) < 1e-14:
+            return middle
+        if found < 0:
+            low, at_low, at_high, side = middle, found, at_high / (1 + (side < 0)), -1
+        else:
+            high, at_high, at_low, side = middle, found, at_low / (1 + (side > 0)), 1
+    return low if at_low >= 0 else high if at_high <= 0 else (low + high) / 2
 
 
 def _gamma_share(shape: float, x: float) -> float:

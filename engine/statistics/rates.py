@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tidepool.engine.statistics.distributions import fewest_expected, normal_quantile, student_quantile
+from tidepool.engine.statistics.distributions import fewest_expected, normal_quantile, root, student_quantile
 from tidepool.engine.statistics.grouped import Spread
 from tidepool.engine.statistics.intervals import LEVEL, Interval
 
@@ -116,12 +116,13 @@ def gap_interval(first: Rate, second: Rate, level: float = LEVEL) -> Interval | 
 
 def p_value_of(interval: Callable[[float], Interval | None]) -> float:
     """Two-sided, of no difference: one less the level at which the interval just touches zero."""
-    least, most = math.log(_SMALLEST_P), 0.0
-    for _ in range(50):
-        middle = (least + most) / 2
-        found = interval(1 - math.exp(middle))
-        if found is None or found[0] <= 0 <= found[1]:
-            least = middle
-        else:
-            most = middle
-    return math.exp((least + most) / 2)
+    point = interval(0.0)
+    if point is None or not point[0] + point[1]:
+        return 1.0
+    above = point[0] + point[1] > 0
+
+    def beyond(chance: float) -> float:
+        low, high = interval(1 - math.exp(chance)) or (0.0, 0.0)
+        return low if above else -high
+
+    return math.exp(root(beyond, math.log(_SMALLEST_P), 0.0))
