@@ -38,7 +38,7 @@ OF_A_BATCH: dict[str, list[list[str]]] = {
         ["BATCH"],
         ["BATCH", "--status"],
         ["BATCH", "--export", "sample.csv", "--coder", "ann"],
-        ["BATCH", "--export", "sample.csv", "--coder", POISON],
+        ["BATCH", "--export", "other.csv", "--coder", POISON],
         ["BATCH", "--import", POISON],
         ["BATCH", "--sensitivity", POISON, "--specificity", "0.9:0.9,0.9"],
         ["BATCH", "--sensitivity", "0.9:0.9,0.9", "--specificity", "0.9:0.9,0.9"],

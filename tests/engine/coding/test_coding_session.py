@@ -221,10 +221,13 @@ def test_the_sample_goes_out_blinded_and_codes_come_back_whatever_a_spreadsheet_
     session = CodingSession(path, "last", "ann")
     file = tmp_path / "sample.csv"
     assert write_sample(session, file) == 12
+    with pytest.raises(UsageError, match="is there already, and codes in it would be lost"):
+        write_sample(session, file)
     found = table(file)
     assert {row["code"] for row in found} == {""}, "not the codes of others"
     assert [row["key"] for row in found] == [key_of(session.batch_id, one.place) for one in session.sample.chosen]
     assert not any(steers(sign) for row in found for cell in row.values() for sign in cell.replace("\n", ""))
+    assert all(row["key"].startswith("k") for row in found), "else a spreadsheet makes numbers of some of them"
     assert not {"agent", "verdict", "model", "revealed"} & set(found[0]) and "marigold" in {
         row["secret"] for row in found
     }
