@@ -148,7 +148,7 @@ class Figure:
         if self.caption or not known:
             return self.caption
         if any(bounds is None for bounds in known):
-            return LONELY if any(known) else "No intervals: they need more than one observation."
+            return LONELY if any(known) else "No intervals: they need more than one independent observation."
         return "With 95 % intervals."
 
 

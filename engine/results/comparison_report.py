@@ -69,9 +69,14 @@ def _estimate(cell: Cell | None) -> Estimate:
 
 def _told(difference: Mapping[str, Any], ids: Sequence[str]) -> str:
     first, second = (f"#{ids.index(batch) + 1}" for batch in difference["batches"])
-    low, high = difference["difference_ci95"]
     how = "pair by pair" if difference["paired"] else "two samples"
+    told = f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']}"
+    if not (bounds := difference["difference_ci95"]):
+        return f"{told}; no interval and no test: too little that is independent ({how})"
+    low, high = bounds
+    if difference["p_value"] is None:
+        return f"{told} ({low:+.2f} to {high:+.2f}); no test: too little that is independent ({how})"
     return (
-        f"{first} − {second}: {difference['difference']:+.2f} {difference['measure']} ({low:+.2f} to {high:+.2f}), "
-        f"p = {difference['p_value']:.3g}, {difference['p_value_holm']:.3g} with Holm's correction ({how})"
+        f"{told} ({low:+.2f} to {high:+.2f}), p = {difference['p_value']:.3g}, "
+        f"{difference['p_value_holm']:.3g} with Holm's correction ({how})"
     )

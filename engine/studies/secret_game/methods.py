@@ -169,12 +169,15 @@ def _uncertain(found: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _analysis(statistics: Mapping[str, Any]) -> Iterator[str]:
-    if found := statistics.get("inference"):
+    found = statistics.get("inference")
+    if found and (note := found.get("note")):
+        yield f"{note[:1].upper()}{note[1:].rstrip('.')}."
+    if found and "games" in found["clusters"] and found["games"] == 1:
+        return
+    if found:
         rests = {"talks": "talk", "games": "game", "scenarios": "scenario"}
         clusters = listing(counted(found[name], one) for name, one in rests.items() if name in found["clusters"])
         yield f"Intervals are at 95 %, speak of {found['speaks_of']} and rest on {clusters} as clusters."
-        if found.get("note"):
-            yield f"{found['note'][:1].upper()}{found['note'][1:].rstrip('.')}."
     yield RATES
     if statistics.get("comparisons"):
         yield DIFFERENCES

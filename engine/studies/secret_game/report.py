@@ -105,12 +105,13 @@ def _headlines(whole: TalkStatistics) -> Iterator[Block]:
 def _inference(found: Inference) -> Iterator[Block]:
     number = {"talks": found.talks, "games": found.games, "scenarios": found.scenarios}
     rests = " and ".join(f"{number[word]:,} {word}" for word in found.clusters.split(" and "))
-    alone = f" Of these scenarios alone, {interval(found.these_scenarios_ci95)} % of sides reveal."
-    yield Words(
-        f"Intervals are at 95 % and speak of {found.speaks_of}; they rest on {rests}."
-        f"{alone if found.these_scenarios_ci95 else ''}",
-        "quiet",
-    )
+    if "games" not in found.clusters or found.games > 1:
+        alone = f" Of these scenarios alone, {interval(found.these_scenarios_ci95)} % of sides reveal."
+        yield Words(
+            f"Intervals are at 95 % and speak of {found.speaks_of}; they rest on {rests}."
+            f"{alone if found.these_scenarios_ci95 else ''}",
+            "quiet",
+        )
     if found.note:
         yield Words(found.note, "warning")
 
@@ -293,7 +294,8 @@ def _precision(found: SecretGameStatistics) -> Iterator[Block]:
     needed = [row.times_revealed_secret for row in found.precision.agents.values()]
     known = [conversations for conversations in needed if conversations is not None]
     if most := max(known, default=0):
-        yield Words(f"for shares known to ±{width:g} points each agent needs up to {most:,} more conversations")
+        among = "" if found.inference.clusters == "talks" else f", in further {found.inference.clusters}"
+        yield Words(f"for shares known to ±{width:g} points each agent needs up to {most:,} more conversations{among}")
     elif known:
         yield Words(f"all shares of revealing agents are known to ±{width:g} points")
 

@@ -184,4 +184,5 @@ def precision(shares: Shares, sides: Sides, half_width: float = HALF_WIDTH) -> P
 
 
 def _needed(rate: Rate | None, half_width: float) -> int | None:
-    return None if rate is None else values_needed(rate, half_width / 100)
+    """None also where one linked game is all there is: more of it would tell nothing of others."""
+    return None if rate is None or not rate.freedom else values_needed(rate, half_width / 100)

@@ -110,7 +110,9 @@ def test_one_linked_game_has_no_interval_and_says_so():
     assert found["agents"]["Ada"]["times_revealed_secret_ci95"] is None
     assert {row["p_value"] for row in found["comparisons"]} == {None}
     assert "one game: no inference beyond it" in found["inference"]["note"]
-    assert any("one game" in getattr(block, "text", "") for block in blocks(found))
+    told = " ".join(getattr(block, "text", "") or getattr(block, "note", "") for block in blocks(found))
+    assert "one game" in told and "more than one independent observation" in told
+    assert "Intervals are" not in told and "more conversations" not in told
 
 
 def test_scenarios_that_repeat_are_what_counts():
