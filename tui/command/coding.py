@@ -44,12 +44,20 @@ def _named(coder: str) -> str:
 
 def _one_by_one(session: CodingSession, out: Console, screen: int) -> None:
     note: str | None = ""
-    while (subject := session.subject()) is not None:
+    while note is not None:
+        if (subject := session.subject()) is None:
+            if not _undone_at_the_end(session, screen):
+                return
+            continue
         out.clear()
         show(out, session, subject)
-        note = _answer(session, subject, screen, note or "")
-        if note is None:
-            return
+        note = _answer(session, subject, screen, note)
+
+
+def _undone_at_the_end(session: CodingSession, screen: int) -> bool:
+    """The last code can be taken back too."""
+    tell_over(f"{session.progress.words} coded: all · u undo · any other key ends")
+    return key(screen) in UNDO and session.undo()
 
 
 def show(out: Console, session: CodingSession, subject: Subject) -> None:

@@ -86,7 +86,10 @@ def test_one_key_a_code_and_whatever_stops_it_nothing_is_lost(path: Path, capsys
         again.sees(f"{place} of 6")
         again.sees("q stop")
         again.presses("n")
-    again.sees("6 of 6 coded by ann: all")
+    again.sees("6 of 6 coded: all · u undo")
+    for keys, shown in (("u", "5 of 6"), ("n", "any other key ends"), ("q", "6 of 6 coded by ann: all")):
+        again.presses(keys)
+        again.sees(shown)
     assert again.ends() == 0
     assert main(["--db", str(path), "code", "last", "--status", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["coding"]["sides"]
