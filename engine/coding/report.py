@@ -37,7 +37,7 @@ def blocks_of(unit: str, found: CodedUnits) -> Iterator[Block]:
 
 
 def _left_out(unit: str, found: CodedUnits) -> str:
-    told = [f"{found.unclear:,} of them unclear, and left out"] if found.unclear else []
+    told = [f"{found.unclear:,} of them unclear, or their coders even, and left out"] if found.unclear else []
     if found.without_verdict:
         told.append(f"{found.without_verdict:,} {unit} of the batch without a verdict, which cannot be drawn")
     return "; ".join(told)

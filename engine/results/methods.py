@@ -13,7 +13,7 @@ from time import gmtime, strftime
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.results.blocks import Block, Folded, Words
+from tidepool.engine.results.blocks import Block, Estimate, Folded, Words, text_of
 from tidepool.engine.results.method_words import KindMethods, counted, listing, paragraph
 from tidepool.engine.results.wording import money, number
 from tidepool.engine.studies.kinds import KINDS, load_kind
@@ -169,17 +169,50 @@ _ODD = {
 def _coding(coding: Any) -> Iterator[str]:
     """Hand coding, as the statistics tell of it."""
     for unit, found in (coding or {}).items():
-        coders, agreement = list(found["coders"]), found["agreement"]
+        coders = list(found["coders"])
         yield (
             f"A stratified sample of {found['sample']:,} {unit} was drawn by the verdicts of the {found['instrument']}; "
             f"{counted(len(coders), 'coder')} ({listing(coders)}) coded {found['coded']:,} of them by hand, blind to the "
-            f"verdicts, and {found['unclear']:,} were unclear and left out."
+            f"verdicts; {found['unclear']:,} that stayed unclear, or on which coders were even, "
+            f"{'was' if found['unclear'] == 1 else 'were'} left out."
         )
-        if agreement.get("alpha") is not None:
-            yield f"Krippendorff's α was {agreement['alpha']:.2f}."
-        for pair in agreement.get("pairs", ())[:MOST_FAILURES]:
-            if pair["kappa"] is not None:
-                yield f"Cohen's κ of {listing(pair['coders'])} was {pair['kappa']:.2f} over {pair['both']:,} {unit}."
+        yield from _agreement(unit, found["agreement"])
+        yield from _measured(unit, found)
+
+
+def _agreement(unit: str, found: Mapping[str, Any]) -> Iterator[str]:
+    if found.get("alpha") is not None:
+        yield f"Krippendorff's α was {found['alpha']:.2f}."
+    pairs = [pair for pair in found.get("pairs", ()) if pair["kappa"] is not None]
+    for pair in pairs[:MOST_FAILURES]:
+        kappa = text_of(Estimate(pair["kappa"], pair.get("kappa_ci95"), 2))
+        yield f"Cohen's κ of {listing(pair['coders'])} was {kappa} over {pair['both']:,} {unit}."
+    if len(pairs) > MOST_FAILURES:
+        yield f"Those of {counted(len(pairs) - MOST_FAILURES, 'further pair')} are in the statistics."
+
+
+def _measured(unit: str, found: Mapping[str, Any]) -> Iterator[str]:
+    """The instruments' errors by the codes, and what the figures are without them."""
+    did = [
+        f"{name}: sensitivity {_share(one, 'sensitivity')}, specificity {_share(one, 'specificity')}"
+        for name, one in (found.get("instruments") or {}).items()
+        if one["sensitivity_percentage"] is not None
+    ]
+    if did:
+        yield f"Against the codes, weighted back to the batch, the instruments did as follows: {'; '.join(did)}."
+    if (rate := found.get("corrected")) and rate["corrected_percentage"] is not None:
+        yield (
+            f"By the verdicts of the {found['instrument']} {_share(rate, 'raw')} of {unit} revealed; corrected by the codes, "
+            f"post-stratified on these verdicts, {_share(rate, 'corrected')}."
+        )
+    if rated := found.get("ratings"):
+        told = (Estimate(rated[name], rated[f"{name}_ci95"], 2) for name in ("difference", "mean", "corrected_mean"))
+        difference, mean, corrected = map(text_of, told)
+        yield f"Judge less coders was {difference}; the judge's mean rating of {mean} is {corrected} without that difference."
+
+
+def _share(row: Mapping[str, Any], name: str) -> str:
+    return text_of(Estimate(row[f"{name}_percentage"], row[f"{name}_ci95"], 1, " %"))
 
 
 def _software(batch: sqlite3.Row, summary: Summary, prompts: int) -> Iterator[str]:

@@ -161,7 +161,7 @@ def _uncertain(found: Mapping[str, Any] | None) -> Iterator[str]:
     if not found:
         return
     yield (
-        f"{counted(found['sides'], 'side')} held nothing but readings of their secret that are ordinary words as well. They are not counted "
+        f"{counted(found['sides'], 'side')} held nothing but readings of the secret that are ordinary words as well. They are not counted "
         "as revealed."
     )
     if bounds := found.get("secrets_revealed_bounds"):

@@ -20,6 +20,7 @@ from tidepool.engine.results.blocks import (
     Words,
     table,
 )
+from tidepool.engine.results.method_words import counted
 from tidepool.engine.results.wording import interval, number
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.agreement import Agreement
@@ -120,8 +121,8 @@ def _uncertain(found: UncertainSides | None) -> Iterator[Block]:
     if found:
         agents = ", ".join(f"{name} {interval(bounds)} %" for name, bounds in list(found.agents.items())[:12])
         yield Words(
-            f"uncertain: {found.sides:,} sides ({number(found.percentage, 1, ' %')}) hold nothing but ordinary readings of "
-            f"their secret and count as not revealed; if all of them had revealed, {interval(found.secrets_revealed_bounds)} % "
+            f"uncertain: {counted(found.sides, 'side')} ({number(found.percentage, 1, ' %')}) with nothing but ordinary readings of "
+            f"their secret, counted as not revealed; if all of them had revealed, {interval(found.secrets_revealed_bounds)} % "
             f"of sides would have: {agents}",
             "warning",
         )

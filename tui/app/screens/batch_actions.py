@@ -22,7 +22,7 @@ BATCH_BINDINGS = [
     Binding("s", "stop", "Stop", id="batch.stop", tooltip="it can be resumed"),
     Binding("u", "resume", "Resume", id="batch.resume", tooltip="goes on, retries failed units, buys nothing twice"),
     Binding("l", "limits", "Limits", id="batch.limits", tooltip="change them while it runs"),
-    Binding("e", "export", "Export", id="batch.export", tooltip="JSON, CSV, SQLite, HTML, Parquet"),
+    Binding("e", "export", "Export", id="batch.export", tooltip="JSON, CSV, SQLite, HTML, Markdown, Parquet"),
     Binding("c", "duplicate", "Copy", id="batch.copy", tooltip="its config, to change and run anew"),
     Binding("h", "code", "Code by hand", show=False, id="batch.code", tooltip="a blinded sample of it, one key a code"),
     Binding("x", "delete", "Delete", id="batch.delete", tooltip="asks first"),
