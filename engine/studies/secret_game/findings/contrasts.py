@@ -48,6 +48,16 @@ class _Found:
     sides: tuple[int, int]
     scale: float
     contrast: Contrast
+    widest: float
+    """no difference is further from zero"""
+
+    @property
+    def interval(self) -> Interval | None:
+        """Few clusters know so little that theirs would pass what is possible."""
+        if not (bounds := self.contrast.interval):
+            return None
+        most = max(self.widest, abs(self.contrast.difference))
+        return self.scale * max(bounds[0], -most), self.scale * min(bounds[1], most)
 
 
 def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval) -> tuple[AgentComparison, ...]:
@@ -66,7 +76,6 @@ def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval)
 
 
 def _told(one: _Found, p_value: float | None, adjusted: float | None) -> AgentComparison:
-    interval = one.contrast.interval
     return AgentComparison(
         agents=one.agents,
         measure=one.measure,
@@ -74,7 +83,7 @@ def _told(one: _Found, p_value: float | None, adjusted: float | None) -> AgentCo
         sides=one.sides,
         clusters=one.contrast.clusters,
         difference=one.scale * one.contrast.difference,
-        difference_ci95=interval and (one.scale * interval[0], one.scale * interval[1]),
+        difference_ci95=one.interval,
         method=one.contrast.method,
         p_value=p_value,
         p_value_holm=adjusted,
@@ -111,7 +120,7 @@ class _Rows:
             found = one(first, second, values, bounds)
             if found:
                 contrast, sides = found
-                yield _Found((first, second), measure, estimand, sides, scale, contrast)
+                yield _Found((first, second), measure, estimand, sides, scale, contrast, bounds[1] - bounds[0])
 
     def _ways(self, rows: Array) -> list[Array]:
         return [] if self._by.by_talk else [way[rows] for way in self._by.ways]

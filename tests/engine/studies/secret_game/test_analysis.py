@@ -115,6 +115,12 @@ def test_one_linked_game_has_no_interval_and_says_so():
     assert "Intervals are" not in told and "more conversations" not in told
 
 
+def test_a_difference_reaches_no_further_than_is_possible():
+    rows = [row for row in analysed(random_rows(60, scenarios=2)).comparisons if row.difference_ci95]
+    ends = [abs(end) for row in rows for end in row.difference_ci95 if "%" in row.measure]
+    assert max(ends) == 100
+
+
 def test_scenarios_that_repeat_are_what_counts():
     found = analysed(random_rows(240, scenarios=6)).as_json()
     assert found["inference"]["clusters"] == "scenarios"
