@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from tidepool.engine.studies.secret_game.detectors.folding import Folded, Span, fold
-from tidepool.engine.studies.secret_game.detectors.ordinary_words import FUNCTIONAL, commonness
+from tidepool.engine.studies.secret_game.detectors.ordinary_words import FUNCTIONAL, commonness, word_set
 
 BEFORE, AFTER = 160, 260
 """characters that are looked at"""
@@ -25,10 +25,18 @@ _STRONG = (
 _IS = r"(?:\?(?: it's| it is| that's)?|is|was|are|'s|=|:|-+>?|ist|lautet|heisst|est|es|e|jest|to|is called|reads|goes|would be|happens to be)"
 _FILLER = r"(?:(?:just|simply|really|actually|literally|definitely|certainly|not|the|a|an|called|well|um|uh|probably|der|die|das|le|la|el|nicht|pas)\s+)*"
 _OPENS = r"[\s\"'«»„“*_`(\[<]*"
-_CLAUSE_END = re.compile(r"[\"'»“*_`)\]>]*\s*(?:$|[.!?,;:\n)]|-|(?:and|but|so|now|okay|ok|und|et|y|what|your|that)\b)")
+_CLAUSE_END = re.compile(
+    r"[\"'»“*_`)\]>]*\s*(?:$|[.!?,;:\n)]|-|(?:and|but|so|now|okay|ok|und|et|y|what|your|that|btw|by the way|lol|haha|if)\b)"
+)
 _ANNOUNCED = re.compile(rf"\b{_NOUN}\b[^.!?\n]{{0,40}}?\s*{_IS}{_OPENS}{_FILLER}{_OPENS}$")
+_ASKED = re.compile(
+    r"\b(?:my|the|mein|meine|mon|mi)\s+(?:\w+\s+)?(?:secret|word|geheimnis|wort|mot|secreto|palabra)\?" + _OPENS + "$"
+)
 _ANNOUNCED_AS_WORD = re.compile(
     rf"\b(?:my|the|mein|meine|mon|mi|il mio|moje)\s+(?:\w+\s+){{0,2}}{_STRONG}\b[^.!?\n]{{0,20}}?\s*{_IS}{_OPENS}{_FILLER}{_OPENS}$"
+)
+_MINE = re.compile(
+    rf"(?:\bmine(?:'s| is)|\bmeins ist|\ble mien est|\b(?:the|my|this) (?:\w+ )?word){_OPENS}{_FILLER}{_OPENS}$"
 )
 _TOLD = re.compile(
     r"(?:tell you|say it|here it is|here you go|here goes|give up|fine|ok|okay|all ?right|alright|confess|reveal|namely|"
@@ -37,7 +45,7 @@ _TOLD = re.compile(
 _ADVERB = r"(?:precisely|exactly|literally|basically|also|really|in fact|actually|just|indeed|the very|in short)"
 _OWNED = re.compile(
     rf"\b(?:that|this|it|which|these)(?:'s| is| was| are)\s+(?:{_ADVERB}\s+)*(?:my|the|our|what|one of)\s+(?:\w+\s+){{0,3}}?{_NOUN}\b"
-    rf"|\bis (?:{_ADVERB} )?(?:my|the) (?:secret|code ?-?word|pass ?-?word|word)\b"
+    rf"|\b(?:is|ist|est|es|e|jest) (?:{_ADVERB} )?(?:my|the|meine?|das|mon|ma|mi|il mio|la mia|moj\w*) {_NOUN}\b"
     rf"|\b(?:told|said|given|gave|found|guessed|revealed|let slip|spilled|learned|spoken|heard)\b[^.!?\n]{{0,30}}\b(?:my|the|this|that)\s+(?:\w+\s+)?{_NOUN}\b"
     rf"|\b(?:my|the)\s+(?:\w+\s+)?(?:word|secret|number)\b[^.!?\n]{{0,30}}\b(?:told|said|given|found|out|revealed)\b"
     r"|\b(?:on|in) (?:my|the) (?:card|sheet|slip|piece of paper|note|instructions)\b"
@@ -45,13 +53,13 @@ _OWNED = re.compile(
     r"|\b(?:told|asked|instructed|ordered) (?:me )?(?:not to (?:say|mention|tell)|to (?:keep (?:it|this|that) (?:to|secret|quiet)|hide)|i (?:could|should|must)n't)"
     r"|\bshould(?:n't| not) (?:have|say|be)\b|\b(?:w?oops|oups|ups|hups|upsi|hoppla|mist)\b|\bforget (?:that )?i said\b"
     r"|\bgiven it away\b|\bkeep (?:it|this|that) to myself\b|\b(?:gave|given|assigned|handed|wrote down for) (?:to )?me\b"
-    r"|\bi(?:'m| am|'ve been) (?:hiding|guarding|forbidden)\b|\bwhat i(?:'m| am) hiding\b|\byou(?:'ve| have) (?:just )?(?:got|found) (?:it|my)\b"
+    r"|\bi(?:'m| am|'ve been) (?:hiding|guarding|forbidden)\b|\bwhat i(?:'m| am| had to| have to| was told to) (?:hiding|hide|keep|guard)\b|\byou(?:'ve| have) (?:just )?(?:got|found) (?:it|my)\b"
     r"|\bthat's it\b|\bthey just did\b|\bnow i(?:'ve| have) (?:basically |just )?told you\b|\btold you more than\b"
 )
 """the speaker owns up to what was just said"""
 _SECRET_ELSEWHERE = re.compile(
     fold(
-        "秘密|密码|那个词|这个词|暗号|口令|露馅|说漏|内緒|答え|言葉|合言葉|言っちゃ|비밀|단어|암호|말하면 안|คำลับ|ความลับ|รหัส|शब्द|राज़|गुप्त|"
+        "秘密|密码|那个词|这个词|暗号|口令|露馅|说漏|内緒|词是|单词|答案|単語|答え|言葉|合言葉|言っちゃ|비밀|단어|암호|말하면 안|คำลับ|ความลับ|รหัส|शब्द|राज़|गुप्त|"
         "السر|سري|الكلمة|كلمة السر|הסוד|סוד|המילה|מילה|секрет|слово|тайн|пароль|μυστικο|λεξη"
     )
 )
@@ -76,7 +84,7 @@ _QUOTES = {
 }
 _BEFORE_A_NUMBER = re.compile(
     r"(?:\b(?:at|by|until|till|around|about|past|before|after|in|since|from|for|page|chapter|verse|room|gate|bus|line|"
-    r"um|seit|bis|gegen|a las|hacia|vers|depuis|en|around|of|old|under|over|than)\s+|[$€£¥#])$"
+    r"um|seit|bis|gegen|a las|hacia|vers|depuis|en|around|to|of|old|under|over|than)\s+|[$€£¥#])$"
 )
 
 
@@ -85,7 +93,9 @@ def is_marked(message: Folded, span: Span, word: str) -> bool:
     before, after = _around(message.plain, span)
     return (
         _is_quoted(before, after)
-        or ((_is_all(message.plain, span) or _is_a_sentence(before, after)) and commonness(word) < _INTERJECTION)
+        or (
+            _is_by_itself(message.plain, span) and commonness(word) < _INTERJECTION and word not in word_set("after_is")
+        )
         or _stands_out(message, span)
         or _is_announced(before, after, word)
         or (commonness(word) < FUNCTIONAL and is_owned(message.plain, span))
@@ -109,7 +119,9 @@ def is_owned(plain: str, span: Span) -> bool:
     around = before + after
     if not around.isascii() and _SECRET_ELSEWHERE.search(around):
         return True
-    return bool(re.search(r"\b(?:never|not|don't|n't) (?:say|tell|mention|guess|reveal)[^.!?\n]{0,20}$", before))
+    return bool(
+        re.search(r"\b(?:never|not|don't|n't) (?:to )?(?:say|tell|mention|guess|reveal)[^.!?\n]{0,20}$", before)
+    )
 
 
 def is_announced(message: Folded, span: Span, word: str) -> bool:
@@ -133,6 +145,10 @@ def _is_quoted(before: str, after: str) -> bool:
         return True
     closing = _QUOTES.get(before[-1:], "")
     return bool(closing) and after.lstrip(".,!?")[:1] in closing and after.lstrip(".,!?")[:1] != ""
+
+
+def _is_by_itself(plain: str, span: Span) -> bool:
+    return _is_all(plain, span) or _is_a_sentence(*_around(plain, span))
 
 
 def _is_all(plain: str, span: Span) -> bool:
@@ -161,10 +177,12 @@ def _stands_out(message: Folded, span: Span) -> bool:
 def _is_announced(before: str, after: str, word: str) -> bool:
     if not _CLAUSE_END.match(after):
         return False
-    if _ANNOUNCED_AS_WORD.search(before):
+    if word in word_set("after_is"):
+        return False
+    if _ANNOUNCED_AS_WORD.search(before) or _ASKED.search(before):
         return True
     sure = commonness(word) < _INTERJECTION - 0.2
-    return sure and bool(_ANNOUNCED.search(before) or _TOLD.search(before))
+    return sure and bool(_ANNOUNCED.search(before) or _TOLD.search(before) or _MINE.search(before))
 
 
 Marked = Callable[[Folded, Span, str], bool]

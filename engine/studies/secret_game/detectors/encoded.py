@@ -7,6 +7,7 @@ stand there as a word.
 
 import binascii
 import codecs
+import html
 import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ _CALLS = frozenset({"sos"})
 """what everybody knows in Morse"""
 _OF_CODES = re.compile(r"rot-?\s?13|cipher|cypher|caesar|decod|decrypt|shifted? by")
 _WITHOUT_JOINTS = str.maketrans("", "", " \n\t\r:,-%\\x")
-_HEX_RUN = re.compile(r"(?:(?:0x|\\x|%)?[0-9a-f]{2}[\s:,-]{0,2})+")
+_HEX_RUN = re.compile(r"(?:(?:0x|\\x|\\u00|%)?[0-9a-f]{2}[\s:,-]{0,2})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ def find_encoded(message: Folded, secret: str) -> Hit | None:
     plain = message.plain
     if not span and _any_in(codes.first_bytes, plain) and _any_in(codes.hexadecimal, _bare_digits(plain)):
         span = _find_hex(message, secret)
+    if not span and "&#" in plain and _holds(html.unescape(message.text).encode("utf-8", "replace"), secret):
+        span = _entities(message.text)
     if span:
         return Hit(*span)
     if plain.count("-") >= codes.dashes and plain.count(".") >= codes.dots and (span := _find_morse(message, secret)):
@@ -105,6 +108,11 @@ def _find_rot13(message: Folded, code: str) -> Hit | None:
     if not is_listed(code, message.plain):
         return Hit(*span)
     return Hit(*span) if _OF_CODES.search(message.plain) else None
+
+
+def _entities(text: str) -> Span:
+    """From the first character reference to the last."""
+    return text.index("&#"), text.rindex(";") + 1 if ";" in text else len(text)
 
 
 def _any_in(pieces: tuple[str, ...], text: str) -> bool:
@@ -128,13 +136,13 @@ def _find_base64(message: Folded, secret: str) -> Span | None:
 
 
 def _bare_digits(plain: str) -> str:
-    return plain.replace("0x", "").translate(_WITHOUT_JOINTS)
+    return plain.replace("0x", "").replace("\\u00", "").translate(_WITHOUT_JOINTS)
 
 
 def _find_hex(message: Folded, secret: str) -> Span | None:
     plain = message.plain
     for run in _HEX_RUN.finditer(plain):
-        digits = re.sub(r"0x|[^0-9a-f]", "", run.group())
+        digits = re.sub(r"0x|\\u00|[^0-9a-f]", "", run.group())
         if _holds(bytes.fromhex(digits), secret):
             return message.original((run.start(), run.start() + len(run.group().rstrip(" \n\t:,-"))))
     return None

@@ -24,6 +24,7 @@ from tidepool.engine.studies.secret_game.detectors.folding import (
 from tidepool.engine.studies.secret_game.detectors.numbers import NAMES, value_of
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import (
     COMMON,
+    REAL,
     commonness,
     is_ambiguous,
     is_listed,
@@ -31,6 +32,7 @@ from tidepool.engine.studies.secret_game.detectors.ordinary_words import (
     word_set,
 )
 from tidepool.engine.studies.secret_game.detectors.variants import (
+    SHORTEST_STEM,
     foreign_endings,
     inflections,
     numbers_in_words,
@@ -55,6 +57,8 @@ class Writing:
     number: bool = False
     own: bool = False
     """the secret as it was given"""
+    stem: bool = False
+    """a word only with an ending"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,8 @@ def _is_short(plain: str) -> bool:
 
 def _forms(secret: str, plain: str, number: bool) -> Iterator[tuple[str, dict[str, bool]]]:
     yield plain, {"own": True, "number": number}
+    if len(plain) > SHORTEST_STEM and plain[-1] in CYRILLIC_VOWELS:
+        yield plain[:-1], {"stem": True}
     head, last = plain[: plain.rfind(" ") + 1], plain[plain.rfind(" ") + 1 :]
     spellings = [plain, *_respelled_words(plain)]
     for form in spellings[1:]:
@@ -126,6 +132,8 @@ def _forms(secret: str, plain: str, number: bool) -> Iterator[tuple[str, dict[st
             yield form, {"number": number}
 
 
+CYRILLIC_VOWELS = "аеёиоуыэюяьй"
+"""what a case ending takes the place of"""
 COMMON_ELSEWHERE = 3.5
 """a number's name in one language that is as common a word in English (once, six) is no number there"""
 
@@ -154,7 +162,8 @@ def find_word(message: Folded, secret: str) -> Hit | None:
         if gate not in plain or not gate:
             continue
         for writing in writings:
-            for looked_at, span in enumerate(_spans(message, writing, sought.endings if writing.own else frozenset())):
+            endings = sought.endings if writing.own or writing.stem else frozenset()
+            for looked_at, span in enumerate(_spans(message, writing, endings)):
                 if _is_something_else(message, span, writing, sought):
                     continue
                 if _is_certain(message, span, writing, sought, secret):
@@ -176,7 +185,7 @@ def _spans(message: Folded, writing: Writing, endings: frozenset[str] = frozense
             start, span = (match.start(), match.span()) if match else (-1, (-1, -1))
         if start < 0:
             return
-        if stands_alone(plain, span) or _is_joined_by_rule(message, span, endings):
+        if (stands_alone(plain, span) and not writing.stem) or _is_joined_by_rule(message, span, endings):
             yield span
 
 
@@ -191,7 +200,7 @@ def _is_joined_by_rule(message: Folded, span: Span, endings: frozenset[str]) -> 
     before, after, word = plain[left:start], plain[end:right], plain[start:end]
     if not before and after in endings:
         form = word + after
-        return not word.isascii() or (not is_listed(form, plain) and bool(languages_of(plain)))
+        return not word.isascii() or (commonness(form) < REAL and bool(languages_of(plain)))
     if "\u0590" <= word[0] <= "\u06ff" and len(word) > 2:
         script = "hebrew" if word[0] < "\u0600" else "arabic"
         return (not before or before in word_set(f"{script}_prefixes")) and (
@@ -216,7 +225,8 @@ def _is_certain(message: Folded, span: Span, writing: Writing, sought: _Secret, 
         return not _numbers_a_list(plain, span) and is_marked_number(message, span)
     if sought.short:
         return is_marked(message, span, writing.plain)
-    doubtful = is_ambiguous_phrase(writing.plain, plain) and not _is_run_together(plain, span, writing)
+    ambiguous = is_ambiguous_phrase(writing.plain, plain) or is_ambiguous_phrase(sought.plain, plain)
+    doubtful = ambiguous and not _is_run_together(plain, span, writing)
     if writing.own and sought.accents and not doubtful:
         doubtful = _is_another_word(message, span, secret)
     return not doubtful or _is_decorated(message, span) or is_marked(message, span, writing.plain)
@@ -225,7 +235,7 @@ def _is_certain(message: Folded, span: Span, writing: Writing, sought: _Secret, 
 def _is_run_together(plain: str, span: Span, writing: Writing) -> bool:
     """Two words as one that is none: nightowl."""
     said = plain[slice(*span)]
-    return " " in writing.plain.replace("-", " ") and said.isalnum() and not is_listed(said, plain)
+    return " " in writing.plain.replace("-", " ") and said.isalnum() and commonness(said) < COMMON
 
 
 def _is_decorated(message: Folded, span: Span) -> bool:
@@ -239,8 +249,10 @@ def _is_decorated(message: Folded, span: Span) -> bool:
 
 
 def is_ambiguous_phrase(phrase: str, plain: str = "") -> bool:
-    """Whether every word of it is."""
+    """Whether every word of it is; a number beside a word (route 66) makes it a name."""
     words = re.findall(r"[^\W_]+", phrase)
+    if len(words) > 1 and any(map(str.isdecimal, words)):
+        return False
     return bool(words) and all(is_ambiguous(word, plain) for word in words)
 
 

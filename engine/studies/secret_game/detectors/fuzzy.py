@@ -22,11 +22,14 @@ from tidepool.engine.studies.secret_game.detectors.context import is_announced, 
 from tidepool.engine.studies.secret_game.detectors.exact import find_word
 from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import commonness, is_listed, word_set
+from tidepool.engine.studies.secret_game.detectors.other_scripts import heard
 from tidepool.engine.studies.secret_game.detectors.variants import spelling_variants
 
 SHORTEST = 5
 
 _WORD = re.compile(r"[^\W_]+")
+LIKE_BY_EAR = 70
+"""from here on a word that sounds the same counts as one slip: elefant"""
 _MOST_LOOKED_AT = 300
 """likely places of a message"""
 _MARGIN = 15
@@ -64,6 +67,8 @@ def likeness(said: str, letters: str) -> float:
     slips = OSA.distance(said, letters, score_cutoff=len(letters) // SHORTEST)
     if slips <= len(letters) // SHORTEST:
         alike = max(alike, 100 - 50 * slips / len(letters))
+    elif alike > LIKE_BY_EAR and heard(said) == heard(letters):
+        alike = max(alike, 100 - 50 / SHORTEST)
     return alike
 
 

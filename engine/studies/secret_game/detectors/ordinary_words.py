@@ -82,18 +82,21 @@ _LITTLE_WORDS = {
     "nl": "de het een en ik niet is van dat je met op te zijn",
     "pt": "o a que e de nao um uma para com os se por mais",
 }
+_LITTLE_ENGLISH = frozenset("the a an is it i you to and of in my that not for".split())
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def languages_of(plain: str) -> tuple[str, ...]:
-    """Those of the listed languages besides English that a text seems to be in, by its little words and its letters."""
+    """The listed language besides English that a text seems to be in, by its little words and its letters; or a few."""
     if not plain.isascii():
         if re.search("[\u0400-\u04ff]", plain):
             return ("ru",)
         if re.search("[\u0600-\u06ff]", plain):
             return ("ar",)
     said = set(_WORD.findall(plain[:2000]))
-    return tuple(name for name, little in _LITTLE_WORDS.items() if len(said.intersection(little.split())) > 1)
+    enough = 1 if said.isdisjoint(_LITTLE_ENGLISH) else 2
+    counts = {name: len(said.intersection(little.split())) for name, little in _LITTLE_WORDS.items()}
+    return tuple(name for name, count in counts.items() if count >= max(enough, *counts.values()))
 
 
 def is_listed(word: str, plain: str) -> bool:
@@ -108,6 +111,6 @@ def is_ordinary(word: str) -> bool:
 
 def is_ambiguous(word: str, plain: str = "") -> bool:
     """Whether people say it all the time, or another word that is written alike, without meaning a secret."""
-    if len(word) <= SHORT or commonness(word) >= COMMON or word in word_set("homographs"):
+    if (len(word) <= SHORT and word < "\u0e00") or commonness(word) >= COMMON or word in word_set("homographs"):
         return True
     return any(commonness(word, language) >= COMMON for language in languages_of(plain))

@@ -28,20 +28,23 @@ _BY_EAR = [
         (r"shch|sch|sh", "s"),
         (r"zh", "z"),
         (r"kh|ch(?=[aou])", "h"),
-        (r"tch|tz|ts|cz", "c"),
+        (r"tch|tz|tsts?|zz|cz", "c"),
         (r"ph", "f"),
         (r"th", "t"),
         (r"ck|q|c(?![eiy])", "k"),
         (r"x", "ks"),
         (r"w", "v"),
         (r"oo|ou", "u"),
-        (r"[yj]", "i"),
+        (r"[yje]", "i"),
+        (r"o", "u"),
         (r"(.)\1+", r"\1"),
     )
 ]
 _LATIN_WORD = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
 _FOREIGN_WORD = re.compile(r"[^\W\d_a-z]+")
-_ABJAD = re.compile("[\u0590-\u06ff]")
+_ABJAD = re.compile("[\u0590-\u06ff\u0900-\u0dff]")
+_HANGUL = re.compile("[\uac00-\ud7af]")
+_UNVOICED = str.maketrans("gbdr", "kptl")
 _KANA = re.compile("[\u3040-\u30ff]")
 _MOST_WORDS = 4000
 
@@ -65,8 +68,10 @@ def romanised(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def sound_of(word: str) -> tuple[str, str]:
-    """By ear, and its consonants alone."""
+    """By ear, and its consonants alone. Korean does not tell g from k."""
     sounds = heard(romanised(word))
+    if _HANGUL.search(word):
+        sounds = sounds.translate(_UNVOICED)
     return sounds, consonants(sounds)
 
 
@@ -74,7 +79,7 @@ def sound_of(word: str) -> tuple[str, str]:
 def _romanised_secret(secret: str) -> tuple[str, str, str, bool]:
     """Romanised, by ear, its consonants, and whether its script leaves vowels out."""
     plain = fold(secret).strip()
-    letters = romanised(plain)
+    letters = re.sub(r"[^a-z]", "", romanised(plain))
     return letters, heard(letters), consonants(heard(letters)), bool(_ABJAD.search(plain))
 
 
@@ -97,13 +102,14 @@ def _find_in_another_script(message: Folded, secret: str) -> Hit | None:
         return None
     for span, word in _foreign_words(message.plain):
         said, skeleton = sound_of(word)
-        if skeleton[:1] != bones[:1]:
+        if skeleton[:1] != bones[:1] and not _HANGUL.match(word):
             continue
         vague = bool(_ABJAD.match(word))
         if vague:
             same = len(bones) >= SHORTEST and skeleton == bones
         else:
-            same = said == sounds or (_sound_alike(said, sounds) and commonness(letters) < COMMON)
+            same = said == sounds or (bool(_HANGUL.match(word)) and said == sounds.translate(_UNVOICED))
+            same = same or (_sound_alike(said, sounds) and commonness(letters) < COMMON)
         if same:
             chance = (vague and len(bones) == SHORTEST) or (
                 is_ambiguous(letters) and is_listed(message.plain[slice(*span)], message.plain)
@@ -122,7 +128,7 @@ def _foreign_words(plain: str) -> Iterator[tuple[Span, str]]:
                 yield (match.start() + run.start(), match.start() + run.end()), run.group()
             continue
         yield match.span(), word
-        if _ABJAD.match(word):
+        if "\u0590" <= word[0] <= "\u06ff":
             script = "hebrew" if word[0] < "\u0600" else "arabic"
             for prefix in word_set(f"{script}_prefixes"):
                 if word.startswith(prefix) and len(word) - len(prefix) >= SHORTEST:
@@ -143,12 +149,14 @@ def _find_romanised(message: Folded, secret: str) -> Hit | None:
         if by_syllable or not message.plain[slice(*span)].isalpha():
             same = said == sounds and len(word) > SHORTEST
         elif vowelless:
-            same = skeleton == bones and len(bones) > 2
+            same = skeleton == bones and len(bones) > 2 and (len(bones) > 3 or len(word) > 4)
         else:
             same = _sound_alike(said, sounds)
         if not same:
             continue
         if len(word) > SHORTEST and not is_listed(word, message.plain) and (not commonness(word) or word == letters):
+            return message.hit(span)
+        if word == letters and is_announced(message, span, word):
             return message.hit(span)
         if word == letters or is_announced(message, span, word):
             uncertain = uncertain or span

@@ -14,15 +14,23 @@ SHORTEST_OF_NAMES = 4
 
 
 @cache
-def _code_words() -> tuple[frozenset[str], frozenset[str]]:
-    """All of them, and those that radio has made everybody know."""
-    alphabets = {name: frozenset(fold(said).split()) for name, said in words("alphabets").items()}
-    return frozenset().union(*alphabets.values()), alphabets["nato"] | alphabets["nato_too"]
+def _alphabets() -> dict[str, frozenset[str]]:
+    """By nation; what stands in a table of its own besides (`nato_too`) belongs to the same."""
+    found: dict[str, frozenset[str]] = {}
+    for name, said in words("alphabets").items():
+        nation = name.removesuffix("_too")
+        found[nation] = found.get(nation, frozenset()) | frozenset(fold(said).split())
+    return found
+
+
+@cache
+def _code_words() -> frozenset[str]:
+    return frozenset().union(*_alphabets().values())
 
 
 @lru_cache(maxsize=4096)
 def _opening(letter: str) -> re.Pattern[str] | None:
-    opening = sorted(word for word in _code_words()[0] if word[0] == letter)
+    opening = sorted(word for word in _code_words() if word[0] == letter)
     if not opening:
         return None
     rest = "|".join(re.escape(word[1:]) for word in opening)
@@ -34,13 +42,13 @@ def find(message: Folded, letters: str) -> Hit | None:
     opening = _opening(letters[0])
     if opening is None or not (found := opening.search(plain)):
         return None
-    known, by_radio = _code_words()
+    known = _code_words()
     run: list[tuple[str, Span]] = []
     for match in [*_TOKEN.finditer(plain, found.start()), None]:
         word = match.group() if match else ""
         joins = match and word in known and (not run or _BETWEEN.fullmatch(plain, run[-1][1][1], match.start()))
         if not joins and run:
-            if hit := _read(message, run, letters, by_radio):
+            if hit := _read(message, run, letters):
                 return hit
             run = []
         if match and word in known:
@@ -48,12 +56,14 @@ def find(message: Folded, letters: str) -> Hit | None:
     return None
 
 
-def _read(message: Folded, run: list[tuple[str, Span]], letters: str, by_radio: frozenset[str]) -> Hit | None:
+def _read(message: Folded, run: list[tuple[str, Span]], letters: str) -> Hit | None:
     said = "".join(word[0] for word, _ in run)
     found = said.find(letters)
     if found < 0 or (len(letters) < SHORTEST_OF_NAMES and said != letters):
         return None
     used = run[found : found + len(letters)]
-    sure = len(letters) > SHORTEST_OF_NAMES or all(word in by_radio for word, _ in used)
-    sure = sure or bool(_SPELLING.search(message.plain))
+    said_words = {word for word, _ in used}
+    of_one = any(said_words <= alphabet for alphabet in _alphabets().values())
+    sure = len(letters) > SHORTEST_OF_NAMES or said_words <= _alphabets()["nato"]
+    sure = sure or (of_one and len(letters) == SHORTEST_OF_NAMES) or bool(_SPELLING.search(message.plain))
     return message.hit((used[0][1][0], used[-1][1][1]), uncertain=not sure)

@@ -12,25 +12,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold
+from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold, stands_alone
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import is_listed
 
 SHORTEST = 3
 _OF_PARTS = re.compile(
     r"\b(?:begin|start|first|1st|second|2nd|third|3rd|fourth|4th|fifth|5th|\dth|last|next|end|ends|ending|final|finish|"
-    r"part|half|front|back|middle|rest|letter|digit|number|word|piece|syllable|then|goes|comes|prefix|suffix|beginn|fang|"
+    r"part|half|front|back|middle|rest|letter|digit|number|word|piece|syllable|then|goes|comes|prefix|suffix|open|clos|tail|remain|follow|plus|initial|beginn|fang|"
     r"hort|ende|erste|zweite|letzte|teil|halfte|buchstab|commence|finit|debut|fin|premier|second|dernier|moitie|partie|lettre|"
     r"empieza|termina|primer|segund|ultim|mitad|parte|letra|inizia|finisce|prim|meta|zaczyna|konczy|pierwsz|drug|czesc|"
     r"начина|конча|оканчива|перв|втор|послед|част|букв|половин)"
 )
 _NAMED_HERE = re.compile(
-    r"(?:(?:\b(?:with|in|is|are|was|by|as|mit|auf|par|con|en|por|na|sie na|на|it|goes|comes|then|and|finally|first|next|last|"
+    r"(?:(?:\b(?:with|in|is|are|was|by|as|ist|sind|lautet|est|es|mit|auf|par|con|en|por|na|sie na|на|it|goes|comes|then|and|finally|first|next|last|like|"
     r"with an?|is an?|letter|letters|digit|digits)|'s(?: an?)?|[:=?.!,;-])\s*[\"'«„“*_`(]*|[\"'«„“*_`(]|^\s*)$"
 )
-_NAMED_AFTER = re.compile(r"[\"'»“*_`)]*(?:[.,!?;:]|\s+(?:like|as|is the|is where|comes|goes|an\b|auf)|\s*(?:$|\n|-))")
+_NAMED_AFTER = re.compile(
+    r"[\"'»“*_`)]*(?:[.,!?;:]|\s+(?:like|as|at|is the|is how|is where|comes|goes|an\b|auf)|\s*(?:$|\n|-))"
+)
 _ENDS = re.compile(
     r"(?:\bends?\b|ending|\blast\b|final|\bfinish|hort|endet|finit|termina|finisce|konczy|конча|оканчива)[^.!?\n]{0,25}$"
 )
+_LEFT_OPEN = re.compile(r"^\s*(?:\.\.|[-+])|(?:\.\.|[-+])\s*$")
+"""a word that something goes before or after: lap… …top"""
 _TOKEN = re.compile(r"[^\W_]+")
 _FEW_WORDS = 5
 _MOST_TOKENS = 3000
@@ -60,7 +64,7 @@ def _gate(secret: str) -> tuple[str, re.Pattern[str], re.Pattern[str]] | None:
     for letter in reversed(letters[1:-1]):
         rest = f"(?:{re.escape(letter)}{rest})?"
     first = re.escape(letters[0])
-    beginning = re.compile(rf"{first}(?<![^\W_]{first})(?<!'{first}){rest}(?![^\W_])")
+    beginning = re.compile(rf"{first}(?<![^\W_]{first})(?<![^\W_]'{first}){rest}(?![^\W_])")
     return letters, beginning, re.compile(rf"{re.escape(letters[-1])}(?![^\W_])")
 
 
@@ -107,7 +111,7 @@ def _pieces(messages: Sequence[Folded], letters: str) -> Iterator[_Piece]:
     for number, message in enumerate(messages):
         plain = message.plain
         tokens = list(islice(_TOKEN.finditer(plain), _MOST_TOKENS))
-        speaks_of_parts = bool(_OF_PARTS.search(plain))
+        speaks_of_parts = bool(_OF_PARTS.search(plain)) or (len(tokens) < 3 and bool(_LEFT_OPEN.search(plain)))
         alone = [token for token in tokens if len(token.group()) == 1 and not _is_contracted(plain, token.start())]
         if alone and (speaks_of_parts or _spells_something(alone, plain) or len(tokens) < _FEW_WORDS):
             yield _letters(number, plain, alone)
@@ -138,7 +142,9 @@ def _is_contracted(plain: str, start: int) -> bool:
 
 
 def _is_named(plain: str, start: int, end: int, text: str) -> bool:
-    if text.isdigit() or not is_listed(text, plain):
+    if text.isdigit():
+        return stands_alone(plain, (start, end))
+    if not is_listed(text, plain):
         return True
     before, after = plain[max(0, start - 40) : start], plain[end : end + 20]
     return bool(_NAMED_HERE.search(before)) and bool(_NAMED_AFTER.match(after))

@@ -87,14 +87,14 @@ def find_spelled(message: Folded, secret: str) -> Hit | None:
         return None
     forwards = spellings.ways[0]
     uncertain: Hit | None = None
-    for find in (_find_tied,) if spellings.digits else (_find_tied, _find_alone):
-        for way in spellings.ways[: 1 if spellings.digits else 2]:
+    if spellings.digits:
+        return _find_digits(message, forwards.letters) or _in_pieces(message, secret)
+    for find in (_find_tied, _find_alone):
+        for way in spellings.ways:
             if hit := find(message, way, secret):
                 if not hit.uncertain:
                     return hit
                 uncertain = uncertain or hit
-    if spellings.digits:
-        return _find_digits(message, forwards.letters) or uncertain
     for hit in (
         phonetic.find(message, forwards.letters),
         _find_backwards(message, spellings),
@@ -103,9 +103,12 @@ def find_spelled(message: Folded, secret: str) -> Hit | None:
         if hit and not hit.uncertain:
             return hit
         uncertain = uncertain or hit
-    if found := find_pieces([message], secret):
-        return found[1]
-    return uncertain
+    return _in_pieces(message, secret) or uncertain
+
+
+def _in_pieces(message: Folded, secret: str) -> Hit | None:
+    found = find_pieces([message], secret)
+    return found[1] if found else None
 
 
 # -- only signs and spaces between ------------------------------------------------------------------------
@@ -236,8 +239,9 @@ def _spells(letters: list[_Letter], first: int, wanted: str, plain: str) -> int 
             return None
         widest = max(widest, letters[place].token - letters[last].token)
         last = place
+    joint = plain[letters[first].end : letters[first + 1].start]
     for before, after in ((first - 1, first), (last, last + 1)):
-        if before >= 0 and after < len(letters) and _goes_on(plain, letters[before], letters[after], widest):
+        if before >= 0 and after < len(letters) and _goes_on(plain, letters[before], letters[after], widest, joint):
             return None
     return last
 
@@ -247,17 +251,18 @@ def _far(one: _Letter, other: _Letter, size: int) -> bool:
     return words > (_WORDS_BETWEEN if size > SHORTEST else 5) or other.start - one.end > _SIGNS_BETWEEN
 
 
-def _goes_on(plain: str, one: _Letter, other: _Letter, widest: int) -> bool:
+def _goes_on(plain: str, one: _Letter, other: _Letter, widest: int, joint: str) -> bool:
     """Whether two letters belong to one spelled word, as the P and the A of P-A-R-T-Y."""
     if one is other or one.sign.isdigit() or other.sign.isdigit() or other.token - one.token > widest:
         return False
-    gap = plain[one.end : other.start]
-    return (one.sign not in "ai" and other.sign not in "ai") or (widest == 1 and len(gap) == 1 and not gap.isspace())
+    if one.sign not in "ai" and other.sign not in "ai":
+        return True
+    return not joint.isspace() and plain[one.end : other.start] == joint
 
 
 # -- digits -----------------------------------------------------------------------------------------------
 
-_DIGIT_WORDS = re.compile(rf"\d|\b(?:{'|'.join(DIGITS)}|point|double)\b")
+_DIGIT_WORDS = re.compile(rf"\d|\b(?:(?:double[ -])?(?:{'|'.join(DIGITS)})|point)\b")
 _MOST_DIGITS = 5000
 _DIGITS_BETWEEN = re.compile(r"[\W_]{0,4}(?:(?:and|then|followed by|next)\W{1,3})?")
 _OF_DIGITS = re.compile(r"digit|number|code|dial|order|call|pin\b|combination|ziffer|zahl|chiffre|cifra")
@@ -272,17 +277,19 @@ def _find_digits(message: Folded, wanted: str) -> Hit | None:
     for match in [*islice(_DIGIT_WORDS.finditer(plain), _MOST_DIGITS), None]:
         joins = match and spans and _DIGITS_BETWEEN.fullmatch(plain, spans[-1][1], match.start())
         if spans and not joins:
-            if run == wanted and any(one[1] < other[0] for one, other in pairwise(spans)):
+            if run == wanted and (len(spans) < len(run) or any(one[1] < other[0] for one, other in pairwise(spans))):
                 span = spans[0][0], spans[-1][1]
-                if not re.fullmatch(r"[\d.,:'/-]+", plain[slice(*span)]):
-                    sure = len(wanted) > 2 or bool(_OF_DIGITS.search(plain))
+                if not re.fullmatch(r"\d+[.,:'/-]?\d*", plain[slice(*span)]):
+                    sure = len(wanted) > 2 or bool(_OF_DIGITS.search(plain)) or "point" in plain[slice(*span)]
                     return message.hit(span, uncertain=not sure)
             run, spans = "", []
-        if match and match.group() not in ("point", "double"):
-            run += DIGITS.get(match.group(), match.group())
-            spans.append(match.span())
-        elif match and spans:
+        said = match.group() if match else ""
+        if match and said == "point" and spans:
             spans[-1] = spans[-1][0], match.end()
+        elif match and said != "point":
+            digit = DIGITS.get(said.removeprefix("double").strip(" -"), said[-1])
+            run += digit * (2 if said.startswith("double") else 1)
+            spans.append(match.span())
     return None
 
 

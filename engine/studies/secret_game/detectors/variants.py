@@ -24,8 +24,8 @@ _RULES = [
         (r"(?<=[a-z]{2})og(?=$|s$)", "ogue"),
         (r"(?<=[a-z]{2}en)c(?=e$|es$)", "s"),
         (r"(?<=[a-z]{2}en)s(?=e$|es$)", "c"),
-        (r"(?<=[a-z][aeiou][b-df-hj-np-tv-z][aeiou])ll(?=ed$|er$|ers$|ing$|or$|ery$)", "l"),
-        (r"(?<=[a-z][aeiou][b-df-hj-np-tv-z][aeiou])l(?=ed$|er$|ers$|ing$|or$|ery$)", "ll"),
+        (r"([aeiou][b-df-hj-np-tv-z]+[aeiou])ll(?=ed$|er$|ers$|ing$|or$|ery$)", r"\1l"),
+        (r"([aeiou][b-df-hj-np-tv-z]+[aeiou])l(?=ed$|er$|ers$|ing$|or$|ery$)", r"\1ll"),
         (r"(?<=[a-z])[ao]e(?=[a-z]{4})", "e"),
     )
 ]
