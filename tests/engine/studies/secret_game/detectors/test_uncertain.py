@@ -151,11 +151,11 @@ def test_numbers_in_words() -> None:
     ],
 )
 def test_no_text_takes_long_however_hostile(text: str) -> None:
-    message = text * (100_000 // len(text))
+    message = text * (30_000 // len(text))
     started = time.process_time()
     for secret in ("marigold", "rose", "42"):
         find_in_talk([(0, message)], {0: secret}, DETECTORS)
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 5
 
 
 def test_a_folded_message_is_as_a_plugin_makes_it() -> None:
