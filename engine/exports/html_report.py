@@ -11,7 +11,7 @@ from tidepool.engine.exports.html import Content, Html, element, folded, page, s
 from tidepool.engine.exports.html_blocks import drawn
 from tidepool.engine.results.blocks import Report
 from tidepool.engine.results.methods import prompts_of
-from tidepool.engine.results.wording import number
+from tidepool.engine.results.wording import gave, number
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.json_files import units_of
 from tidepool.storage.reading.figures import conversations_of
@@ -67,10 +67,7 @@ def _unit(unit: Mapping[str, Any]) -> Iterator[Content]:
             yield element("div", element("em", message["thought"]), class_="said")
         yield element("div", message["content"], class_="said")
     for outcome in unit.get("outcomes", ()):
-        how = "kept the secret"
-        if outcome["revealed"]:
-            how = f"revealed in message {outcome['turn']} ({outcome['detector']})"
-        yield element("p", f"{outcome['agent']} {how}, score {number(outcome['score'], 2)}", class_="soft")
+        yield element("p", f"{outcome['agent']} {gave(outcome)}, score {number(outcome['score'], 2)}", class_="soft")
     if unit["error"]:
         yield element("p", f"failed: {unit['error']}")
 

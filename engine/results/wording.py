@@ -1,7 +1,8 @@
 """How figures are written, in every report: numbers, intervals, p-values, money, lengths of time."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 UNKNOWN = "–"
 
@@ -19,6 +20,16 @@ def interval(bounds: Sequence[float] | None, digits: int = 1, *, signed: bool = 
 
 def p_value(value: float | None) -> str:
     return UNKNOWN if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def gave(outcome: Mapping[str, Any]) -> str:
+    """What a side of a secret game came to."""
+    found = f"in message {outcome['turn']} ({outcome['detector']})"
+    if outcome["revealed"]:
+        return f"revealed {found}"
+    return (
+        f"may have revealed {found}, which is an ordinary word as well" if outcome["uncertain"] else "kept the secret"
+    )
 
 
 def more(count: int) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tidepool.engine.results.wording import number
+from tidepool.engine.results.wording import gave, number
 from tidepool.storage.reading.queries import Transcript
 from tidepool.tui.drawing.plain import one_line, plain, shortened
 
@@ -31,10 +31,7 @@ def _any(out: Console, talk: Transcript, *, simulated: bool) -> None:
     if talk.error:
         out.print(Text(f"\nfailed: {shortened(talk.error)}", style="red"))
     for outcome in talk.outcomes:
-        verb = (
-            f"revealed (message {outcome['turn']}, {outcome['detector']})" if outcome["revealed"] else "kept the secret"
-        )
-        out.print(Text(one_line(f"{outcome['agent']} {verb}, score {outcome['score']}")))
+        out.print(Text(one_line(f"{outcome['agent']} {gave(outcome)}, score {outcome['score']}")))
     for judgement in talk.judgements:
         rating = "no clear rating" if judgement["rating"] is None else f"{judgement['rating']:g}"
         out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
@@ -45,7 +42,7 @@ def _game(out: Console, talk: Transcript, *, simulated: bool) -> None:
     names = " and ".join(talk.participants)
     title = f"conversation {talk.sequence_number}, game {talk.game}, round {talk.round}: {names}, {talk.status}{label}"
     out.print(Text(one_line(title), style="bold"))
-    spans = {outcome["turn"]: outcome for outcome in talk.outcomes if outcome["revealed"]}
+    spans = {outcome["turn"]: outcome for outcome in talk.outcomes if outcome["revealed"] or outcome["uncertain"]}
     for message in talk.messages:
         out.print()
         out.print(Text(f"{message.turn}. {one_line(message.speaker)}", style="bold"))
@@ -66,10 +63,7 @@ def _marked(text: str, outcome: dict[str, Any] | None = None) -> Text:
 
 
 def _came_to(outcome: dict[str, Any]) -> str:
-    name = outcome["agent"]
-    how = "kept the secret"
-    if outcome["revealed"]:
-        how = f"revealed in message {outcome['turn']} ({outcome['detector']})"
+    name, how = outcome["agent"], gave(outcome)
     score = "score open until the game ends" if outcome["score"] is None else f"score {number(outcome['score'], 2)}"
     if outcome["verdict_step"] is None:
         return f"{name} {how}, {score}"

@@ -104,9 +104,11 @@ def _content(
     text = plain(message.content)
     spans = _hits(text, words)
     for outcome in talk.outcomes:
-        if outcome["revealed"] and outcome["turn"] == message.turn and outcome["start"] is not None:
+        found = outcome["revealed"] or outcome["uncertain"]
+        if found and outcome["turn"] == message.turn and outcome["start"] is not None:
             start, end = int(str(outcome["start"])), int(str(outcome["end"]))
-            spans.append((len(plain(message.content[:start])), len(plain(message.content[:end])), "reveal"))
+            mark = "reveal" if outcome["revealed"] else "running"
+            spans.append((len(plain(message.content[:start])), len(plain(message.content[:end])), mark))
     return text, width, spans, ""
 
 
@@ -144,4 +146,7 @@ def _outcome(outcome: dict[str, object]) -> tuple[Piece, ...]:
             ("gave the secret away", "reveal"),
             (f" in message {outcome['turn']} ({how}){score}", "dim"),
         )
+    if outcome["uncertain"]:
+        doubt = f" in message {outcome['turn']} ({how}), which is an ordinary word as well{score}"
+        return ((f" {name} ", "accent"), ("may have given the secret away", "running"), (doubt, "dim"))
     return ((f" {name} ", "accent"), ("kept the secret", "done"), (score, "dim"))
