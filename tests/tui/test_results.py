@@ -33,6 +33,12 @@ async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_
         await pilot.press("tab")
         await until_seen(pilot, "who reveals, who obtains")
         await until_seen(pilot, "obtained the secret of the column")
+        await pilot.resize_terminal(80, 24)
+        heat = app.screen.query_one(".-heat")
+        await until(
+            pilot, lambda: heat.content_size.height == 4, "every agent has its row where plots stand one below another"
+        )
+        await pilot.resize_terminal(160, 48)
         await pilot.press("slash", *"lantern")
         await until(pilot, lambda: app.screen.query_one(ConversationList).hit is not None, "a hit")
         await until(pilot, lambda: app.screen.query_one(ConversationList).count == said, f"{said} hits")
