@@ -153,7 +153,7 @@ class Figure:
 
 
 COUNTS = "Counts of what happened, no estimates: without intervals."
-LONELY = "With 95 % intervals, where there is more than one observation."
+LONELY = "With 95 % intervals, where there is more than one independent observation."
 ROLES = ("primary", "accent", "done", "failed", "cached", "retried", "quiet")
 """colours are named by what they mean; whoever draws knows them"""
 

@@ -34,7 +34,7 @@ def test_intervals_are_drawn_on_bars_around_points_and_along_lines() -> None:
     known = Series("first", (2.0, 1.0), (1.0, 2.0), intervals=((1.5, 3.0), None))
     bars = drawn(Figure("bars", "", (known, SERIES[1]), labels=("a", "b")))
     assert bars.count("┬") - bars.count("┴") == 2, "two ticks of the axis, and one error bar in view"
-    assert "where there is more than one observation" in bars
+    assert "where there is more than one independent observation" in bars
     point = Series("Ada", (50.0,), (40.0,), intervals=((30.0, 70.0),), across=((20.0, 60.0),))
     cross = drawn(Figure("points", "", (point,), square=(0.0, 100.0)))
     assert re.search("────+●─Ada─+", cross) and sum(line.count("│") for line in cross.splitlines()) > 11

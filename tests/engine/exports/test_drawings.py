@@ -14,7 +14,7 @@ def svg(figure: Figure) -> str:
 def test_a_bar_carries_its_interval_with_its_ends() -> None:
     series = Series("rate", (40.0, 60.0), intervals=((30.0, 50.0), None))
     page = svg(Figure("bars", "rates", (series,), labels=("a", "b")))
-    assert page.count("var(--ink)") == 3 and "where there is more than one observation" in page
+    assert page.count("var(--ink)") == 3 and "where there is more than one independent observation" in page
 
 
 def test_a_point_stands_on_a_cross() -> None:
