@@ -20,7 +20,8 @@ FEW = 5
 FEW_PAIRS = 20
 """fewer differences within talks are counted with Bonett and Price's two more"""
 FEWEST_TESTED = 5
-"""clusters that link their values: fewer have an interval, but no test"""
+"""games or scenarios that link their values: fewer have an interval, but no test"""
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,18 @@ def student(
     tested: bool = True,
     middle: float | None = None,
 ) -> Contrast:
-    """Student's interval and test; `middle` where the interval is not around the difference itself."""
+    """Student's interval and test; `middle` where the interval is not around the difference itself.
+
+    A variance of nothing but rounding has no interval, and tells of nothing but no difference.
+    """
     middle = difference if middle is None else middle
     if freedom <= 0 or math.isnan(variance):
         return Contrast(difference, None, None, method, clusters)
     error = math.sqrt(variance)
+    if error < _NOTHING:
+        return Contrast(difference, None, 1.0 if tested and abs(middle) < _NOTHING else None, method, clusters)
     reach = quantile(freedom, LEVEL) * error
-    p_value = float(not middle)
-    if error:
-        p_value = 2 * (normal_tail if math.isinf(freedom) else partial(student_tail, freedom))(abs(middle) / error)
+    p_value = 2 * (normal_tail if math.isinf(freedom) else partial(student_tail, freedom))(abs(middle) / error)
     return Contrast(difference, (middle - reach, middle + reach), p_value if tested else None, method, clusters)
 
 
@@ -59,18 +63,9 @@ def student(
 
 
 def stratified(
-    first: Array,
-    values: Array,
-    strata: Array,
-    ways: Sequence[Array] = (),
-    bounds: Interval = UNIT,
-    *,
-    linked: bool = False,
+    first: Array, values: Array, strata: Array, ways: Sequence[Array] = (), bounds: Interval = UNIT
 ) -> Contrast | None:
-    """First arm less second; None where no stratum has both.
-
-    Without `ways` every value is a cluster of its own. `linked`: clusters whose number is what a test rests on.
-    """
+    """First arm less second; None where no stratum has both. Without `ways` every value is a cluster of its own."""
     import numpy
 
     values = values.astype(float)
@@ -83,21 +78,26 @@ def stratified(
     first, values, strata = first[shared], values[shared], numpy.unique(strata[shared], return_inverse=True)[1]
     ways = [way[shared] for way in ways]
     arm = _Arms(first, values, strata)
-    if min(_varied(values[first]), _varied(values[~first])) < FEW:
-        return _rate_against_rate(arm, ways, bounds, linked=linked)
+    if min(_varied(values[rows], strata[rows]) for rows in (first, ~first)) < FEW:
+        return _rate_against_rate(arm, ways, bounds)
     if not ways:
         variance, freedom = arm.independent()
         return student("CR2", len(values), arm.difference, variance, freedom)
     variance, freedom, clusters = arm.clustered(ways)
-    tested = not linked or clusters >= FEWEST_TESTED
-    return student("clusters", clusters, arm.difference, variance, freedom, tested=tested)
+    if math.sqrt(variance) < _NOTHING:
+        return _rate_against_rate(arm, ways, bounds)
+    return student("clusters", clusters, arm.difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
 
 
-def _varied(values: Array) -> int:
-    """How many values differ from the commonest."""
+def _varied(values: Array, strata: Array) -> int:
+    """How many values differ from the commonest of their stratum."""
     import numpy
 
-    return int(len(values) - numpy.unique(values, return_counts=True)[1].max())
+    distinct, value = numpy.unique(values, return_inverse=True)
+    cells, times = numpy.unique(strata * len(distinct) + value, return_counts=True)
+    most = numpy.zeros(int(strata.max()) + 1, dtype=int)
+    numpy.maximum.at(most, cells // len(distinct), times)
+    return int(len(values) - most.sum())
 
 
 class _Arms:
@@ -160,22 +160,21 @@ class _Arms:
         return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
 
 
-def _rate_against_rate(arm: _Arms, ways: Sequence[Array], bounds: Interval, *, linked: bool) -> Contrast:
+def _rate_against_rate(arm: _Arms, ways: Sequence[Array], bounds: Interval) -> Contrast:
     import numpy
 
     ours = numpy.bincount(arm.strata, arm.first)
     theirs = arm.times - ours
     pull = ours * theirs / arm.times
     weights = numpy.where(arm.first, (pull / ours)[arm.strata], (pull / theirs)[arm.strata])
-    ways = ways or [numpy.arange(len(arm.values))]
-    grouped = Grouped((~arm.first).astype(int), 2, ways)
-    spread = grouped.spread(arm.values, weights, bounds)
+    grouped = Grouped((~arm.first).astype(int), 2, ways or [numpy.arange(len(arm.values))])
+    spread = grouped.spread(arm.values, weights)
     first, second = rates_of(spread, bounds)
     assert first is not None and second is not None
     clusters = int(spread.clusters.min())
 
     interval = gap_interval(first, second)
-    tested = interval is not None and (not linked or clusters >= FEWEST_TESTED)
+    tested = interval is not None and (not ways or clusters >= FEWEST_TESTED)
     p_value = p_value_of(partial(gap_interval, first, second)) if tested else None
     return Contrast(first.mean - second.mean, interval, p_value, "MOVER", clusters)
 
@@ -183,8 +182,11 @@ def _rate_against_rate(arm: _Arms, ways: Sequence[Array], bounds: Interval, *, l
 # -- differences within talks ----------------------------------------------------------------------------------
 
 
-def within(differences: Array, order: Array, way: Sequence[Array] = (), *, linked: bool = False) -> Contrast | None:
-    """The mean of differences that were each taken within one talk, both `order`s of opening weighted equally."""
+def within(differences: Array, order: Array, ways: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
+    """The mean of differences that were each taken within one talk, both `order`s of opening weighted equally.
+
+    `most` is how far apart two values can be.
+    """
     import numpy
 
     if not len(differences):
@@ -192,24 +194,36 @@ def within(differences: Array, order: Array, way: Sequence[Array] = (), *, linke
     differences = differences.astype(float)
     _, order, times = numpy.unique(order, return_inverse=True, return_counts=True)
     weights = (1 / (len(times) * times))[order]
-    mean = float((weights * differences).sum())
     sizes = numpy.unique(abs(differences[differences != 0]))
-    few = len(differences) < FEW_PAIRS or _varied(differences) < 2 * FEW
-    if not way:
-        if few and len(sizes) <= 1:
-            return _bonett_price(differences, float(sizes[0]) if len(sizes) else 1.0)
-        way = [numpy.arange(len(differences))]
-    grouped = Grouped(numpy.zeros(len(differences), dtype=int), 1, way, [order])
+    few = len(differences) < FEW_PAIRS or _varied(differences, numpy.zeros_like(order)) < 2 * FEW
+    if not ways and few and len(sizes) <= 1:
+        return _bonett_price(differences, order, times, float(sizes[0]) if len(sizes) else 1.0)
+    grouped = Grouped(numpy.zeros(len(differences), dtype=int), 1, ways or [numpy.arange(len(differences))], [order])
     spread = grouped.spread(differences, weights)
-    clusters = int(spread.clusters[0])
-    tested = not linked or clusters >= FEWEST_TESTED
-    return student("t", clusters, mean, float(spread.variance[0]), float(spread.freedom[0]), tested=tested)
+    clusters, variance = int(spread.clusters[0]), float(spread.variance[0])
+    tested = not ways or clusters >= FEWEST_TESTED
+    mean = float(spread.mean[0])
+    if spread.varied[0] >= min(FEW, clusters) and not variance < _NOTHING**2:
+        return student("t", clusters, mean, variance, float(spread.freedom[0]), tested=tested)
+    (rate,) = rates_of(spread, (-most, most))
+    assert rate is not None
+    interval = rate.interval()
+    p_value = p_value_of(rate.interval) if tested and interval else None
+    return Contrast(mean, interval, p_value, "bounded", clusters)
 
 
-def _bonett_price(differences: Array, size: float) -> Contrast:
-    """Few talks, in which one, the other, or neither did better: one more of either kind is counted."""
-    total = len(differences) + 2
-    more, less = (int((differences > 0).sum()) + 1) / total, (int((differences < 0).sum()) + 1) / total
-    variance = size**2 * (more + less - (more - less) ** 2) / total
-    mean = float(differences.mean())
-    return student("Bonett–Price", len(differences), mean, variance, math.inf, middle=size * (more - less))
+def _bonett_price(differences: Array, order: Array, times: Array, size: float) -> Contrast:
+    """Few talks, in which one, the other, or neither did better: one more of either kind is counted.
+
+    Where the two opened unequally often, each order of opening is counted by itself.
+    """
+    apart = len(times) > 1 and abs(int(times[0]) - int(times[1])) > 1
+    halves = [differences[order == one] for one in range(len(times))] if apart else [differences]
+    middle = variance = 0.0
+    for half in halves:
+        total = len(half) + 2
+        more, less = (int((half > 0).sum()) + 1) / total, (int((half < 0).sum()) + 1) / total
+        middle += size * (more - less) / len(halves)
+        variance += size**2 * (more + less - (more - less) ** 2) / total / len(halves) ** 2
+    mean = sum(float(half.mean()) for half in halves) / len(halves)
+    return student("Bonett–Price", len(differences), mean, variance, math.inf, middle=middle)

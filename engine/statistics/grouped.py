@@ -25,7 +25,7 @@ class Spread:
     clusters: Array
     """of the way with fewest"""
     varied: Array
-    """clusters that hold any value off the lower end of the scale, or off the upper end, whichever are fewer"""
+    """clusters that hold any value off the group's commonest"""
     count: Array
 
 
@@ -39,13 +39,18 @@ class _Way:
 
 
 class Grouped:
-    """Rows by group; `ways` say by what they cluster (two ways at most), `levels` the strata, finest first."""
+    """Rows by group; `ways` say by what they cluster (two ways at most), `levels` the strata, finest first.
 
-    def __init__(self, groups: Array, size: int, ways: Sequence[Array], levels: Sequence[Array] = ()) -> None:
+    `loose` is the share of the schedule that is missing, by chance: to that part strata are no design.
+    """
+
+    def __init__(
+        self, groups: Array, size: int, ways: Sequence[Array], levels: Sequence[Array] = (), loose: float = 0.0
+    ) -> None:
         import numpy
 
         self._np = numpy
-        self._groups, self._size = groups, size
+        self._groups, self._size, self._loose = groups, size, loose
         self._count = numpy.bincount(groups, minlength=size)
         crossed = [pair_codes(*ways)] if len(ways) == 2 else []
         self._ways = [self._way(labels) for labels in (*ways, *crossed)]
@@ -109,16 +114,23 @@ class Grouped:
                 enough = [2 * gone <= way.number for gone, way in zip(lost, self._ways, strict=True)]
                 taken = np.isnan(variance) & (left > 0) & (last | np.logical_and.reduce(enough))
                 variance[taken], freedom[taken] = found[taken], left[taken]
+            if self._loose:
+                variance += self._loose * np.maximum(found - variance, 0)
         clusters = np.minimum.reduce([way.number for way in self._ways])
-        ends = [self._holding(values > bounds[0]), self._holding(values < bounds[1])]
-        return Spread(mean, variance, freedom, clusters, np.minimum(*ends), self._count)
+        return Spread(mean, variance, freedom, clusters, self._varied(values), self._count)
 
-    def _holding(self, rows: Array) -> Array:
-        """By group, how many clusters have any of these rows: of the way with fewest."""
+    def _varied(self, values: Array) -> Array:
+        """By group, how many clusters hold a value off its commonest: of the way with fewest."""
         np = self._np
+        distinct, value = np.unique(values, return_inverse=True)
+        cells, times = np.unique(self._groups * len(distinct) + value, return_counts=True)
+        order = np.argsort(times, kind="stable")
+        commonest = np.zeros(self._size, dtype=int)
+        commonest[cells[order] // len(distinct)] = cells[order] % len(distinct)
+        off = value != commonest[self._groups]
         found = []
         for way in self._ways:
-            held = np.bincount(way.cluster, rows, minlength=len(way.owner)) > 0
+            held = np.bincount(way.cluster, off, minlength=len(way.owner)) > 0
             found.append(np.bincount(way.owner, held, minlength=self._size))
         return np.minimum.reduce(found)
 

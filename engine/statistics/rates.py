@@ -16,9 +16,11 @@ from tidepool.engine.statistics.intervals import LEVEL, Interval
 UNIT = (0.0, 1.0)
 _CLOSE = 1e-12
 _SMALLEST_P = 1e-12
+_SURER = 10
+"""values of strata that hardly vary say more than independent ones, but not without end"""
 FEW_EVENTS = 3.5
-FEW_CLUSTERS = 5
-"""fewer clusters that hold any event, or any non-event, hide how much clusters differ"""
+FEW_CLUSTERS = 10
+"""fewer clusters that hold any value off the commonest hide how much clusters differ"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ def effective_number(share: float, variance: float, clusters: int, count: int) -
     """How many independent values would say as much."""
     if min(share, 1 - share) < _CLOSE:
         return clusters
-    return share * (1 - share) / variance if variance > _CLOSE**2 else count
+    most = _SURER * count
+    return min(most, share * (1 - share) / variance) if variance > _CLOSE**2 else count
 
 
 def quantile(freedom: float, level: float) -> float:

@@ -20,9 +20,14 @@ PAIR: Key = lambda row: tuple(sorted((row["agent"], row["opponent"])))  # noqa: 
 
 
 def interval(
-    rows: Sequence[Row], value: Key, ways: Sequence[Key], levels: Sequence[Key], likeness: float = 0.0
+    rows: Sequence[Row],
+    value: Key,
+    ways: Sequence[Key],
+    levels: Sequence[Key],
+    likeness: float = 0.0,
+    missing: float = 0.0,
 ) -> list[float] | None:
-    """In percent. `ways` are what rows hang together by; talks, where they are the way, are few below ten."""
+    """In percent; `missing` is the share of the talks that failed. `ways` are what rows hang together by; talks, where they are the way, are few below ten."""
     values = numpy.array([float(value(row)) for row in rows])
     share = values.mean()
     clusters = [[way(row) for row in rows] for way in ways]
@@ -33,16 +38,15 @@ def interval(
     if min(number) < 2:
         return None
     variance, freedom = _spread(rows, values, clusters, levels)
+    variance += missing * max(0.0, _spread(rows, values, clusters, [])[0] - variance)
     if share in (0.0, 1.0):
         effective = float(min(number))
     else:
         effective = share * (1 - share) / variance if variance > 1e-24 else len(rows)
-        some, others = (
-            min(len({c for c, v in zip(one, values, strict=True) if bool(v) == held}) for one in clusters)
-            for held in (True, False)
-        )
-        if min(some, others) < min(5, *number):
-            effective = min(effective, min(number) * min(some, others))
+        rare = values.sum() * 2 <= len(values)
+        held = min(len({c for c, v in zip(one, values, strict=True) if bool(v) == rare}) for one in clusters)
+        if held < min(10, *number):
+            effective = min(effective, min(number) * held)
     return _ends(share, effective, stats.t.ppf(0.975, freedom))
 
 

@@ -27,6 +27,7 @@ COMMON = 0.9
 METHODS = {
     "t": "Student's test of the differences of matched talks",
     "Bonett–Price": "Bonett and Price's interval of matched talks",
+    "bounded": "Wilson's interval of the mean difference of matched talks",
     "MOVER": "the two rates' own intervals, joined (MOVER)",
 }
 
@@ -73,11 +74,15 @@ def _matched(first: _Batch, second: _Batch, common: Sequence[tuple[int, str, str
 
     ours, theirs = ([batch.meetings[meeting] for meeting in common] for batch in (first, second))
     gaps = numpy.array([one[2] - other[2] for one, other in zip(ours, theirs, strict=True)])
-    linked = first.linked or second.linked
-    ways = [numpy.array([one[0] for one in ours])] if linked else []
-    if first.clustering.by_scenario:
-        ways.append(numpy.array([one[1] or 0 for one in ours]))
-    return within(gaps, numpy.zeros(len(gaps), dtype=int), ways, linked=linked)
+    ways = [
+        numpy.array([one[0] for one in played]) for batch, played in ((first, ours), (second, theirs)) if batch.linked
+    ]
+    ways = sorted(ways, key=lambda games: len(set(games.tolist())))[:1]
+    for batch, played in ((first, ours), (second, theirs)):
+        if batch.clustering.by_scenario and len(ways) < 2:
+            ways.append(numpy.array([one[1] or 0 for one in played]))
+            break
+    return within(gaps, numpy.zeros(len(gaps), dtype=int), ways, most=2.0)
 
 
 def _apart(first: _Batch, second: _Batch) -> Contrast | None:
@@ -86,7 +91,8 @@ def _apart(first: _Batch, second: _Batch) -> Contrast | None:
         return None
     interval = gap_interval(one, other)
     fewest = min(batch.clustering.fewest for batch in (first, second))
-    tested = interval is not None and (fewest >= FEWEST_TESTED or not (first.linked or second.linked))
+    by_talk = first.clustering.by_talk and second.clustering.by_talk
+    tested = interval is not None and (by_talk or fewest >= FEWEST_TESTED)
     p_value = p_value_of(partial(gap_interval, one, other)) if tested else None
     return Contrast(one.mean - other.mean, interval, p_value, "MOVER", fewest)
 

@@ -96,5 +96,5 @@ def test_few_talks_are_counted_as_bonett_and_price_do() -> None:
 
 def test_few_linked_games_have_an_interval_but_no_test() -> None:
     gaps, games = RANDOM.random(40), numpy.arange(40) % 4
-    found = within(gaps, numpy.zeros(40, dtype=int), [games], linked=True)
+    found = within(gaps, numpy.zeros(40, dtype=int), [games])
     assert found is not None and found.interval is not None and found.p_value is None

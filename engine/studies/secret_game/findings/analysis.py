@@ -102,10 +102,11 @@ def analysed(
 def analysed_sides(
     sides: Sides, failed: Failed | None = None, played: Played = NOTHING_KNOWN, half_width: float = HALF_WIDTH
 ) -> SecretGameStatistics:
-    clustering = Clustering(sides, linked=played.linked)
+    missing = failed_by_pair(failed or {})
+    lost = sum(missing.values())
+    clustering = Clustering(sides, linked=played.linked, missing=lost / (lost + len(sides) / 2) if lost else 0.0)
     bounds = _bounds(sides, played)
     shares = Shares(clustering, bounds)
-    missing = failed_by_pair(failed or {})
     agents = agent_statistics(shares, clustering, missing)
     means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
     places = ranking(clustering, means, played.seed)
@@ -164,7 +165,9 @@ def _by_scenario(clustering: Clustering, bounds: Interval) -> dict[str, TalkStat
     import numpy
 
     sides = clustering.sides
-    shares = Shares(Clustering(sides, linked=clustering.linked, scenarios_differ=False), bounds)
+    shares = Shares(
+        Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing), bounds
+    )
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
     told = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
     return {str(scenario): TalkStatistics(**one) for scenario, one in zip(present, told, strict=True) if scenario}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tidepool.engine.statistics.grouped import Array, Grouped
+from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.rates import UNIT, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
@@ -38,9 +38,11 @@ class Inference(Statistics):
 
 
 class Clustering:
-    def __init__(self, sides: Sides, *, linked: bool, scenarios_differ: bool = True) -> None:
+    def __init__(self, sides: Sides, *, linked: bool, scenarios_differ: bool = True, missing: float = 0.0) -> None:
+        """`missing` is the share of the conversations that failed."""
         self.sides = sides
         self.linked = linked
+        self.missing = missing
         self._known: dict[tuple[int, ...], tuple[Grouped, Any]] = {}
         self.by_scenario = scenarios_differ and 1 < self.scenarios < self.talks
 
@@ -74,17 +76,18 @@ class Clustering:
     def grouped(self, groups: Array, size: int, levels: Sequence[Array] = (), rows: Array | None = None) -> Grouped:
         """`groups` and `levels` are of all sides; only `rows` of them count. The same arrays are sorted once."""
         if rows is not None and not rows.all():
-            return Grouped(groups[rows], size, [way[rows] for way in self.ways], [level[rows] for level in levels])
+            ways, finer = [way[rows] for way in self.ways], [level[rows] for level in levels]
+            return Grouped(groups[rows], size, ways, finer, self.missing)
         key = (id(groups), *map(id, levels))
         if key not in self._known:
-            self._known[key] = Grouped(groups, size, self.ways, levels), (groups, levels)
+            self._known[key] = Grouped(groups, size, self.ways, levels, self.missing), (groups, levels)
         return self._known[key][0]
 
     def rates(
         self, grouped: Grouped, values: Array, bounds: Interval = UNIT, likeness: float = 0.0
     ) -> list[Rate | None]:
         few = FEW_TALKS if self.by_talk else 0
-        return rates_of(grouped.spread(values.astype(float), bounds=bounds), bounds, few, likeness)
+        return rates_of(grouped.spread(values.astype(float)), bounds, few, likeness)
 
     def likeness(self, values: Array) -> float:
         """How alike the two sides of a talk are, beyond what their agents have in common: from 0 to 1."""
@@ -97,8 +100,7 @@ class Clustering:
         rest = values - (numpy.bincount(self.sides.agent, values) / numpy.maximum(times, 1))[self.sides.agent]
         whole = float((rest**2).sum())
         order = numpy.argsort(self.sides.talk, kind="stable")
-        in_turn = rest[order][: len(rest) // 2 * 2]
-        together = in_turn[::2] * in_turn[1::2]
+        together = rest[order][::2] * rest[order][1::2]
         return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
 
     @cached_property
@@ -137,4 +139,10 @@ def _note(clustering: Clustering) -> str | None:
         )
     if clustering.scenarios == 1:
         return "one scenario: the intervals speak of it alone; other scenarios may differ."
+    met = _number(pair_codes(clustering.sides.pair, clustering.sides.scenario))
+    if clustering.by_scenario and met == _number(clustering.sides.pair) > 1:
+        return (
+            "every two agents met in one scenario alone: what is theirs and what is the scenario's cannot be told apart. "
+            'pairing = "ordered", or another number of scenarios, crosses them.'
+        )
     return None

@@ -133,7 +133,7 @@ class _Rows:
         third = ~np.isin(self._sides.opponent[rows], [self._place[first], self._place[second]])
         rows = rows[third & ~np.isnan(values[rows])]
         ours = self._sides.agent[rows] == self._place[first]
-        found = stratified(ours, values[rows], self._strata[rows], self._ways(rows), bounds, linked=self._by.linked)
+        found = stratified(ours, values[rows], self._strata[rows], self._ways(rows), bounds)
         return (found, (int(ours.sum()), int((~ours).sum()))) if found else None
 
     def _together(
@@ -145,7 +145,7 @@ class _Rows:
         differences = values[rows] - values[self._other[rows]]
         known = ~np.isnan(differences)
         rows, differences = rows[known], differences[known]
-        found = within(differences, self._sides.opener[rows], self._ways(rows), linked=self._by.linked)
+        found = within(differences, self._sides.opener[rows], self._ways(rows), bounds[1] - bounds[0])
         return (found, (len(rows), len(rows))) if found else None
 
 
@@ -155,6 +155,5 @@ def _other_side(talk: Array) -> Array:
 
     order = numpy.argsort(talk, kind="stable")
     other = numpy.empty(len(talk), dtype=int)
-    pairs = order[: len(order) // 2 * 2]
-    other[pairs[::2]], other[pairs[1::2]] = pairs[1::2], pairs[::2]
+    other[order[::2]], other[order[1::2]] = order[1::2], order[::2]
     return other

@@ -14,6 +14,8 @@ from tidepool.engine.statistics.rates import quantile
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
 
+FEWEST = 5
+"""sides in each margin of a single turn, for an interval of it"""
 MOST_TURNS = 200
 CAVEAT = (
     "Talks differ in openness, which alone produces such a ratio: this is no effect of hearing. The effect comes from a "
@@ -89,7 +91,6 @@ def turns(clustering: Clustering, messages: int) -> Iterator[Turn]:
     sides = clustering.sides
     own = sides.turn * sides.revealed
     order = numpy.argsort(sides.talk, kind="stable")
-    order = order[: len(order) // 2 * 2]
     other = numpy.zeros(len(sides), dtype=int)
     other[order[::2]], other[order[1::2]] = own[order[1::2]], own[order[::2]]
     for number in range(2, messages + 1):
@@ -103,6 +104,8 @@ def turns(clustering: Clustering, messages: int) -> Iterator[Turn]:
 def _told(clustering: Clustering, turn: Turn) -> HearingTurn:
     a, b, c, d = turn.cells
     ratio, interval = _odds(clustering, [turn])
+    if min(a + b, c + d, a + c, b + d) < FEWEST:
+        interval = None
     return HearingTurn(turn.number, a + b, a, c + d, c, ratio, interval)
 
 

@@ -4,6 +4,7 @@ A row is one side of a finished conversation, as in the view `outcomes`; the two
 opener's first. A talk of an agent with itself counts as two interactions of that agent, one for each side.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tidepool.engine.statistics.grouped import Array, pair_codes
 
+_MOST_POINTS = 1e100
 Pair = tuple[str, str]
 """two agents in alphabetical order"""
 
@@ -75,7 +77,10 @@ class Sides:
     def of(cls, rows: Iterable[SideOutcome]) -> "Sides":
         import numpy
 
-        columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(SideOutcome._fields)
+        rows = list(rows)
+        times = Counter(row[0] for row in rows)
+        whole = [row for row in rows if times[row[0]] == 2]  # in a damaged file a talk may lack a side
+        columns: Sequence[Sequence[Any]] = list(zip(*whole, strict=True)) or [()] * len(SideOutcome._fields)
         told = dict(zip(SideOutcome._fields, columns, strict=True))
         agents = _labels((*told["agent"], *told["opponent"]))
         half = len(told["agent"])
@@ -94,7 +99,7 @@ class Sides:
             revealed=numbers("revealed", 0).astype(bool),
             obtained=numbers("obtained", 0).astype(bool),
             turn=numbers("turn", 0).astype(int),
-            score=numbers("score", numpy.nan),
+            score=_finite(numbers("score", numpy.nan)),
             scenario=numbers("scenario", 0).astype(int),
             uncertain=numbers("uncertain", 0).astype(bool),
             verdict=numbers("verdict", numpy.nan),
@@ -123,6 +128,13 @@ class Sides:
     def seat(self) -> Array:
         """direction and who opened"""
         return pair_codes(self.direction, self.opener.astype(int))
+
+
+def _finite(scores: Array) -> Array:
+    """A stranger's file may hold what is no number of points."""
+    import numpy
+
+    return numpy.where(abs(scores) < _MOST_POINTS, scores, numpy.nan)
 
 
 def _labels(values: Sequence[Any], *, ordered: bool = True) -> Labels:

@@ -80,8 +80,10 @@ def _errors(clustering: Clustering, agents: list[int]) -> Array | None:
     found = [
         _products(numpy.unique(way[known], return_inverse=True)[1], agent, rest, len(times)) for way in clustering.ways
     ]
-    errors = max((one for one in found if one is not None), key=numpy.trace, default=None)
-    return None if errors is None else errors[numpy.ix_(agents, agents)]
+    errors = [one for one in found if one is not None]
+    if len(errors) < len(found):
+        return None
+    return max(errors, key=numpy.trace)[numpy.ix_(agents, agents)]
 
 
 def _products(cluster: Array, agent: Array, rest: Array, size: int) -> Array | None:

@@ -255,7 +255,7 @@ def of_these_scenarios(clustering: Clustering) -> Interval | None:
     if not clustering.by_scenario:
         return None
     sides = clustering.sides
-    alone = Clustering(sides, linked=clustering.linked, scenarios_differ=False)
+    alone = Clustering(sides, linked=clustering.linked, scenarios_differ=False, missing=clustering.missing)
     rate = overall_rate(alone, [pair_codes(level, sides.scenario) for level in (sides.seat, sides.agent)])
     return in_percent(rate.interval()) if rate else None
 

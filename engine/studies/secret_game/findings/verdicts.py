@@ -43,7 +43,8 @@ def _verdicts(clustering: Clustering, groups: Array, size: int, levels: Sequence
     sides = clustering.sides
     known = ~numpy.isnan(sides.verdict)
     said = sides.verdict[known]
-    rates = clustering.rates(clustering.grouped(groups, size, levels, known), said)
+    likeness = clustering.likeness(numpy.nan_to_num(sides.verdict))
+    rates = clustering.rates(clustering.grouped(groups, size, levels, known), said, likeness=likeness)
 
     def count(rows: Array) -> list[int]:
         return [int(times) for times in numpy.bincount(groups[rows], minlength=size)]

@@ -95,7 +95,7 @@ async def test_the_statistics_agree_with_the_views(mode: str, pairing: str, data
     assert [row["score"] for row in rows] == pytest.approx(points(mode, rows))
     _check_agents(found, rows)
     _check_overall(found["overall"], rows)
-    _check_intervals(found, exported(database, summary["batch_id"], tmp_path))
+    _check_intervals(found, exported(database, summary["batch_id"], tmp_path), len(failed))
     _check_pairs(found, rows, failed)
     assert found["missing"]["conversations"] == len(failed)
     assert found["modes"][mode]["interactions"] == len(rows)
@@ -146,8 +146,9 @@ def exported(database: Path, batch: str, folder: Path) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (int(row["conversation_id"]), -row["opener"]))
 
 
-def _check_intervals(found: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+def _check_intervals(found: dict[str, Any], rows: list[dict[str, Any]], failed: int) -> None:
     """Some players remember, so games are what counts."""
+    missing = failed / (failed + len(rows) / 2)
     ways = [lambda row: row["game"]]
     fields = {
         "times_revealed_secret": lambda row: row["revealed"],
@@ -157,12 +158,14 @@ def _check_intervals(found: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     for name, numbers in found["agents"].items():
         mine = [row for row in rows if row["agent"] == name]
         for field, value in fields.items():
-            expected = reference.interval(mine, value, ways, [reference.SEAT, reference.DIRECTION])
+            expected = reference.interval(mine, value, ways, [reference.SEAT, reference.DIRECTION], missing=missing)
             assert numbers[f"{field}_ci95"] == pytest.approx(expected), (name, field)
     levels = [reference.SEAT, reference.DIRECTION, reference.AGENT]
-    expected = reference.interval(rows, fields["times_revealed_secret"], ways, levels)
+    expected = reference.interval(rows, fields["times_revealed_secret"], ways, levels, missing=missing)
     assert found["overall"]["secrets_revealed_ci95"] == pytest.approx(expected)
-    both = reference.interval(rows[::2], lambda row: row["revealed"] and row["obtained"], ways, [reference.PAIR])
+    both = reference.interval(
+        rows[::2], lambda row: row["revealed"] and row["obtained"], ways, [reference.PAIR], missing=missing
+    )
     assert found["overall"]["both_revealed_ci95"] == pytest.approx(both)
 
 
