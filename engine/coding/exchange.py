@@ -111,7 +111,7 @@ def _read(text: str, source: Path, places: Mapping[str, Place], book: CodeBook) 
         where = f"{source}, line {line}"
         if (place := places.get(key)) is None:
             raise UsageError(
-                f"{where}: {one_line(key, 60)!r} is no key of this sample. Was it exported from this batch? Nothing was taken."
+                f"{where}: {one_line(key, 60)!r} is no key of this sample. Was it exported from another batch, or before --redraw? Nothing was taken."
             )
         if place in lines:
             raise UsageError(f"{where}: the key {key} stood in line {lines[place]} already. Nothing was taken.")
