@@ -48,7 +48,7 @@ def sampled(
         by = instrument or (there.instrument if there and not redraw else default_instrument(batch))
         frame = frame_of(connection, batch, unit, by)
         lots = stream(batch["seed"], "coding", unit, by, draw)
-        new = drawn(frame.candidates, size or (len(there.chosen) if there else SIZE), lots, unit, by, draw)
+        new = drawn(frame.candidates, size or size_as_before(there), lots, unit, by, draw)
     if not new.chosen:
         raise UsageError(
             f"Batch {batch['id']} has nothing to code yet: no conversation with a verdict has come to its end."
@@ -61,6 +61,13 @@ def sampled(
     weights = [(one.place, one.weight) for one in new.chosen]
     put_sample(path, batch["id"], name_of(unit), new.as_json(), weights, turns=unit == "messages")
     return new
+
+
+def size_as_before(there: Sample | None) -> int:
+    """As before; a sample of all the talks that there were grows with the batch."""
+    if there is None or (len(there.chosen) == there.talks and there.talks < SIZE):
+        return SIZE
+    return len(there.chosen)
 
 
 def _enough(there: Sample, size: int | None, instrument: Instrument | None) -> bool:

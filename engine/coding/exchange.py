@@ -27,15 +27,17 @@ def key_of(batch_id: str, place: Place) -> str:
     return "k" + blake2b(f"{batch_id}/{place}".encode(), digest_size=6).hexdigest()
 
 
-def write_sample(session: CodingSession, target: Path) -> int:
-    """Every side of the sample in the order of coding, with what this coder has said so far and nobody else.
-
-    A file that is there may hold hours of somebody's codes: it is never written over.
-    """
+def refuse_taken(target: Path) -> None:
+    """A file that is there may hold hours of somebody's codes: it is never written over."""
     if target.exists():
         raise UsageError(
             f"{target} is there already, and codes in it would be lost. Name another file, or move that one."
         )
+
+
+def write_sample(session: CodingSession, target: Path) -> int:
+    """Every side of the sample in the order of coding, with what this coder has said so far and nobody else."""
+    refuse_taken(target)
     with csv_file(target) as stream, reading(session.path) as connection:
         stream.write("\ufeff")  # by which spreadsheets know UTF-8
         subjects = (

@@ -5,6 +5,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.engine.coding.coded import code_all, played_game, played_simulation
 from tests.storage.test_plain_text import steers
 from tests.support.poison import ALL_KINDS, POISON
 from tidepool.engine.coding.code_book import CodeBook
+from tidepool.engine.coding.drawing import SIZE, size_as_before
 from tidepool.engine.coding.exchange import Taken, key_of, take_codes, write_sample
 from tidepool.engine.coding.frame import hits_of
 from tidepool.engine.coding.session import CodingSession, coder_name
@@ -119,6 +121,11 @@ def test_a_batch_that_has_gone_on_is_told_and_its_sample_does_not_grow(path: Pat
     assert summarise(path, "last")["statistics"]["coding"]["sides"]["outdated"] is True
     with pytest.raises(UsageError, match="gone on since"):
         CodingSession(path, "last", "ann", size=20)
+    sample = CodingSession(path, "last", "ann", redraw=True).sample
+    assert len(sample.chosen) == 10 == size_as_before(sample), "as many as before"
+    assert size_as_before(replace(sample, talks=10)) == SIZE, (
+        "all there were: when there are more, as many as by default"
+    )
 
 
 def test_codes_and_their_sample_go_along_with_a_batch_into_another_file(path: Path, tmp_path: Path) -> None:

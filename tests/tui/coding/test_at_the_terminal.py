@@ -110,6 +110,8 @@ def test_csv_out_and_in_status_and_errors_from_elsewhere(
     assert "6 sides, 0 of them coded by bob" in capsys.readouterr().out
     lines = file.read_text(encoding="utf-8-sig").replace(",,", ",no,", 1)
     file.write_text(lines)
+    assert main([*words, "--export", str(file), "--redraw"]) == 2 and file.read_text() == lines
+    assert "codes in it would be lost" in capsys.readouterr().err
     assert main([*words, "--import", str(file)]) == 0
     assert capsys.readouterr().out.strip() == "codes of bob: 1 new, 5 empty"
     assert main(["--db", str(path), "code", "last", "--status"]) == 0

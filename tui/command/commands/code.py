@@ -49,6 +49,10 @@ def run(options: argparse.Namespace) -> int:
             "Coding needs a terminal, for keys and eyes. Elsewhere: --export FILE.csv, then --import FILE.csv; --status tells "
             "how far it is."
         )
+    if options.export:
+        from tidepool.engine.coding.exchange import refuse_taken
+
+        refuse_taken(options.export)  # before --redraw changes anything
     session = CodingSession(
         options.db,
         options.batch,
