@@ -45,7 +45,9 @@ def judged(world: World, tables: int = TABLES, seed: int = 1) -> list[Verdict]:
     gathered: dict[tuple[str, str], list[Claim]] = defaultdict(list)
     for _ in range(tables):
         drawn, scenario = planted.draw(random)
-        for claim in claims(planted, analysed_sides(drawn, None, played), scenario):
+        lost = len(planted.pairs) - len(drawn) // 2
+        failed = {(names[0], names[1]): lost} if lost else None
+        for claim in claims(planted, analysed_sides(drawn, failed, played), scenario):
             gathered[claim.family, claim.key].append(claim)
     return _verdicts(world.name, gathered)
 
