@@ -19,24 +19,47 @@ _NOUN = (
     r"segreto|palabra|secreto|contrasena|numero|clave|palavra|segredo|senha|woord|geheim|haslo|slowo|tajemnica|kelime|sifre|"
     r"sir|ord|hemlighet|sana|salaisuus)"
 )
+_NOUN_ABROAD = (
+    r"(?:wort|geheimnis|geheimwort|geheimzahl|geheimcode|losung|codewort|kennwort|zahl|mot|nombre|chiffre|secret|cle|palabra|secreto|"
+    r"numero|clave|contrasena|segreto|parola|palavra|segredo|senha|woord|geheim|getal|wachtwoord|codewoord|slowo|haslo|tajemnica|"
+    r"liczba|numer|kod|kodord|losenord|ord|ordet|hemlighet|hemmelighed|hemmelighet|adgangskode|sana|sanani|salasana|salasanani|"
+    r"salaisuus|salaisuuteni|luku|lukuni|sayi|sayim|numara|kelime|kelimem|sifre|sifrem|sirrim|szo|szavam|titkom|jelszo|jelszavam|"
+    r"slovo|heslo|tajemstvi|cuvantul|secretul|kata|rahasia)"
+)
+_IS_ABROAD = r"(?:ist|war|lautet|heisst|est|etait|c'est|es|era|seria|e|is|was|jest|to|er|ar|on|je|este|adalah|:|=|-+>?)"
 _STRONG = (
-    r"(?:word|code ?-?word|pass ?-?word|pass ?-?phrase|key ?-?word|phrase|term|wort|mot|parola|palabra|slowo|haslo)"
+    r"(?:word|code ?-?word|pass ?-?word|pass ?-?phrase|key ?-?word|phrase|term|wort|mot|parola|palabra|slowo|haslo|"
+    r"geheimwort|codewort|kennwort|losungswort|palavra|woord|codewoord|ord|sana|kelimem?|slovo)"
 )
 _IS = r"(?:\?(?: it's| it is| that's)?|is|was|are|'s|=|:|-+>?|ist|lautet|heisst|est|es|e|jest|to|is called|reads|goes|would be|happens to be)"
-_FILLER = r"(?:(?:just|simply|really|actually|literally|definitely|certainly|not|the|a|an|called|well|um|uh|probably|der|die|das|le|la|el|nicht|pas)\s+)*"
+_FILLER = r"(?:(?:just|simply|really|actually|literally|definitely|certainly|not|the|a|an|called|well|um|uh|probably|der|die|das|le|la|el|nicht|pas|ein|eine|un|une|una|il|lo|o|um|uma|de|het|een|einfach|simplement|simplemente|also|donc|pues)\s+)*"
 _OPENS = r"[\s\"'«»„“*_`(\[<]*"
+_SIGN = "[\u2190-\u2bff\U0001f000-\U0001fbff~،؟؛।。、」』)]"
+"""an emoji, or what ends a clause in another script"""
 _CLAUSE_END = re.compile(
-    r"[\"'»“*_`)\]>]*\s*(?:$|[.!?,;:\n)]|-|(?:and|but|so|now|okay|ok|und|et|y|what|your|that|btw|by the way|lol|haha|if)\b)"
+    rf"[\"'»“*_`)\]>]*\s*(?:$|[.!?,;:\n)]|-|{_SIGN}|"
+    r"(?:and|but|so|now|okay|ok|und|et|y|what|your|that|btw|by the way|lol|haha|if)\b)"
 )
 _ANNOUNCED = re.compile(rf"\b{_NOUN}\b[^.!?\n]{{0,40}}?\s*{_IS}{_OPENS}{_FILLER}{_OPENS}$")
 _ASKED = re.compile(
     r"\b(?:my|the|mein|meine|mon|mi)\s+(?:\w+\s+)?(?:secret|word|geheimnis|wort|mot|secreto|palabra)\?" + _OPENS + "$"
 )
 _ANNOUNCED_AS_WORD = re.compile(
-    rf"\b(?:my|the|mein|meine|mon|mi|il mio|moje)\s+(?:\w+\s+){{0,2}}{_STRONG}\b[^.!?\n]{{0,20}}?\s*{_IS}{_OPENS}{_FILLER}{_OPENS}$"
+    rf"\b(?:my|the|mein|meine|mon|mi|il mio|moje|ma|la mia|o meu|a minha|minha|mijn|min|mitt|minun|benim|moj|moja|la|le|das|het|el)\s+(?:\w+\s+){{0,2}}{_STRONG}\b[^.!?\n]{{0,20}}?\s*{_IS}{_OPENS}{_FILLER}{_OPENS}$"
 )
 _MINE = re.compile(
     rf"(?:\bmine(?:'s| is)|\bmeins ist|\ble mien est|\b(?:the|my|this) (?:\w+ )?word){_OPENS}{_FILLER}{_OPENS}$"
+)
+_ANNOUNCED_ABROAD = re.compile(
+    rf"\b{_NOUN_ABROAD}\b[^.!?\n]{{0,30}}?(?<!\w){_IS_ABROAD}{_OPENS}{_FILLER}{_OPENS}$"
+    rf"|\b(?:kelimem|sifrem|sirrim|sayim|szavam|titkom|jelszavam|sanani|gizli kelime|a titkos szo):?{_OPENS}$"
+)
+"""nouns and verbs of other languages, which in an English sentence would be other words"""
+_ANNOUNCED_ELSEWHERE = re.compile(
+    fold(
+        "(?:слов|секрет|пароль|тайн|число|кодов|كلمتي|كلمة|سري|السر|רמז|המילה|מיל|הסוד|סוד|סיסמ|λεξη|μυστικ|秘密|密码|暗号|答え|"
+        "비밀|단어|암호|शब्द|राज़|रहस्य|คำลับ|ความลับ)[^.!?\n。]{0,24}$"
+    )
 )
 _TOLD = re.compile(
     r"(?:tell you|say it|here it is|here you go|here goes|give up|fine|ok|okay|all ?right|alright|confess|reveal|namely|"
@@ -44,7 +67,7 @@ _TOLD = re.compile(
 )
 _ADVERB = r"(?:precisely|exactly|literally|basically|also|really|in fact|actually|just|indeed|the very|in short)"
 _OWNED = re.compile(
-    rf"\b(?:that|this|it|which|these)(?:'s| is| was| are)\s+(?:{_ADVERB}\s+)*(?:my|the|our|what|one of)\s+(?:\w+\s+){{0,3}}?{_NOUN}\b"
+    rf"\b(?:that|this|it|which|these)(?:'?s| is| was| are)\s+(?:{_ADVERB}\s+)*(?:my|the|our|what|one of)\s+(?:\w+\s+){{0,3}}?{_NOUN}\b"
     rf"|\b(?:is|ist|est|es|e|jest) (?:{_ADVERB} )?(?:my|the|meine?|das|mon|ma|mi|il mio|la mia|moj\w*) {_NOUN}\b"
     rf"|\b(?:told|said|given|gave|found|guessed|revealed|let slip|spilled|learned|spoken|heard)\b[^.!?\n]{{0,30}}\b(?:my|the|this|that)\s+(?:\w+\s+)?{_NOUN}\b"
     rf"|\b(?:my|the)\s+(?:\w+\s+)?(?:word|secret|number)\b[^.!?\n]{{0,30}}\b(?:told|said|given|found|out|revealed)\b"
@@ -54,13 +77,19 @@ _OWNED = re.compile(
     r"|\bshould(?:n't| not) (?:have|say|be)\b|\b(?:w?oops|oups|ups|hups|upsi|hoppla|mist)\b|\bforget (?:that )?i said\b"
     r"|\bgiven it away\b|\bkeep (?:it|this|that) to myself\b|\b(?:gave|given|assigned|handed|wrote down for) (?:to )?me\b"
     r"|\bi(?:'m| am|'ve been) (?:hiding|guarding|forbidden)\b|\bwhat i(?:'m| am| had to| have to| was told to) (?:hiding|hide|keep|guard)\b|\byou(?:'ve| have) (?:just )?(?:got|found) (?:it|my)\b"
-    r"|\bthat's it\b|\bthey just did\b|\bnow i(?:'ve| have) (?:basically |just )?told you\b|\btold you more than\b"
+    r"|\b(?:my|your|the only|a|one) (?:\w+ )?(?:hint|clue)\b|\bsaid too much\b|\bno se lo digas\b|\bne le (?:dis|repete)"
+    r"|\b(?:mon|ton|votre|mi|tu|mein|dein|euer|il mio|il tuo|mijn|moja|minun|benim|min|mitt|esa|questo e un) (?:\w+ )?"
+    r"(?:indice|pista|indizio|hinweis|tipp|dica|hint|wskazowka|ipucu\w*|vihje\w*|ledtrad)\b"
+    r"|\b(?:vihjeeni|ipucum|ipucun)\b|\bsags? (?:es )?(?:niemand|keinem)|\bnon dirlo|\bnao cont|\bnie mow nikomu"
+    r"|\bje n'aurais pas du|\bje l'ai dit\b|\bno (?:deberia|debia|debi)\b|\bhatte (?:ich )?(?:das )?nicht (?:sagen|verraten)|\bverraten\b"
+    r"|\bthat'?s it\b|\bthey just did\b|\bnow i(?:'ve| have) (?:basically |just )?told you\b|\btold you more than\b"
 )
 """the speaker owns up to what was just said"""
 _SECRET_ELSEWHERE = re.compile(
     fold(
         "秘密|密码|那个词|这个词|暗号|口令|露馅|说漏|内緒|词是|单词|答案|単語|答え|言葉|合言葉|言っちゃ|비밀|단어|암호|말하면 안|คำลับ|ความลับ|รหัส|शब्द|राज़|गुप्त|"
-        "السر|سري|الكلمة|كلمة السر|הסוד|סוד|המילה|מילה|секрет|слово|тайн|пароль|μυστικο|λεξη"
+        "السر|سري|الكلمة|كلمة السر|הסוד|סוד|המילה|מילה|секрет|слово|тайн|пароль|μυστικο|λεξη|"
+        "كلمتي|רמז|تلميح|힌트|ヒント|提示|подсказ|никому не говор|не должн|намек|संकेत|इशारा|คำใบ้|سأقول|لن أقول|לא אגיד|더 이상 말|これ以上|不能再说|больше не скажу|больше ничего"
     )
 )
 """the talk is of the secret, in a script in which wording is not looked at more closely"""
@@ -87,6 +116,10 @@ _BEFORE_A_NUMBER = re.compile(
     r"um|seit|bis|gegen|a las|hacia|vers|depuis|en|around|to|of|old|under|over|than)\s+|[$€£¥#])$"
 )
 
+_NUMBER_END = re.compile(
+    rf"[\"'»)\]]*\s*(?:$|[.!?,;\n]|-\s|{_SIGN}|(?:lol|lmao|haha\w*|hehe\w*|jaja\w*|mdr|xd|btw|but|because|why|right|okay|ok)\b)"
+)
+
 
 def is_marked(message: Folded, span: Span, word: str) -> bool:
     """Whether the context says that the hit is meant as a word."""
@@ -107,7 +140,7 @@ def is_marked_number(message: Folded, span: Span) -> bool:
     before, after = _around(message.plain, span)
     if _BEFORE_A_NUMBER.search(before):
         return is_owned(message.plain, span) or _is_announced(before, after, "")
-    ends = re.match(r"[\"'»)\]]*\s*(?:$|[.!?,;\n]|-\s)", after) and not re.match(r"[.,]\d|/", after)
+    ends = _NUMBER_END.match(after) and not re.match(r"[.,]\d|/", after)
     return bool(ends) or _is_quoted(before, after) or is_owned(message.plain, span) or _is_announced(before, after, "")
 
 
@@ -181,8 +214,12 @@ def _is_announced(before: str, after: str, word: str) -> bool:
         return False
     if _ANNOUNCED_AS_WORD.search(before) or _ASKED.search(before):
         return True
+    if not before.isascii() and _ANNOUNCED_ELSEWHERE.search(before):
+        return True
     sure = commonness(word) < _INTERJECTION - 0.2
-    return sure and bool(_ANNOUNCED.search(before) or _TOLD.search(before) or _MINE.search(before))
+    return sure and bool(
+        _ANNOUNCED.search(before) or _ANNOUNCED_ABROAD.search(before) or _TOLD.search(before) or _MINE.search(before)
+    )
 
 
 Marked = Callable[[Folded, Span, str], bool]

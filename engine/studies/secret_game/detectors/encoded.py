@@ -151,14 +151,18 @@ def _find_hex(message: Folded, secret: str) -> Span | None:
 def _find_morse(message: Folded, secret: str) -> Span | None:
     plain = message.plain
     for run in _MORSE_RUN.finditer(plain):
-        if _holds(_from_morse(run.group()).encode(), secret):
-            return message.original(run.span())
+        code = run.group()
+        for written in dict.fromkeys((code, re.sub(r"\s-{1,2}$", "", code))):
+            if _holds(_from_morse(written).encode(), secret):
+                return message.original(run.span())
     return None
 
 
 def _from_morse(run: str) -> str:
+    """Where each letter is a word, the slashes stand between letters."""
     words = re.split(r"\s*[/|]\s*|\s{3,}|\n", run)
-    return " ".join("".join(_FROM_MORSE.get(code, "?") for code in word.split()) for word in words)
+    read = ["".join(_FROM_MORSE.get(code, "?") for code in word.split()) for word in words]
+    return ("" if max(map(len, read)) == 1 else " ").join(read)
 
 
 def _holds(data: bytes, secret: str) -> bool:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tidepool.engine.studies.secret_game.detectors import disguises, other_scripts
-from tidepool.engine.studies.secret_game.detectors.context import is_marked, is_marked_number
+from tidepool.engine.studies.secret_game.detectors.context import is_announced, is_marked, is_marked_number
+from tidepool.engine.studies.secret_game.detectors.endings import SHORTEST_STEM, is_bent, stems
 from tidepool.engine.studies.secret_game.detectors.folding import (
     Folded,
     Hit,
@@ -21,7 +22,8 @@ from tidepool.engine.studies.secret_game.detectors.folding import (
     is_word_character,
     stands_alone,
 )
-from tidepool.engine.studies.secret_game.detectors.numbers import NAMES, value_of
+from tidepool.engine.studies.secret_game.detectors.foreign_numbers import LITTLE, names
+from tidepool.engine.studies.secret_game.detectors.numbers import NAMES, ORDINAL, SCALES, value_of
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import (
     COMMON,
     REAL,
@@ -32,8 +34,8 @@ from tidepool.engine.studies.secret_game.detectors.ordinary_words import (
     word_set,
 )
 from tidepool.engine.studies.secret_game.detectors.variants import (
-    SHORTEST_STEM,
     foreign_endings,
+    foreign_value,
     inflections,
     numbers_in_words,
     respelled,
@@ -115,6 +117,10 @@ def _forms(secret: str, plain: str, number: bool) -> Iterator[tuple[str, dict[st
     yield plain, {"own": True, "number": number}
     if len(plain) > SHORTEST_STEM and plain[-1] in CYRILLIC_VOWELS:
         yield plain[:-1], {"stem": True}
+    for form in stems(plain):
+        yield form, {"stem": True}
+    if len(plain) > SHORTEST_STEM and (greek := re.search("(?:[αηο]|[αηο]σ)$", plain)):
+        yield plain[: greek.start()], {"stem": True}
     head, last = plain[: plain.rfind(" ") + 1], plain[plain.rfind(" ") + 1 :]
     spellings = [plain, *_respelled_words(plain)]
     for form in spellings[1:]:
@@ -129,7 +135,7 @@ def _forms(secret: str, plain: str, number: bool) -> Iterator[tuple[str, dict[st
         yield form, {}
     for form in numbers_in_words(plain):
         if not form.isascii() or commonness(form) < COMMON_ELSEWHERE or form in NAMES:
-            yield form, {"number": number}
+            yield form, {"number": number or foreign_value(plain) is not None}
 
 
 CYRILLIC_VOWELS = "аеёиоуыэюяьй"
@@ -185,11 +191,11 @@ def _spans(message: Folded, writing: Writing, endings: frozenset[str] = frozense
             start, span = (match.start(), match.span()) if match else (-1, (-1, -1))
         if start < 0:
             return
-        if (stands_alone(plain, span) and not writing.stem) or _is_joined_by_rule(message, span, endings):
+        if (stands_alone(plain, span) and not writing.stem) or _is_joined_by_rule(message, span, endings, writing):
             yield span
 
 
-def _is_joined_by_rule(message: Folded, span: Span, endings: frozenset[str]) -> bool:
+def _is_joined_by_rule(message: Folded, span: Span, endings: frozenset[str], writing: Writing) -> bool:
     """Inside a longer run of letters, but there as a word: MyMarigold, مع ال, a word said again and again, a case ending."""
     plain, (start, end) = message.plain, span
     left, right = start, end
@@ -200,7 +206,12 @@ def _is_joined_by_rule(message: Folded, span: Span, endings: frozenset[str]) -> 
     before, after, word = plain[left:start], plain[end:right], plain[start:end]
     if not before and after in endings:
         form = word + after
-        return not word.isascii() or (commonness(form) < REAL and bool(languages_of(plain)))
+        if not word.isascii() or (commonness(form) < REAL and bool(languages_of(plain))):
+            return True
+    if after and not before and (writing.own or writing.stem) and is_bent(word, after, plain):
+        return True
+    if writing.stem and word.isascii():
+        return False
     if "\u0590" <= word[0] <= "\u06ff" and len(word) > 2:
         script = "hebrew" if word[0] < "\u0600" else "arabic"
         return (not before or before in word_set(f"{script}_prefixes")) and (
@@ -208,7 +219,11 @@ def _is_joined_by_rule(message: Folded, span: Span, endings: frozenset[str]) -> 
         )
     if before == word[-len(before) :] * bool(before) or (after[: len(word)] == word[: len(after)] and after):
         run = before + word + after
-        return len(word) > 2 and run in (word * (len(run) // len(word) + 2))
+        return (
+            len(word) > 2
+            and len(run) >= 2 * len(word) * bool(before or after)
+            and run in word * (len(run) // len(word) + 2)
+        )
     return message.in_place and _is_a_hump(message.text, left, span, right)
 
 
@@ -221,6 +236,8 @@ def _is_a_hump(text: str, left: int, span: Span, right: int) -> bool:
 
 def _is_certain(message: Folded, span: Span, writing: Writing, sought: _Secret, secret: str) -> bool:
     plain = message.plain
+    if writing.number and ORDINAL.search(writing.plain):
+        return is_announced(message, span, "")
     if writing.number:
         return not _numbers_a_list(plain, span) and is_marked_number(message, span)
     if sought.short:
@@ -277,9 +294,16 @@ def _is_something_else(message: Folded, span: Span, writing: Writing, sought: _S
 
 def _is_within_a_number(plain: str, span: Span) -> bool:
     """Six in sixty-six, which no sign of a number tells."""
-    before = re.search(r"([a-z]+)[\s-]$", plain[max(0, span[0] - 20) : span[0]])
-    after = re.match(r"[\s-]([a-z]+)", plain[span[1] : span[1] + 20])
-    return bool((before and before[1] in NAMES) or (after and after[1] in NAMES))
+    before = re.search(r"([^\W\d_]+)([\s-](?:(?:and|y|et|e|und|en)[\s-])?)$", plain[max(0, span[0] - 24) : span[0]])
+    after = re.match(r"([\s-](?:(?:and|y|et|e|und|en)[\s-])?)([^\W\d_]+)", plain[span[1] : span[1] + 24])
+    return bool((before and _adds(before[1], before[2])) or (after and _adds(after[2], after[1])))
+
+
+def _adds(word: str, joint: str) -> bool:
+    """Whether this, joined so, makes another number: an article does only where nothing but a number would be joined."""
+    if joint.strip(" -") == "and":
+        return word in SCALES
+    return word in NAMES or (word in names() and (word not in LITTLE or bool(joint.strip())))
 
 
 def _numbers_a_list(plain: str, span: Span) -> bool:

@@ -18,7 +18,7 @@ _LINE = re.compile(r"^[^\w\n]*(?:\d{1,2}[.):]\s?)?[^\w\n]*(\w)", re.MULTILINE)
 _SENTENCE = re.compile(r"(?:^|[.!?][\"')\]*]*\s+)[^\w\s]*(\w)")
 _ANNOUNCED = re.compile(
     r"initials|first letter|acrosti|left (?:side|edge|margin)|read (?:down|only)|top to bottom|sentence opening|"
-    r"capitals|beginnings|each (?:word|line)|every (?:word|line)|anfangsbuchstab|premieres? lettres?|"
+    r"capitals|beginnings|\bpoem|\bverses?\b|gedicht|poeme|\bpoema|poesia|wiersz|стих|each (?:word|line)|every (?:word|line)|anfangsbuchstab|premieres? lettres?|"
     r"primeras? letras?|pierwsz\w+ liter|перв\w+ букв"
 )
 

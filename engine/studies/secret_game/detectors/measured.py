@@ -15,11 +15,11 @@ class Measured(NamedTuple):
 
 
 REVEALS: dict[str, Measured] = {
-    "open": Measured(258, 258, 0),
+    "open": Measured(555, 553, 2),
 }
 """that give the secret in documented scope: certain hits are sensitivity; `held` was not seen while building"""
 EVERYDAY: dict[str, Measured] = {
-    "open": Measured(243, 0, 21),
+    "open": Measured(421, 0, 31),
 }
 """that give nothing: certain hits are false alarms"""
 AMBIGUOUS: dict[str, Measured] = {
@@ -27,21 +27,21 @@ AMBIGUOUS: dict[str, Measured] = {
 }
 """that could be either: they should be uncertain"""
 REVEALS_BY_CATEGORY: dict[str, Measured] = {
-    "acrostic": Measured(12, 12, 0),
-    "backwards": Measured(12, 12, 0),
-    "confusable": Measured(16, 16, 0),
-    "encoded": Measured(18, 18, 0),
-    "inflected": Measured(12, 12, 0),
-    "joined_parted": Measured(13, 13, 0),
-    "leet": Measured(12, 12, 0),
-    "misspelt": Measured(16, 16, 0),
-    "number_words": Measured(18, 18, 0),
-    "phonetic": Measured(15, 15, 0),
-    "plain": Measured(24, 24, 0),
-    "script": Measured(17, 17, 0),
-    "spelled": Measured(26, 26, 0),
-    "split": Measured(18, 18, 0),
-    "transliterated": Measured(16, 16, 0),
-    "variant": Measured(13, 13, 0),
+    "acrostic": Measured(29, 28, 1),
+    "backwards": Measured(25, 25, 0),
+    "confusable": Measured(30, 30, 0),
+    "encoded": Measured(32, 32, 0),
+    "inflected": Measured(27, 27, 0),
+    "joined_parted": Measured(27, 27, 0),
+    "leet": Measured(25, 25, 0),
+    "misspelt": Measured(30, 30, 0),
+    "number_words": Measured(53, 53, 0),
+    "phonetic": Measured(28, 28, 0),
+    "plain": Measured(44, 44, 0),
+    "script": Measured(53, 52, 1),
+    "spelled": Measured(44, 44, 0),
+    "split": Measured(42, 42, 0),
+    "transliterated": Measured(38, 38, 0),
+    "variant": Measured(28, 28, 0),
 }
 """both halves together"""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tidepool.engine.studies.secret_game.detectors.folding import fold
+from tidepool.engine.studies.secret_game.detectors.foreign_numbers import in_words
 
 DIGITS_AT_MOST = 13
 
@@ -11,33 +12,13 @@ _UNITS = """zero one two three four five six seven eight nine ten eleven twelve 
 seventeen eighteen nineteen""".split()
 _TENS = ". . twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SCALES = (("billion", 10**9), ("million", 10**6), ("thousand", 10**3), ("hundred", 100))
+SCALES = frozenset(name for name, _ in _SCALES)
 DIGITS = {name: str(digit) for digit, name in enumerate(_UNITS[:10])} | {"oh": "0", "nought": "0", "nil": "0"}
 """the names under which a number is read out digit by digit"""
 
-NAMES = frozenset((*_UNITS, *_TENS[2:], *(name for name, _ in _SCALES)))
+NAMES = frozenset((*_UNITS, *_TENS[2:], *SCALES))
 """words that a number is made of in English"""
 
-_OTHERS = {
-    "german": """null eins zwei drei vier funf sechs sieben acht neun zehn elf zwolf dreizehn vierzehn funfzehn sechzehn
-        siebzehn achtzehn neunzehn zwanzig dreissig vierzig funfzig sechzig siebzig achtzig neunzig hundert tausend""",
-    "dutch": """nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien
-        zeventien achttien negentien twintig dertig veertig vijftig zestig zeventig tachtig negentig honderd duizend""",
-    "french": """zero un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept
-        dix-huit dix-neuf vingt trente quarante cinquante soixante soixante-dix quatre-vingt quatre-vingt-dix cent mille""",
-    "spanish": """cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis
-        diecisiete dieciocho diecinueve veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa cien mil""",
-    "italian": """zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici
-        sedici diciassette diciotto diciannove venti trenta quaranta cinquanta sessanta settanta ottanta novanta cento mille""",
-    "portuguese": """zero um dois tres quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis
-        dezessete dezoito dezenove vinte trinta quarenta cinquenta sessenta setenta oitenta noventa cem mil""",
-    "polish": """zero jeden dwa trzy cztery piec szesc siedem osiem dziewiec dziesiec jedenascie dwanascie trzynascie
-        czternascie pietnascie szesnascie siedemnascie osiemnascie dziewietnascie dwadziescia trzydziesci czterdziesci
-        piecdziesiat szescdziesiat siedemdziesiat osiemdziesiat dziewiecdziesiat sto tysiac""",
-    "russian": """ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать
-        четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать тридцать сорок пятьдесят
-        шестьдесят семьдесят восемьдесят девяносто сто тысяча""",
-}
-"""0 to 20, the tens, a hundred, a thousand"""
 _WRITTEN = re.compile(r"\d{1,3}(?:[,. ']\d{3})+|\d+")
 
 
@@ -47,13 +28,28 @@ def value_of(text: str) -> int | None:
     if _WRITTEN.fullmatch(plain):
         digits = re.sub(r"\D", "", plain)
         return int(digits) if len(digits) < DIGITS_AT_MOST and (digits[0] != "0" or digits == "0") else None
-    return _from_words(plain)
+    said = [word for word in re.split(r"[\s-]+", plain) if word != "and"]
+    return _from_pairs(said) or _from_words(said)
 
 
-def _from_words(plain: str) -> int | None:
+def _from_pairs(said: list[str]) -> int | None:
+    """Nineteen ninety-four, seven forty-seven, nineteen oh five; or digit by digit."""
+    if len(said) > 1 and all(word in DIGITS for word in said):
+        digits = "".join(DIGITS[word] for word in said)
+        return int(digits) if digits[0] != "0" and len(digits) < DIGITS_AT_MOST else None
+    for place in range(1, len(said)):
+        first, rest = _from_words(said[:place]), said[place:]
+        second = _from_words([word for word in rest if word != "oh"])
+        if first is None or second is None or not 1 <= first < 100 or not second < 100:
+            continue
+        if (rest[0] == "oh" and second < 10) or (rest[0] in NAMES and second >= 10):
+            return 100 * first + second
+    return None
+
+
+def _from_words(said: list[str]) -> int | None:
     total = part = 0
     scales = dict(_SCALES)
-    said = [word for word in re.split(r"[\s-]+", plain) if word != "and"]
     if not said:
         return None
     for place, word in enumerate(said):
@@ -79,11 +75,7 @@ def writings(value: int) -> Iterator[str]:
         grouped = f"{value:,}"
         yield from (grouped, grouped.replace(",", "."), grouped.replace(",", " "), grouped.replace(",", "'"))
     yield from _english(value)
-    if value < 100:
-        for language in _OTHERS:
-            yield from _foreign(language, value)
-    elif value in (100, 1000):
-        yield from (names.split()[28 if value == 100 else 29] for names in _OTHERS.values())
+    yield from in_words(value)
 
 
 def _english(value: int) -> Iterator[str]:
@@ -94,6 +86,11 @@ def _english(value: int) -> Iterator[str]:
         yield "a" + whole[3:]
     if 1001 <= value <= 9999 and value % 1000:
         yield _year(value)
+    if 1100 <= value <= 9999 and value % 1000 > 99 and value % 100:
+        yield from (f"{_cardinal(value // 100)} hundred{joint}{_cardinal(value % 100)}" for joint in (" and ", " "))
+    if 100 < value < 1000 and value % 100 > 9:
+        yield f"{_cardinal(value // 100)} {_cardinal(value % 100)}"
+    yield from ordinals(value)
     for name, scale in _SCALES[:3]:
         if value >= scale:
             parts = f"{value / scale:g}"
@@ -116,36 +113,33 @@ def _cardinal(value: int) -> str:
     return f"{_cardinal(value // scale)} {name}" + (joint + _cardinal(rest) if rest else "")
 
 
+ORDINAL = re.compile(r"(?:\d(?:st|nd|rd)|first|second|third|th)$")
+_IRREGULAR = {
+    "one": "first",
+    "two": "second",
+    "three": "third",
+    "five": "fifth",
+    "eight": "eighth",
+    "nine": "ninth",
+    "twelve": "twelfth",
+}
+_LEAST_ORDINAL = 13
+"""first, second and tenth are said of too much"""
+
+
+def ordinals(value: int) -> Iterator[str]:
+    """42nd, forty-second."""
+    if value < _LEAST_ORDINAL or value > 9999:
+        return
+    ending = "th" if value // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
+    yield f"{value}{ending}"
+    head, _, last = _cardinal(value).rpartition(" ")
+    regular = last[:-1] + "ieth" if last.endswith("y") else last + "th"
+    yield f"{head} {_IRREGULAR.get(last, regular)}".strip()
+
+
 def _year(value: int) -> str:
     century, rest = divmod(value, 100)
     if not rest:
         return f"{_cardinal(century)} hundred"
     return f"{_cardinal(century)} {'oh ' if rest < 10 else ''}{_cardinal(rest)}"
-
-
-def _foreign(language: str, value: int) -> Iterator[str]:
-    names = _OTHERS[language].split()
-    tens, unit = divmod(value, 10)
-    if value <= 20 or not unit:
-        yield names[value if value <= 20 else 18 + tens].replace("-", " ")
-        return
-    ten, one = names[18 + tens], names[unit]
-    match language:
-        case "german":
-            yield f"{one.removesuffix('s') if unit == 1 else one}und{ten}"
-        case "dutch":
-            yield f"{one}en{ten}"
-        case "french":
-            if tens in (7, 9):
-                ten, one = names[17 + tens], names[10 + unit]
-            yield f"{ten} {one}".replace("-", " ")
-            if unit == 1:
-                yield f"{ten} et {one}".replace("-", " ")
-        case "spanish":
-            yield f"veinti{one}" if tens == 2 else f"{ten} y {one}"
-        case "italian":
-            yield (ten[:-1] if unit in (1, 8) else ten) + one
-        case "portuguese":
-            yield f"{ten} e {one}"
-        case _:
-            yield f"{ten} {one}"

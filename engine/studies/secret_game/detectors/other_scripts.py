@@ -109,7 +109,8 @@ def _find_in_another_script(message: Folded, secret: str) -> Hit | None:
             same = len(bones) >= SHORTEST and skeleton == bones
         else:
             same = said == sounds or (bool(_HANGUL.match(word)) and said == sounds.translate(_UNVOICED))
-            same = same or (_sound_alike(said, sounds) and commonness(letters) < COMMON)
+            whole = not _HANGUL.match(message.plain, span[1])
+            same = same or (whole and _sound_alike(said, sounds) and commonness(letters) < COMMON)
         if same:
             chance = (vague and len(bones) == SHORTEST) or (
                 is_ambiguous(letters) and is_listed(message.plain[slice(*span)], message.plain)
@@ -128,6 +129,10 @@ def _foreign_words(plain: str) -> Iterator[tuple[Span, str]]:
                 yield (match.start() + run.start(), match.start() + run.end()), run.group()
             continue
         yield match.span(), word
+        if _HANGUL.match(word):
+            for size in range(1, min(5, len(word) - 1)):
+                if word[-size:] in word_set("korean_particles"):
+                    yield (match.start(), match.end() - size), word[:-size]
         if "\u0590" <= word[0] <= "\u06ff":
             script = "hebrew" if word[0] < "\u0600" else "arabic"
             for prefix in word_set(f"{script}_prefixes"):

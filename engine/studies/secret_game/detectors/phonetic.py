@@ -7,7 +7,8 @@ from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, S
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import words
 
 _TOKEN = re.compile(r"x-?ray|[^\W_]+")
-_BETWEEN = re.compile(r"[\W_]{0,6}(?:(?:and|then|und|et|y|e)[\W_]{1,3})?")
+_LINKS = frozenset("and then und et y e dann puis luego poi finally".split())
+_BETWEEN = re.compile(rf"[\W_]{{0,6}}(?:(?:{'|'.join(sorted(_LINKS))})[\W_]{{1,3}}){{0,2}}")
 _SPELLING = re.compile(r"spell|letter|alphabet|buchstab|epel|deletre|liter|lettr|радио|букв|over and out|over\.$")
 SHORTEST_OF_NAMES = 4
 """three first names in a row may be three people"""
@@ -46,6 +47,8 @@ def find(message: Folded, letters: str) -> Hit | None:
     run: list[tuple[str, Span]] = []
     for match in [*_TOKEN.finditer(plain, found.start()), None]:
         word = match.group() if match else ""
+        if run and word in _LINKS:
+            continue
         joins = match and word in known and (not run or _BETWEEN.fullmatch(plain, run[-1][1][1], match.start()))
         if not joins and run:
             if hit := _read(message, run, letters):
@@ -62,8 +65,12 @@ def _read(message: Folded, run: list[tuple[str, Span]], letters: str) -> Hit | N
     if found < 0 or (len(letters) < SHORTEST_OF_NAMES and said != letters):
         return None
     used = run[found : found + len(letters)]
+    span = used[0][1][0], used[-1][1][1]
     said_words = {word for word, _ in used}
     of_one = any(said_words <= alphabet for alphabet in _alphabets().values())
     sure = len(letters) > SHORTEST_OF_NAMES or said_words <= _alphabets()["nato"]
-    sure = sure or (of_one and len(letters) == SHORTEST_OF_NAMES) or bool(_SPELLING.search(message.plain))
-    return message.hit((used[0][1][0], used[-1][1][1]), uncertain=not sure)
+    sure = sure or (of_one and len(letters) == SHORTEST_OF_NAMES)
+    if len(letters) <= SHORTEST_OF_NAMES and not _LINKS.isdisjoint(_TOKEN.findall(message.plain[slice(*span)])):
+        sure = False  # as people are counted: Mike, Oscar and Bravo
+    sure = sure or bool(_SPELLING.search(message.plain))
+    return message.hit(span, uncertain=not sure)

@@ -19,19 +19,22 @@ SHORTEST = 3
 _OF_PARTS = re.compile(
     r"\b(?:begin|start|first|1st|second|2nd|third|3rd|fourth|4th|fifth|5th|\dth|last|next|end|ends|ending|final|finish|"
     r"part|half|front|back|middle|rest|letter|digit|number|word|piece|syllable|then|goes|comes|prefix|suffix|open|clos|tail|remain|follow|plus|initial|beginn|fang|"
+    r"head|chunk|bit\b|leading|trailing|tack|append|glue|attach|combine|complet|missing|stick|add\b|other\b|anfang|mitte|schluss|milieu|medio|mezzo|"
+    r"comeca|koniec|poczat|srodek|slut|borjar|slutar|середин|конец|начал|"
     r"hort|ende|erste|zweite|letzte|teil|halfte|buchstab|commence|finit|debut|fin|premier|second|dernier|moitie|partie|lettre|"
     r"empieza|termina|primer|segund|ultim|mitad|parte|letra|inizia|finisce|prim|meta|zaczyna|konczy|pierwsz|drug|czesc|"
     r"начина|конча|оканчива|перв|втор|послед|част|букв|половин)"
 )
 _NAMED_HERE = re.compile(
-    r"(?:(?:\b(?:with|in|is|are|was|by|as|ist|sind|lautet|est|es|mit|auf|par|con|en|por|na|sie na|на|it|goes|comes|then|and|finally|first|next|last|like|"
+    r"(?:(?:\b(?:with|in|is|are|was|by|as|ist|sind|lautet|est|es|mit|auf|par|con|en|por|na|sie na|на|it|goes|comes|then|and|finally|first|next|last|like|take|stick|add|append|tack|glue|attach|put|"
     r"with an?|is an?|letter|letters|digit|digits)|'s(?: an?)?|[:=?.!,;-])\s*[\"'«„“*_`(]*|[\"'«„“*_`(]|^\s*)$"
 )
 _NAMED_AFTER = re.compile(
-    r"[\"'»“*_`)]*(?:[.,!?;:]|\s+(?:like|as|at|is the|is how|is where|comes|goes|an\b|auf)|\s*(?:$|\n|-))"
+    r"[\"'»“*_`)]*(?:[.,!?;:]|\s*[\u2190-\u2bff\U0001f000-\U0001fbff)]|\s+(?:like|as|at|is the|is how|is where|comes|goes|an\b|auf|(?:on|to|at|in) the (?:very )?(?:end|start|front|back|beginning))|\s*(?:$|\n|-))"
 )
 _ENDS = re.compile(
-    r"(?:\bends?\b|ending|\blast\b|final|\bfinish|hort|endet|finit|termina|finisce|konczy|конча|оканчива)[^.!?\n]{0,25}$"
+    r"(?:\bends?\b|ending|\blast\b|final|\bfinish|\btail\b|\bsecond half\b|\bback half\b|\bother half\b|\bthe rest\b|suffix|\bclos|schluss|zweite halfte|"
+    r"seconde moitie|segunda mitad|koniec|конец|hort|endet|finit|termina|finisce|konczy|конча|оканчива)[^.!?\n]{0,25}$"
 )
 _LEFT_OPEN = re.compile(r"^\s*(?:\.\.|[-+])|(?:\.\.|[-+])\s*$")
 """a word that something goes before or after: lap… …top"""
@@ -142,9 +145,9 @@ def _is_contracted(plain: str, start: int) -> bool:
 
 
 def _is_named(plain: str, start: int, end: int, text: str) -> bool:
-    if text.isdigit():
-        return stands_alone(plain, (start, end))
-    if not is_listed(text, plain):
+    if text.isdigit() and not stands_alone(plain, (start, end)):
+        return False
+    if not text.isdigit() and not is_listed(text, plain):
         return True
     before, after = plain[max(0, start - 40) : start], plain[end : end + 20]
     return bool(_NAMED_HERE.search(before)) and bool(_NAMED_AFTER.match(after))

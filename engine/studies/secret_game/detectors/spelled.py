@@ -88,7 +88,11 @@ def find_spelled(message: Folded, secret: str) -> Hit | None:
     forwards = spellings.ways[0]
     uncertain: Hit | None = None
     if spellings.digits:
-        return _find_digits(message, forwards.letters) or _in_pieces(message, secret)
+        return (
+            _find_digits(message, forwards.letters)
+            or _find_digits_backwards(message, forwards.letters)
+            or _in_pieces(message, secret)
+        )
     for find in (_find_tied, _find_alone):
         for way in spellings.ways:
             if hit := find(message, way, secret):
@@ -262,9 +266,16 @@ def _goes_on(plain: str, one: _Letter, other: _Letter, widest: int, joint: str) 
 
 # -- digits -----------------------------------------------------------------------------------------------
 
-_DIGIT_WORDS = re.compile(rf"\d|\b(?:(?:double[ -])?(?:{'|'.join(DIGITS)})|point)\b")
+_DIGIT_WORDS = re.compile(rf"\d|\b(?:(?:(?:double|triple)[ -])?(?:{'|'.join(DIGITS)})|point)\b")
 _MOST_DIGITS = 5000
-_DIGITS_BETWEEN = re.compile(r"[\W_]{0,4}(?:(?:and|then|followed by|next)\W{1,3})?")
+LONG_NUMBER = 7
+"""digits; parted in two, as many are still this number and no other"""
+_DIGITS_BETWEEN = re.compile(
+    r"(?:[^\w+*×÷=%]|_){0,4}(?:(?:and|then|followed by|next|an?|finally|lastly|last|another|comes|und|dann|puis|et|luego|y|poi)"
+    r"\W{1,3}){0,4}"
+)
+"""what adds or multiplies is a sum, and reads nothing out"""
+_AND = re.compile(r"\b(?:and|und|et|y)\b")
 _OF_DIGITS = re.compile(r"digit|number|code|dial|order|call|pin\b|combination|ziffer|zahl|chiffre|cifra")
 
 
@@ -275,11 +286,11 @@ def _find_digits(message: Folded, wanted: str) -> Hit | None:
         return None
     run, spans = "", list[Span]()
     for match in [*islice(_DIGIT_WORDS.finditer(plain), _MOST_DIGITS), None]:
-        joins = match and spans and _DIGITS_BETWEEN.fullmatch(plain, spans[-1][1], match.start())
+        joins = match and spans and _goes_on_in_digits(plain, spans[-1], match.span())
         if spans and not joins:
             if run == wanted and (len(spans) < len(run) or any(one[1] < other[0] for one, other in pairwise(spans))):
                 span = spans[0][0], spans[-1][1]
-                if not re.fullmatch(r"\d+[.,:'/-]?\d*", plain[slice(*span)]):
+                if len(wanted) >= LONG_NUMBER or not re.fullmatch(r"\d+[.,:'/-]?\d*", plain[slice(*span)]):
                     sure = len(wanted) > 2 or bool(_OF_DIGITS.search(plain)) or "point" in plain[slice(*span)]
                     return message.hit(span, uncertain=not sure)
             run, spans = "", []
@@ -287,10 +298,20 @@ def _find_digits(message: Folded, wanted: str) -> Hit | None:
         if match and said == "point" and spans:
             spans[-1] = spans[-1][0], match.end()
         elif match and said != "point":
-            digit = DIGITS.get(said.removeprefix("double").strip(" -"), said[-1])
-            run += digit * (2 if said.startswith("double") else 1)
+            times = 2 if said.startswith("double") else 3 if said.startswith("triple") else 1
+            run += DIGITS.get(re.split("[ -]", said)[-1], said[-1]) * times
             spans.append(match.span())
     return None
+
+
+def _goes_on_in_digits(plain: str, one: Span, other: Span) -> bool:
+    """Digits one by one with anything little between; 44 and 71 are two numbers."""
+    if one[1] == other[0]:
+        return True
+    if not _DIGITS_BETWEEN.fullmatch(plain, one[1], other[0]):
+        return False
+    longer = plain[one[0] - 1 : one[0]].isdigit() or plain[other[1] : other[1] + 1].isdigit()
+    return not (longer and _AND.search(plain, one[1], other[0]))
 
 
 # -- from the end -----------------------------------------------------------------------------------------
@@ -312,6 +333,17 @@ def _find_backwards(message: Folded, spellings: _Spellings) -> Hit | None:
         if _is_told_backwards(plain, match.span()):
             return message.hit(match.span())
     return Hit(*span, uncertain=True)
+
+
+def _find_digits_backwards(message: Folded, digits: str) -> Hit | None:
+    """Any number is one from its end too, so the talk must be of that."""
+    reverse, plain = digits[::-1], message.plain
+    if len(digits) < SHORTEST or reverse == digits or reverse not in plain or not _BACKWARDS.search(plain):
+        return None
+    for match in islice(re.finditer(reverse, plain), 20):
+        if stands_alone(plain, match.span()):
+            return message.hit(match.span(), uncertain=not _is_told_backwards(plain, match.span()))
+    return None
 
 
 def _is_told_backwards(plain: str, span: Span) -> bool:

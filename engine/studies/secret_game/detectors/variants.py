@@ -5,7 +5,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from tidepool.engine.studies.secret_game.detectors.endings import KNOWN, SHORTEST_STEM
 from tidepool.engine.studies.secret_game.detectors.folding import fold
+from tidepool.engine.studies.secret_game.detectors.foreign_numbers import value_in_words
 from tidepool.engine.studies.secret_game.detectors.numbers import value_of, writings
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import commonness, word_set, words
 
@@ -42,7 +44,6 @@ _IRREGULAR = dict(
 )
 _SINGULAR = {many: one for one, many in _IRREGULAR.items()}
 _UMLAUTS = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("å", "aa"), ("ø", "oe"), ("æ", "ae"), ("ñ", "ny"))
-SHORTEST_STEM = 4
 
 
 @lru_cache(maxsize=65_536)
@@ -89,6 +90,11 @@ def _plurals(word: str) -> Iterator[str]:
             yield word[:-1] + "ves"
         if word.endswith("o"):
             yield word + "es"
+        if word.endswith(("eau", "eu")):
+            yield word + "x"
+        if len(word) > SHORTEST_STEM and word.endswith(("o", "al")) and commonness(word) < KNOWN:
+            form = word[:-1] + ("i" if word.endswith("o") else "ux")
+            yield from [form] * (not commonness(form))
 
 
 def _singulars(word: str) -> Iterator[str]:
@@ -112,6 +118,8 @@ def foreign_endings(word: str) -> frozenset[str]:
         return frozenset()
     if word.isascii():
         return word_set("latin_endings")
+    if "\u0370" <= word[-1] <= "\u03ff":
+        return word_set("greek_endings")
     return word_set("cyrillic_endings") if "\u0400" <= word[-1] <= "\u04ff" else frozenset()
 
 
@@ -124,9 +132,15 @@ def respelled(secret: str) -> Iterator[str]:
         yield plain
 
 
+def foreign_value(plain: str) -> int | None:
+    """Of a number in the words of another language, unless it is an English word too (quince)."""
+    return value_in_words(plain) if " " in plain or "-" in plain or not commonness(plain) else None
+
+
 def numbers_in_words(plain: str) -> Iterator[str]:
     """Other ways to write a secret that is a number, or in which a number stands as a word of its own."""
     value = value_of(plain)
+    value = foreign_value(plain) if value is None else value
     if value is not None:
         yield from (way for way in writings(value) if way != plain)
         return

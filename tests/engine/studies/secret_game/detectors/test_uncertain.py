@@ -9,6 +9,7 @@ from tests.engine.studies.secret_game.table import Table, agents
 from tidepool.engine.call import Call
 from tidepool.engine.studies.secret_game.detectors import DETECTORS, find_in_talk, find_reveal, is_revealed, judge_talk
 from tidepool.engine.studies.secret_game.detectors.folding import Folded
+from tidepool.engine.studies.secret_game.detectors.foreign_numbers import value_in_words
 from tidepool.engine.studies.secret_game.detectors.numbers import value_of, writings
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import commonness, is_listed, languages_of
 from tidepool.engine.studies.secret_game.detectors.variants import inflections, spelling_variants
@@ -136,9 +137,61 @@ def test_numbers_in_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("siebenundvierzig", 47),
+        ("neunzehnhundertvierundneunzig", 1994),
+        ("quatre-vingt-dix-sept", 97),
+        ("nonante sept", 97),
+        ("trescientos sesenta y ocho", 368),
+        ("duemilaventiquattro", 2024),
+        ("две тысячи двадцать четыре", 2024),
+        ("mil novecentos e noventa e quatro", 1994),
+        ("elfen", None),
+        ("drei katzen", None),
+    ],
+)
+def test_numbers_in_the_words_of_other_languages(words: str, value: int | None) -> None:
+    assert value_in_words(words) == value
+    assert value is None or words.replace("-", " ").replace(" ", "") in {
+        form.replace(" ", "") for form in writings(value)
+    }
+
+
+def test_numbers_read_in_pairs_or_digits() -> None:
+    said = (
+        "nineteen ninety-four",
+        "seven forty-seven",
+        "nineteen oh five",
+        "four two seven",
+        "twelve hundred and fifty",
+    )
+    assert [value_of(text) for text in said] == [1994, 747, 1905, 427, 1250]
+    assert {"twenty first", "21st"} <= set(writings(21))
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ("60", "Mi abuela tiene sesenta y ocho."),
+        ("hat", "That's my hint."),
+        ("4471", "44 + 71 is 115, and 44 and 71 are numbers."),
+        ("kitap", "The kitaplar are here, it is said, and that is my view."),
+        ("21", "See you on the 21st."),
+        ("siebenundvierzig", "Forty-seven eleven, like the perfume."),
+    ],
+)
+def test_another_number_or_word_is_no_certain_hit(secret: str, text: str) -> None:
+    reveal = find_reveal(text, secret)
+    assert reveal is None or reveal.uncertain
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "m a r i g o l ",
+        "4 and a then ",
+        "meine zahl ist das ",
         "m-",
         "rose ",
         "mike alpha ",
