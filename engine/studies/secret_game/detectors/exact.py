@@ -54,8 +54,8 @@ class Writing:
     plain: str
     needle: str
     """a part that any match must contain"""
-    pattern: re.Pattern[str] | None
-    """of the whole, where the needle is not the whole"""
+    pattern: str | None
+    """of the whole, where the needle is not the whole; most are never needed"""
     number: bool = False
     own: bool = False
     """the secret as it was given"""
@@ -84,7 +84,10 @@ def _written(plain: str, **said: bool) -> Writing | None:
         return Writing(plain, longest, None, **said)
     signs = plain[len(plain.rstrip(_JOINTS)) :]
     pattern = f"[{_JOINTS}]{{0,4}}".join(map(re.escape, words)) + re.escape(signs if not words else "")
-    return Writing(plain, longest, re.compile(pattern), **said)
+    return Writing(plain, longest, pattern, **said)
+
+
+_compiled = lru_cache(maxsize=4096)(re.compile)
 
 
 @lru_cache(maxsize=4096)
@@ -187,7 +190,7 @@ def _spans(message: Folded, writing: Writing, endings: frozenset[str] = frozense
             start = plain.find(writing.needle, start + 1)
             span = start, start + len(writing.needle)
         else:
-            match = writing.pattern.search(plain, start + 1)
+            match = _compiled(writing.pattern).search(plain, start + 1)
             start, span = (match.start(), match.span()) if match else (-1, (-1, -1))
         if start < 0:
             return
