@@ -42,8 +42,8 @@ def interval(
     if share in (0.0, 1.0):
         effective = float(min(number))
     else:
-        effective = share * (1 - share) / variance if variance > 1e-24 else len(rows)
-        rare = values.sum() * 2 <= len(values)
+        effective = min(10 * len(rows), share * (1 - share) / variance) if variance > 1e-24 else len(rows)
+        rare = values.sum() * 2 < len(values)
         held = min(len({c for c, v in zip(one, values, strict=True) if bool(v) == rare}) for one in clusters)
         if held < min(10, *number):
             effective = min(effective, min(number) * held)

@@ -44,7 +44,7 @@ SMALL: dict[str, list[tuple[KeyPath, str]]] = {
 
 
 SHOWN: dict[str, list[tuple[str, str]]] = {
-    "secret_game": [("panel-statistics", "Intervals are 95 %"), ("panel-plots", "who reveals, who obtains")],
+    "secret_game": [("panel-statistics", "Intervals are at 95 %"), ("panel-plots", "who reveals, who obtains")],
     "simulation": [("panel-statistics", "combinations"), ("panel-plots", "words")],
     "evolution": [
         ("panel-statistics", "on problems never used for selection"),

@@ -31,7 +31,7 @@ DIFFERENCES = (
     "Two agents were compared under equal conditions in two ways that were never pooled: against third agents, by least squares on agent "
     "and on opponent, side and scenario, with CR2 errors and Satterthwaite's degrees of freedom; and head to head, by the mean of the "
     "differences within their talks, both orders of opening weighted alike. Where events were few, the intervals of the two rates were "
-    "joined (MOVER), or Bonett and Price's interval taken. A p-value is its interval turned round, and Holm's correction is over all "
+    "joined (MOVER), or Bonett and Price's interval taken; of more than 25 agents the best by mean score were compared. A p-value is its interval turned round, and Holm's correction is over all "
     "comparisons of a measure."
 )
 HEARING = (
@@ -63,8 +63,8 @@ def _game(settings: Mapping[str, Any], agents: Sequence[Mapping[str, Any]]) -> I
     size = counted(talks, "conversation") if talks else f"{counted(rounds or 1, 'round')} in each game"
     yield (
         f"The plan was {counted(settings['games'], 'independent game')} with {size}{' in all' if talks else ''}, of "
-        f"{counted(settings['messages_per_interaction'], 'message')} a conversation, the two agents alternating and the right to "
-        "open alternating too."
+        f"{counted(settings['messages_per_interaction'], 'message')} a conversation, the two agents alternating"
+        f"{'' if settings['pairing'] == 'ordered' else ' and the right to open alternating too'}."
     )
     yield "Each side was spoken by its own agent's model, which never saw the partner's prompt."
     if scenarios := settings.get("scenarios"):

@@ -31,6 +31,7 @@ from tidepool.engine.studies.secret_game.findings.hearing import Hearing
 from tidepool.engine.studies.secret_game.findings.ranking import Place
 from tidepool.engine.studies.secret_game.findings.shares import (
     PairStatistics,
+    ScenarioStatistics,
     ScoredSides,
     TalkStatistics,
     UncertainSides,
@@ -224,10 +225,15 @@ def _comparisons(found: Sequence[AgentComparison]) -> Iterator[Block]:
         )
 
 
-def _scenarios(found: Mapping[str, TalkStatistics] | None) -> Iterator[Block]:
+def _scenarios(found: Mapping[str, ScenarioStatistics] | None) -> Iterator[Block]:
     if found and len(found) > 1:
         told: list[tuple[Cell, ...]] = [
-            (name, row.total_interactions, *(share(row, field) for field in TALK_SHARES)) for name, row in found.items()
+            (
+                f"{name}: {' / '.join(row.secrets)}" if row.secrets else name,
+                row.total_interactions,
+                *(share(row, field) for field in TALK_SHARES),
+            )
+            for name, row in found.items()
         ]
         yield table("by scenario", ("scenario", "talks", "sides revealed %", "both %", "one side %"), told)
 

@@ -1,6 +1,6 @@
 """Everything worth publishing about a secret game, on top of the contract's statistics."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidepool.engine.statistics.grouped import Array
@@ -18,6 +18,7 @@ from tidepool.engine.studies.secret_game.findings.shares import (
     Failed,
     MissingStatistics,
     PairStatistics,
+    ScenarioStatistics,
     ScoredSides,
     Shares,
     TalkStatistics,
@@ -65,7 +66,7 @@ class SecretGameStatistics(Statistics):
     models: Mapping[str, ScoredSides] | None = None
     modes: Mapping[str, ScoredSides]
     openers: Mapping[str, ScoredSides]
-    scenarios: Mapping[str, TalkStatistics] | None = None
+    scenarios: Mapping[str, ScenarioStatistics] | None = None
     ranking: tuple[Place, ...]
     comparisons: tuple[AgentComparison, ...]
     hearing: Hearing | None = None
@@ -88,6 +89,8 @@ class Played:
     messages: int = 0
     """of a talk; 0: not known, and nothing is said of who heard what"""
     seed: int = 0
+    scenarios: Sequence[tuple[str, str]] = ()
+    """the secrets of opener and partner"""
 
 
 NOTHING_KNOWN = Played()
@@ -121,7 +124,7 @@ def analysed_sides(
         models=None if played.models is None else groups.by_model(played.models),
         modes=groups.named(sides.mode.names, sides.mode.codes),
         openers=groups.named(("answered", "opened"), sides.opener.astype(int)),
-        scenarios=_by_scenario(clustering, bounds) if clustering.scenarios else None,
+        scenarios=_by_scenario(clustering, bounds, played.scenarios) if clustering.scenarios else None,
         ranking=places,
         comparisons=comparisons(clustering, [place.agent for place in places], bounds),
         hearing=hearing(clustering, played.messages),
@@ -160,7 +163,9 @@ class _Groups:
         return self.named(distinct, codes[self.sides.agent])
 
 
-def _by_scenario(clustering: Clustering, bounds: Interval) -> dict[str, TalkStatistics]:
+def _by_scenario(
+    clustering: Clustering, bounds: Interval, secrets: Sequence[tuple[str, str]]
+) -> dict[str, ScenarioStatistics]:
     """Within a scenario its talks, or games, are what there is to count."""
     import numpy
 
@@ -170,7 +175,11 @@ def _by_scenario(clustering: Clustering, bounds: Interval) -> dict[str, TalkStat
     )
     present, codes = numpy.unique(sides.scenario, return_inverse=True)
     told = shares.of_talks(codes, len(present), [sides.seat, sides.direction, sides.agent], [sides.pair])
-    return {str(scenario): TalkStatistics(**one) for scenario, one in zip(present, told, strict=True) if scenario}
+    return {
+        str(scenario): ScenarioStatistics(secrets=secrets[scenario - 1] if 0 < scenario <= len(secrets) else (), **one)
+        for scenario, one in zip(present.tolist(), told, strict=True)
+        if scenario
+    }
 
 
 def precision(shares: Shares, sides: Sides, half_width: float = HALF_WIDTH) -> Precision:

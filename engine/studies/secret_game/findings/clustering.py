@@ -18,6 +18,8 @@ from tidepool.engine.studies.secret_game.findings.outcomes import Sides
 
 FEW_TALKS = 10
 """fewer talks take their spread from the batch as a whole"""
+FEW_CLUSTERS = 5
+"""fewer games or scenarios are told of as hardly any"""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,11 @@ class Clustering:
         together = rest[order][::2] * rest[order][1::2]
         return min(1.0, max(0.0, 2 * float(together.sum()) / whole)) if whole else 0.0
 
+    @property
+    def inference_word(self) -> str:
+        """what there are fewest of"""
+        return "games" if self.linked and (not self.by_scenario or self.games <= self.scenarios) else "scenarios"
+
     @cached_property
     def inference(self) -> Inference:
         words = [word for word, true in (("games", self.linked), ("scenarios", self.by_scenario)) if true]
@@ -139,6 +146,11 @@ def _note(clustering: Clustering) -> str | None:
         )
     if clustering.scenarios == 1:
         return "one scenario: the intervals speak of it alone; other scenarios may differ."
+    if not clustering.by_talk and clustering.fewest < FEW_CLUSTERS:
+        word = clustering.inference_word
+        return (
+            f"{clustering.fewest} {word}: hardly any inference beyond them. More of them make the intervals narrower."
+        )
     met = _number(pair_codes(clustering.sides.pair, clustering.sides.scenario))
     if clustering.by_scenario and met == _number(clustering.sides.pair) > 1:
         return (

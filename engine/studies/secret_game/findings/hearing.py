@@ -122,13 +122,13 @@ def _odds(clustering: Clustering, turns: list[Turn]) -> tuple[float | None, Inte
         balance[turn.rows] += turn.pulls(ratio)[2]
     present = numpy.unique(numpy.concatenate([turn.rows for turn in turns]))
     errors = []
-    for way in clustering.ways:
+    for way in (*clustering.ways, clustering.sides.talk):
         _, cluster = numpy.unique(way[present], return_inverse=True)
         number = int(cluster.max()) + 1
         if number < 2:
             return ratio, None
         sums = numpy.bincount(cluster, balance[present])
-        errors.append((float((sums**2).sum()) * number / (number - 1), number - 1))
+        errors.append((float((sums**2).sum()) * number / (number - 1), number - 1))  # never surer than talks alone
     square, freedom = max(errors)[0], min(errors, key=lambda one: one[1])[1]
     reach = quantile(freedom, LEVEL) * math.sqrt(square) / (ratio * below)
     return ratio, (ratio * math.exp(-reach), ratio * math.exp(reach))

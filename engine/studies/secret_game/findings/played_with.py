@@ -56,4 +56,5 @@ class PlayedWith:
             judged=self.judged,
             messages=self.messages_per_interaction,
             seed=seed,
+            scenarios=self.scenarios,
         )

@@ -76,6 +76,17 @@ class PairStatistics(TalkStatistics, _Two):
 
 
 @dataclass(frozen=True)
+class _Secrets:
+    secrets: tuple[str, ...]
+    """of opener and partner; empty where they are not known"""
+
+
+@dataclass(frozen=True)
+class ScenarioStatistics(TalkStatistics, _Secrets):
+    """Of the conversations played with one scenario."""
+
+
+@dataclass(frozen=True)
 class MissingSides(Statistics):
     interactions: int
     times_revealed_secret_bounds: Interval | None
