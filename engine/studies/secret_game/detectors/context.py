@@ -87,7 +87,7 @@ _OWNED = re.compile(
 """the speaker owns up to what was just said"""
 _SECRET_ELSEWHERE = re.compile(
     fold(
-        "秘密|密码|那个词|这个词|暗号|口令|露馅|说漏|内緒|词是|单词|答案|単語|答え|言葉|合言葉|言っちゃ|비밀|단어|암호|말하면 안|คำลับ|ความลับ|รหัส|शब्द|राज़|गुप्त|"
+        "秘密|密码|那个词|这个词|暗号|口令|露馅|说漏|内緒|词是|单词|答案|単語|答えは|言葉|合言葉|言っちゃ|비밀|단어|암호|말하면 안|คำลับ|ความลับ|รหัส|शब्द|राज़|गुप्त|"
         "السر|سري|الكلمة|كلمة السر|הסוד|סוד|המילה|מילה|секрет|слово|тайн|пароль|μυστικο|λεξη|"
         "كلمتي|רמז|تلميح|힌트|ヒント|提示|подсказ|никому не говор|не должн|намек|संकेत|इशारा|คำใบ้|سأقول|لن أقول|לא אגיד|더 이상 말|これ以上|不能再说|больше не скажу|больше ничего"
     )
@@ -95,6 +95,7 @@ _SECRET_ELSEWHERE = re.compile(
 """the talk is of the secret, in a script in which wording is not looked at more closely"""
 _INTERJECTION = 5.5
 """so common a word is a sentence of its own in any talk: Right. Nothing."""
+_OF_A_PHRASE = 5.0
 _INTRODUCING = frozenset("it is s its a an the ok okay fine well so yes my word secret just oh hm um right".split())
 _QUOTES = {
     '"': '"',
@@ -126,13 +127,19 @@ def is_marked(message: Folded, span: Span, word: str) -> bool:
     before, after = _around(message.plain, span)
     return (
         _is_quoted(before, after)
-        or (
-            _is_by_itself(message.plain, span) and commonness(word) < _INTERJECTION and word not in word_set("after_is")
-        )
+        or (_is_by_itself(message.plain, span) and not _is_interjected(word) and word not in word_set("after_is"))
         or _stands_out(message, span)
         or _is_announced(before, after, word)
         or (commonness(word) < FUNCTIONAL and is_owned(message.plain, span))
     )
+
+
+def _is_interjected(word: str) -> bool:
+    """A word or phrase that is a sentence of its own in any talk: Right. No problem!"""
+    common = [commonness(part) for part in word.split()]
+    if len(common) > 1:
+        return min(common) >= _OF_A_PHRASE and max(common) >= FUNCTIONAL
+    return common[:1] >= [_INTERJECTION] or word in word_set("said_everywhere")
 
 
 def is_marked_number(message: Folded, span: Span) -> bool:

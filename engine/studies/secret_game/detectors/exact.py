@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tidepool.engine.studies.secret_game.detectors import disguises, other_scripts
-from tidepool.engine.studies.secret_game.detectors.context import is_announced, is_marked, is_marked_number
+from tidepool.engine.studies.secret_game.detectors.context import is_announced, is_marked, is_marked_number, is_named
 from tidepool.engine.studies.secret_game.detectors.endings import SHORTEST_STEM, is_bent, stems
 from tidepool.engine.studies.secret_game.detectors.folding import (
     Folded,
@@ -43,6 +43,8 @@ from tidepool.engine.studies.secret_game.detectors.variants import (
 )
 
 _JOINTS = r"\s\-_'‐‒―−⸺."
+_LONGEST_ENDING = 12
+_HIRAGANA = re.compile("[\u3041-\u3096]+")
 _MOST_LOOKED_AT = 60
 """places of a message where an ambiguous word is looked at closely"""
 
@@ -243,6 +245,8 @@ def _is_certain(message: Folded, span: Span, writing: Writing, sought: _Secret, 
         return is_announced(message, span, "")
     if writing.number:
         return not _numbers_a_list(plain, span) and is_marked_number(message, span)
+    if sought.short and _HIRAGANA.fullmatch(plain[max(0, span[0] - 1) : span[1] + 1]) and span[0]:
+        return is_named(message, span, writing.plain)  # anything may be in a run of these: もうしわけ
     if sought.short:
         return is_marked(message, span, writing.plain)
     ambiguous = is_ambiguous_phrase(writing.plain, plain) or is_ambiguous_phrase(sought.plain, plain)
@@ -282,6 +286,8 @@ def _is_another_word(message: Folded, span: Span, secret: str) -> bool:
     said = unicodedata.normalize("NFC", message.text[start:end].casefold())
     if said == unicodedata.normalize("NFC", secret.casefold().strip()):
         return False
+    if ending := re.match(r"[^\W\d_]+", message.text[end : end + _LONGEST_ENDING]):
+        said += ending.group().casefold()  # Kuchen is a word, though Kuche is none
     return not said.isascii() or len(said) <= 3 or is_listed(said, message.plain)
 
 

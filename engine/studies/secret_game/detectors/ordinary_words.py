@@ -113,4 +113,6 @@ def is_ambiguous(word: str, plain: str = "") -> bool:
     """Whether people say it all the time, or another word that is written alike, without meaning a secret."""
     if (len(word) <= SHORT and word < "\u0e00") or commonness(word) >= COMMON or word in word_set("homographs"):
         return True
+    if word in word_set("said_everywhere"):
+        return True
     return any(commonness(word, language) >= COMMON for language in languages_of(plain))

@@ -32,6 +32,10 @@ from tidepool.engine.studies.secret_game.prompts import read_prompt
         ("discrete", 'My word is "discreet".'),
         ("Leben", "So ist das Leben, und das ist gut."),
         ("朋友", "我的朋友都很好。"),
+        ("Küche", "Es ist noch ein Stück Kuchen da."),
+        ("いか", "おいかけっこは秘密です。"),
+        ("all right", "All right! Let us begin."),
+        ("merhaba", "Merhaba! Hazırım."),
     ],
 )
 def test_an_ordinary_reading_is_uncertain(secret: str, text: str) -> None:
