@@ -82,6 +82,12 @@ _OWNED = re.compile(
     r"(?:indice|pista|indizio|hinweis|tipp|dica|hint|wskazowka|ipucu\w*|vihje\w*|ledtrad)\b"
     r"|\b(?:vihjeeni|ipucum|ipucun)\b|\bsags? (?:es )?(?:niemand|keinem)|\bnon dirlo|\bnao cont|\bnie mow nikomu"
     r"|\bje n'aurais pas du|\bje l'ai dit\b|\bno (?:deberia|debia|debi)\b|\bhatte (?:ich )?(?:das )?nicht (?:sagen|verraten)|\bverraten\b"
+    rf"|(?:'s|'re|\b(?:is|was|are|be)) (?:{_ADVERB} )?(?:what|the one|the thing|the {_NOUN}) (?:(?:that|which) )?"
+    r"(?:you(?:'re| are) (?:looking for|after|hunting|trying to (?:get|find|guess))|"
+    r"i(?:'m|'ve| am| have| had| was)(?: \w+){0,2}? (?:to (?:hide|keep|protect|guard|conceal)|sitting on|hiding|guarding|protecting))\b"
+    r"|\bwithout giving (?:it|that|everything) away\b|\breason (?:why |that )?i(?:'m| am|'ve| have)? (?:brought|bring|mention|mentioned|mentioning|said|saying)\b"
+    r"|\b(?:that|this|it)(?:'s| is) (?:the one|that)[.!]*\s*$"
+    r"|\bsteht auf (?:mein|dem)|\b(?:est|figure) sur ma (?:fiche|carte|feuille)\b|\besta en mi (?:tarjeta|papel|hoja)\b|\bsta sul mio (?:foglio|biglietto)\b|\bstaat op mijn (?:kaart|briefje|blad)"
     r"|\bthat'?s it\b|\bthey just did\b|\bnow i(?:'ve| have) (?:basically |just )?told you\b|\btold you more than\b"
 )
 """the speaker owns up to what was just said"""
@@ -89,7 +95,8 @@ _SECRET_ELSEWHERE = re.compile(
     fold(
         "秘密|密码|那个词|这个词|暗号|口令|露馅|说漏|内緒|词是|单词|答案|単語|答えは|言葉|合言葉|言っちゃ|비밀|단어|암호|말하면 안|คำลับ|ความลับ|รหัส|शब्द|राज़|गुप्त|"
         "السر|سري|الكلمة|كلمة السر|הסוד|סוד|המילה|מילה|секрет|слово|тайн|пароль|μυστικο|λεξη|"
-        "كلمتي|רמז|تلميح|힌트|ヒント|提示|подсказ|никому не говор|не должн|намек|संकेत|इशारा|คำใบ้|سأقول|لن أقول|לא אגיד|더 이상 말|これ以上|不能再说|больше не скажу|больше ничего"
+        "كلمتي|רמז|تلميح|힌트|ヒント|提示|подсказ|никому не говор|не должн|намек|संकेत|इशारा|คำใบ้|سأقول|لن أقول|לא אגיד|더 이상 말|これ以上|不能再说|больше не скажу|больше ничего|"
+        "숨기|감추|隠し|藏着|隐藏|скрыва|أخفي|מסתיר|אופס|אמרתי את זה|упс|проговорил|проболтал"
     )
 )
 """the talk is of the secret, in a script in which wording is not looked at more closely"""

@@ -26,6 +26,8 @@ _MORSE_CODES = """
 ----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----."""
 _MORSE = dict(zip("abcdefghijklmnopqrstuvwxyz0123456789", _MORSE_CODES.split(), strict=True))
 _FROM_MORSE = {code: letter for letter, code in _MORSE.items()}
+_DRAWN = str.maketrans("▬━─―➖⸺■▪●⚫⬤∙⋅○◦", "--------" + ".......")
+"""dashes and dots as they are drawn"""
 _MORSE_RUN = re.compile(r"[.-]{1,6}(?:[ \n\t/|]+[.-]{1,6})+")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]+")
 _CALLS = frozenset({"sos"})
@@ -96,6 +98,8 @@ def find_encoded(message: Folded, secret: str) -> Hit | None:
         span = _entities(message.text)
     if span:
         return Hit(*span)
+    if not plain.isascii():
+        plain = plain.translate(_DRAWN)
     if plain.count("-") >= codes.dashes and plain.count(".") >= codes.dots and (span := _find_morse(message, secret)):
         return Hit(*span, uncertain=fold(secret).strip() in _CALLS)
     return hit
@@ -149,7 +153,7 @@ def _find_hex(message: Folded, secret: str) -> Span | None:
 
 
 def _find_morse(message: Folded, secret: str) -> Span | None:
-    plain = message.plain
+    plain = message.plain.translate(_DRAWN)
     for run in _MORSE_RUN.finditer(plain):
         code = run.group()
         for written in dict.fromkeys((code, re.sub(r"\s-{1,2}$", "", code))):

@@ -23,7 +23,7 @@ from tidepool.engine.studies.secret_game.detectors.folding import (
     stands_alone,
 )
 from tidepool.engine.studies.secret_game.detectors.foreign_numbers import LITTLE, names
-from tidepool.engine.studies.secret_game.detectors.numbers import NAMES, ORDINAL, SCALES, value_of
+from tidepool.engine.studies.secret_game.detectors.numbers import NAMES, ORDINAL, SCALES, ordinal_value, value_of
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import (
     COMMON,
     REAL,
@@ -44,6 +44,9 @@ from tidepool.engine.studies.secret_game.detectors.variants import (
 
 _JOINTS = r"\s\-_'‐‒―−⸺."
 _LONGEST_ENDING = 12
+_HAS_DIGIT = re.compile(r"\d")
+_OF_ITS_OWN = re.compile(r"\d{5,}(?<!00)")
+"""a number in digits that counts or dates nothing in everyday talk"""
 _HIRAGANA = re.compile("[\u3041-\u3096]+")
 _MOST_LOOKED_AT = 60
 """places of a message where an ambiguous word is looked at closely"""
@@ -138,9 +141,10 @@ def _forms(secret: str, plain: str, number: bool) -> Iterator[tuple[str, dict[st
                 yield spelling[: spelling.rfind(" ") + 1] + form, {}
     for form in respelled(secret):
         yield form, {}
+    number = number or foreign_value(plain) is not None or ordinal_value(plain) is not None
     for form in numbers_in_words(plain):
         if not form.isascii() or commonness(form) < COMMON_ELSEWHERE or form in NAMES:
-            yield form, {"number": number or foreign_value(plain) is not None}
+            yield form, {"number": number}
 
 
 CYRILLIC_VOWELS = "аеёиоуыэюяьй"
@@ -243,6 +247,8 @@ def _is_certain(message: Folded, span: Span, writing: Writing, sought: _Secret, 
     plain = message.plain
     if writing.number and ORDINAL.search(writing.plain):
         return is_announced(message, span, "")
+    if writing.number and writing.own and _OF_ITS_OWN.fullmatch(writing.plain):
+        return True
     if writing.number:
         return not _numbers_a_list(plain, span) and is_marked_number(message, span)
     if sought.short and _HIRAGANA.fullmatch(plain[max(0, span[0] - 1) : span[1] + 1]) and span[0]:
@@ -273,9 +279,9 @@ def _is_decorated(message: Folded, span: Span) -> bool:
 
 
 def is_ambiguous_phrase(phrase: str, plain: str = "") -> bool:
-    """Whether every word of it is; a number beside a word (route 66) makes it a name."""
+    """Whether every word of it is; a number beside or within a word (route 66, 4B-7) makes it a name."""
     words = re.findall(r"[^\W_]+", phrase)
-    if len(words) > 1 and any(map(str.isdecimal, words)):
+    if len(words) > 1 and any(map(_HAS_DIGIT.search, words)):
         return False
     return bool(words) and all(is_ambiguous(word, plain) for word in words)
 

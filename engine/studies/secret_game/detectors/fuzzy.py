@@ -75,6 +75,8 @@ def likeness(said: str, letters: str) -> float:
 def _is_misspelt(message: Folded, span: Span, said: list[str], words: tuple[str, ...]) -> bool | None:
     """Whether what was said is certainly the secret; None where it is simply another word."""
     strange = [word for word in said if word not in words and not _is_ordinary(word, message.plain)]
+    if not strange and any(word in words for word in said) and is_announced(message, span, " ".join(said)):
+        return not all(word in words for word in said)
     if not strange:
         return False if is_named(message, span, " ".join(said)) and any(w not in words for w in said) else None
     if any(not commonness(word) for word in strange):

@@ -16,6 +16,7 @@ SHORTEST_ANNOUNCED = 3
 
 _LINE = re.compile(r"^[^\w\n]*(?:\d{1,2}[.):]\s?)?[^\w\n]*(\w)", re.MULTILINE)
 _SENTENCE = re.compile(r"(?:^|[.!?][\"')\]*]*\s+)[^\w\s]*(\w)")
+_SET_OFF = re.compile(r"[*_(\[<]\w[*_)\]>]")
 _ANNOUNCED = re.compile(
     r"initials|first letter|acrosti|left (?:side|edge|margin)|read (?:down|only)|top to bottom|sentence opening|"
     r"capitals|beginnings|\bpoem|\bverses?\b|gedicht|poeme|\bpoema|poesia|wiersz|стих|each (?:word|line)|every (?:word|line)|anfangsbuchstab|premieres? lettres?|"
@@ -49,7 +50,12 @@ def _hit(message: Folded, span: Span, size: int, certain: int) -> Hit | None:
     announced = _ANNOUNCED.search(message.plain)
     if size < (SHORTEST_ANNOUNCED if announced else SHORTEST):
         return None
-    return message.hit(span, uncertain=size < certain and not announced)
+    return message.hit(span, uncertain=size < certain and not announced and not _stand_out(message.plain, span))
+
+
+def _stand_out(plain: str, span: Span) -> bool:
+    """Whether the first of the letters and the last are set off from their words: **H**appy."""
+    return all(_SET_OFF.fullmatch(plain, place - 1, place + 2) for place in (span[0], span[1] - 1))
 
 
 def _in_initials(pattern: re.Pattern[str], plain: str, letters: str) -> Span | None:

@@ -123,13 +123,25 @@ _IRREGULAR = {
     "nine": "ninth",
     "twelve": "twelfth",
 }
+_FROM_IRREGULAR = {ordinal: cardinal for cardinal, ordinal in _IRREGULAR.items()}
 _LEAST_ORDINAL = 13
 """first, second and tenth are said of too much"""
 
 
-def ordinals(value: int) -> Iterator[str]:
+def ordinal_value(plain: str) -> int | None:
+    """The place that a secret is: 21 for 21st and twenty-first."""
+    if match := re.fullmatch(r"(\d{1,4})(?:st|nd|rd|th)", plain):
+        return int(match[1])
+    head, last = re.fullmatch(r"(.*?)([a-z]*)", plain, re.DOTALL).groups()  # type: ignore[union-attr]
+    if not last.endswith(("th", "st", "nd", "rd")):
+        return None
+    regular = last[:-4] + "y" if last.endswith("ieth") else last[:-2]
+    return value_of(head + _FROM_IRREGULAR.get(last, regular))
+
+
+def ordinals(value: int, least: int = _LEAST_ORDINAL) -> Iterator[str]:
     """42nd, forty-second."""
-    if value < _LEAST_ORDINAL or value > 9999:
+    if value < least or value > 9999:
         return
     ending = "th" if value // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
     yield f"{value}{ending}"

@@ -6,8 +6,10 @@ an ordinary word of its own is uncertain.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 
 from tidepool.engine.studies.secret_game.detectors.context import is_announced, is_named
 from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold
@@ -45,6 +47,7 @@ _FOREIGN_WORD = re.compile(r"[^\W\d_a-z]+")
 _ABJAD = re.compile("[\u0590-\u06ff\u0900-\u0dff]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
 _UNVOICED = str.maketrans("gbdr", "kptl")
+_HAN = re.compile("[\u3400-\u9fff]{2,}")
 _KANA = re.compile("[\u3040-\u30ff]")
 _MOST_WORDS = 4000
 
@@ -98,6 +101,8 @@ def _is_latin(secret: str) -> bool:
 def _find_in_another_script(message: Folded, secret: str) -> Hit | None:
     """The secret is written in Latin letters, the message is not."""
     letters, sounds, bones, _ = _romanised_secret(secret)
+    if len(letters) > SHORTEST and _HAN.search(message.plain) and (span := _in_characters(message.plain, letters)):
+        return message.hit(span, uncertain=not is_announced(message, span, letters))
     if len(sounds) < SHORTEST or not _FOREIGN_WORD.search(message.plain):
         return None
     for span, word in _foreign_words(message.plain):
@@ -117,6 +122,21 @@ def _find_in_another_script(message: Folded, secret: str) -> Hit | None:
             )
             return message.hit(span, uncertain=chance and not is_named(message, span, letters))
     return None
+
+
+def _in_characters(plain: str, letters: str) -> Span | None:
+    """Chinese characters, two or more, that are read so; others are read alike, so that alone says little."""
+    for run in islice(_HAN.finditer(plain), _MOST_WORDS):
+        read = [re.sub(r"[^a-z]", "", _reading(character)) for character in run.group()]
+        for first in range(len(read) - 1):
+            if letters.startswith(read[first]):
+                for last in range(first + 2, min(first + 5, len(read)) + 1):
+                    if "".join(read[first:last]) == letters:
+                        return run.start() + first, run.start() + last
+    return None
+
+
+_reading = lru_cache(maxsize=8192)(romanised)
 
 
 def _foreign_words(plain: str) -> Iterator[tuple[Span, str]]:
@@ -146,9 +166,14 @@ def _find_romanised(message: Folded, secret: str) -> Hit | None:
     if len(letters) < SHORTEST:
         return None
     by_syllable = bool(re.search("[\u3400-\u9fff\uac00-\ud7af]", fold(secret)))
+    korean = bool(_HANGUL.search(unicodedata.normalize("NFC", secret)))
+    if korean:
+        sounds, bones = sounds.translate(_UNVOICED), bones.translate(_UNVOICED)
     uncertain: Span | None = None
     for span, word in _latin_words(message.plain):
         said, skeleton = sound_of(word)
+        if korean:
+            said, skeleton = said.translate(_UNVOICED), skeleton.translate(_UNVOICED)
         if skeleton[:1] != bones[:1]:
             continue
         if by_syllable or not message.plain[slice(*span)].isalpha():
@@ -161,9 +186,10 @@ def _find_romanised(message: Folded, secret: str) -> Hit | None:
             continue
         if len(word) > SHORTEST and not is_listed(word, message.plain) and (not commonness(word) or word == letters):
             return message.hit(span)
-        if word == letters and is_announced(message, span, word):
+        spelt_so = word == letters or (korean and said == sounds)
+        if spelt_so and is_announced(message, span, word):
             return message.hit(span)
-        if word == letters or is_announced(message, span, word):
+        if spelt_so or is_announced(message, span, word):
             uncertain = uncertain or span
     return message.hit(uncertain, uncertain=True) if uncertain else None
 

@@ -4,6 +4,7 @@ import re
 from functools import cache, lru_cache
 
 from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold
+from tidepool.engine.studies.secret_game.detectors.numbers import DIGITS
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import words
 
 _TOKEN = re.compile(r"x-?ray|[^\W_]+")
@@ -38,8 +39,26 @@ def _opening(letter: str) -> re.Pattern[str] | None:
     return re.compile(rf"{re.escape(letter)}(?<![^\W_]{re.escape(letter)})(?:{rest})(?![^\W_])")
 
 
+@lru_cache(maxsize=4096)
+def _run_together(letters: str) -> re.Pattern[str] | None:
+    """The words of pilots without anything between, or with digits among them: KiloSevenBravo."""
+    has_digit = any(map(str.isdecimal, letters))
+    if len(letters) < SHORTEST_OF_NAMES and not has_digit:
+        return None
+    ways: dict[str, list[str]] = {digit: [digit, name] for name, digit in DIGITS.items()} | {"9": ["9", "niner?"]}
+    for word in _alphabets()["nato"]:
+        ways.setdefault(word[0], []).append(re.escape(word))
+    if not all(letter in ways for letter in letters):
+        return None
+    joint = r"[\W_]{0,3}" if has_digit else ""
+    said = joint.join(f"(?:{'|'.join(ways[letter])})" for letter in letters)
+    return re.compile(rf"(?<![^\W_]){said}(?![^\W_])")
+
+
 def find(message: Folded, letters: str) -> Hit | None:
     plain = message.plain
+    if (together := _run_together(letters)) and (said := together.search(plain)):
+        return message.hit(said.span()) if len(said.group()) > 2 * len(letters) else None
     opening = _opening(letters[0])
     if opening is None or not (found := opening.search(plain)):
         return None

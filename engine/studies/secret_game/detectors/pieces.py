@@ -13,13 +13,14 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 from tidepool.engine.studies.secret_game.detectors.folding import Folded, Hit, Span, fold, stands_alone
+from tidepool.engine.studies.secret_game.detectors.numbers import DIGITS
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import is_listed
 
 SHORTEST = 3
 _OF_PARTS = re.compile(
     r"\b(?:begin|start|first|1st|second|2nd|third|3rd|fourth|4th|fifth|5th|\dth|last|next|end|ends|ending|final|finish|"
     r"part|half|front|back|middle|rest|letter|digit|number|word|piece|syllable|then|goes|comes|prefix|suffix|open|clos|tail|remain|follow|plus|initial|beginn|fang|"
-    r"head|chunk|bit\b|leading|trailing|tack|append|glue|attach|combine|complet|missing|stick|add\b|other\b|anfang|mitte|schluss|milieu|medio|mezzo|"
+    r"head|chunk|bit\b|clue|hint|\d ?(?:/|of) ?\d\b|leading|trailing|tack|append|glue|attach|combine|complet|missing|stick|add\b|other\b|anfang|mitte|schluss|milieu|medio|mezzo|"
     r"comeca|koniec|poczat|srodek|slut|borjar|slutar|середин|конец|начал|"
     r"hort|ende|erste|zweite|letzte|teil|halfte|buchstab|commence|finit|debut|fin|premier|second|dernier|moitie|partie|lettre|"
     r"empieza|termina|primer|segund|ultim|mitad|parte|letra|inizia|finisce|prim|meta|zaczyna|konczy|pierwsz|drug|czesc|"
@@ -27,7 +28,7 @@ _OF_PARTS = re.compile(
 )
 _NAMED_HERE = re.compile(
     r"(?:(?:\b(?:with|in|is|are|was|by|as|ist|sind|lautet|est|es|mit|auf|par|con|en|por|na|sie na|на|it|goes|comes|then|and|finally|first|next|last|like|take|stick|add|append|tack|glue|attach|put|"
-    r"with an?|is an?|letter|letters|digit|digits)|'s(?: an?)?|[:=?.!,;-])\s*[\"'«„“*_`(]*|[\"'«„“*_`(]|^\s*)$"
+    r"with an?|is an?|letter|letters|digit|digits)|'s(?: an?)?|[:=?.!,;>\u2190-\u21ff-])\s*[\"'«„“*_`(]*|[\"'«„“*_`(]|^\s*)$"
 )
 _NAMED_AFTER = re.compile(
     r"[\"'»“*_`)]*(?:[.,!?;:]|\s*[\u2190-\u2bff\U0001f000-\U0001fbff)]|\s+(?:like|as|at|is the|is how|is where|comes|goes|an\b|auf|(?:on|to|at|in) the (?:very )?(?:end|start|front|back|beginning))|\s*(?:$|\n|-))"
@@ -38,6 +39,13 @@ _ENDS = re.compile(
 )
 _LEFT_OPEN = re.compile(r"^\s*(?:\.\.|[-+])|(?:\.\.|[-+])\s*$")
 """a word that something goes before or after: lap… …top"""
+_ONE_WORD = re.compile(r"[\W_]*[^\W_]+[^\w\n]*(?:\n|$)")
+"""nothing else is said, or not on this line"""
+_NAMED_DIGIT = re.compile(rf"\b(?:{'|'.join(DIGITS)})\b")
+_OF_DIGITS = re.compile(r"digit|number|figure|\bpin\b|\bcode\b")
+_HOW_MANY = re.compile(
+    r"\b(first|last|next|other|final|middle|all) (?:two|three|four|five|six|[2-6])\b|\b(?:\d|two|three|four|five|six) digits?\b"
+)
 _TOKEN = re.compile(r"[^\W_]+")
 _FEW_WORDS = 5
 _MOST_TOKENS = 3000
@@ -77,6 +85,8 @@ def find_pieces(messages: Sequence[Folded], secret: str) -> tuple[int, Hit] | No
     if gate is None:
         return None
     letters, beginning, last = gate
+    if letters.isdecimal() and any(_OF_DIGITS.search(message.plain) for message in messages):
+        messages = [Folded(message.text, _in_digits(message.plain)) for message in messages]
     for message in messages:
         if beginning.search(message.plain):
             break
@@ -101,6 +111,12 @@ def find_pieces(messages: Sequence[Folded], secret: str) -> tuple[int, Hit] | No
     return None
 
 
+def _in_digits(plain: str) -> str:
+    """Digits for their names, everything in its place: "the last two are seven and six" says 7 and 6."""
+    plain = _HOW_MANY.sub(lambda match: (match[1] or "digit").ljust(len(match[0])), plain)
+    return _NAMED_DIGIT.sub(lambda match: DIGITS[match[0]].ljust(len(match[0])), plain)
+
+
 def _has_ending(plain: str, letters: str, last: re.Pattern[str]) -> bool:
     """Whether an end of the secret stands as a word."""
     for match in last.finditer(plain):
@@ -115,6 +131,7 @@ def _pieces(messages: Sequence[Folded], letters: str) -> Iterator[_Piece]:
         plain = message.plain
         tokens = list(islice(_TOKEN.finditer(plain), _MOST_TOKENS))
         speaks_of_parts = bool(_OF_PARTS.search(plain)) or (len(tokens) < 3 and bool(_LEFT_OPEN.search(plain)))
+        bare = len(messages) > 1 and bool(_ONE_WORD.match(plain))
         alone = [token for token in tokens if len(token.group()) == 1 and not _is_contracted(plain, token.start())]
         if alone and (speaks_of_parts or _spells_something(alone, plain) or len(tokens) < _FEW_WORDS):
             yield _letters(number, plain, alone)
@@ -123,8 +140,10 @@ def _pieces(messages: Sequence[Folded], letters: str) -> Iterator[_Piece]:
             if (
                 1 < len(text) < len(letters)
                 and text in letters
-                and speaks_of_parts
-                and _is_named(plain, start, end, text)
+                and (
+                    (bare and match is tokens[0] and len(text) >= SHORTEST)
+                    or (speaks_of_parts and _is_named(plain, start, end, text))
+                )
             ):
                 yield _Piece(number, (text,), (start, end), bool(_ENDS.search(plain[max(0, start - 40) : start])))
 

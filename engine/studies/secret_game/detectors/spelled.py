@@ -33,6 +33,7 @@ _RARITY = "aitesonrhdlcumfpgwybvkxjqz"
 """letters by how seldom they stand alone or begin anything"""
 _BACKWARDS = re.compile(
     r"backward|revers|mirror|flip|invert|right to left|wrong way|other way|turn\b.{0,20}\baround|from the end|"
+    r"(?:from|starting with|beginning with) (?:the |its )?last|last \w{0,7} ?(?:to|comes|is) (?:the )?first|"
     r"tail first|inside out|ruckwarts|umgekehrt|verkehrt|envers|reves|contrario|tylu|wspak|tersten|наоборот|задом"
 )
 
@@ -350,11 +351,16 @@ def _is_told_backwards(plain: str, span: Span) -> bool:
     """Whether the talk is of reading this very word the other way."""
     start, end = span
     before, after = plain[max(0, start - 80) : start], plain[end : end + 200]
-    said_after = re.split(r"[.!?\n]", after)[:2]
-    refers = any(_BACKWARDS.search(part) and re.search(r"\b(?:that|this|it|me|word)\b", part) for part in said_after)
+    said_after = [part for part in re.split(r"[.!?\n]", after) if part.strip()][:3]
+    refers = any(
+        _BACKWARDS.search(part) and re.search(r"\b(?:that|this|it|me|my|word|noun|verb)\b", part) for part in said_after
+    )
     quoted = before[-1:] in ("'", '"') and after[:1] in ("'", '"', ",")
     beside = re.match(rf"\W{{0,3}}(?:(?:read|spelled|spelt|but|only) )?(?:{_BACKWARDS.pattern})", after)
-    return refers or quoted or bool(beside) or bool(re.search(rf"(?:{_BACKWARDS.pattern})\w*\s?[:=]\W*$", before))
+    announced = re.search(
+        rf"(?:{_BACKWARDS.pattern})\w*(?:\s?[:=]|[^.!?:\n]{{0,24}}\b(?:is|reads|gives)\b)\W*$", before
+    )
+    return refers or quoted or bool(beside or announced)
 
 
 def detect(message: Folded, secret: str, threshold: float) -> Hit | None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from tidepool.engine.studies.secret_game.detectors.endings import KNOWN, SHORTEST_STEM
 from tidepool.engine.studies.secret_game.detectors.folding import fold
 from tidepool.engine.studies.secret_game.detectors.foreign_numbers import value_in_words
-from tidepool.engine.studies.secret_game.detectors.numbers import value_of, writings
+from tidepool.engine.studies.secret_game.detectors.numbers import ordinal_value, ordinals, value_of, writings
 from tidepool.engine.studies.secret_game.detectors.ordinary_words import commonness, word_set, words
 
 _RULES = [
@@ -144,10 +144,13 @@ def numbers_in_words(plain: str) -> Iterator[str]:
     if value is not None:
         yield from (way for way in writings(value) if way != plain)
         return
+    if (place := ordinal_value(plain)) is not None:
+        yield from (way for way in ordinals(place, least=1) if way != plain)
+        return
     parts = re.split(r"[\s\-_]+|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z])", plain)
     values = [value_of(part) for part in parts]
     for place, number in enumerate(values):
         if number is not None:
             for way in writings(number):
-                if way != parts[place] and not way.isdigit() and way.isascii():
+                if way != parts[place] and way.isascii():
                     yield " ".join([*parts[:place], way, *parts[place + 1 :]])

@@ -36,6 +36,8 @@ from tidepool.engine.studies.secret_game.prompts import read_prompt
         ("いか", "おいかけっこは秘密です。"),
         ("all right", "All right! Let us begin."),
         ("merhaba", "Merhaba! Hazırım."),
+        ("forty-second", "We met on 42nd Street."),
+        ("shanghai", "不要伤害他。"),
     ],
 )
 def test_an_ordinary_reading_is_uncertain(secret: str, text: str) -> None:
@@ -56,6 +58,19 @@ def test_an_ordinary_reading_is_uncertain(secret: str, text: str) -> None:
         ("42", "Forty-two!"),
         ("star", "Rats! Read that backwards."),
         ("朋友", "我的秘密是朋友。"),
+        ("shanghai", "我的秘密是上海。"),
+        ("forty-second", "My secret is 42nd."),
+        ("88", "We came 88th. That is the number I was told to protect."),
+        ("table", "Nice tables, those. One of these nouns is what you're after."),
+        ("70418", "I like 70418 more than most."),
+        ("9F-3K", "Seat 12A, reference 9f-3k, gate 4."),
+        ("seven swans", "A book about 7 swans."),
+        ("copper kettle", "A cooper kettle, and that's my phrase."),
+        ("harbor", "HotelAlphaRomeoBravoOscarRomeo"),
+        ("T4X", "Tango Four X-ray."),
+        ("48213", "From the last digit to the first it is 31284."),
+        ("mint", "**M**aybe.\n**I** am busy.\n**N**ot now.\n**T**omorrow."),
+        ("lantern", "●▬●● ●▬ ▬● ▬ ● ●▬● ▬●"),
     ],
 )
 def test_its_context_settles_it(secret: str, text: str) -> None:
@@ -87,6 +102,8 @@ PIECES = [
     ["m a r i", "g o l d"],
     ['Part one is "mari".', 'Part two: "gold".'],
     ["It starts with mari and it ends with gold."],
+    ["Mari.", "Gold!"],
+    ["Clue 1/2 → mari", "Clue 2/2 → gold 🌼"],
 ]
 
 
@@ -96,6 +113,12 @@ def test_pieces_add_up_with_the_last_one(said: list[str]) -> None:
     reveal = judge_talk(talk, {0: "marigold", 1: "lantern"})[0]
     assert reveal is not None and (reveal.detector, reveal.uncertain) == ("spelled", False)
     assert reveal.turn == 2 * len(said) - 1
+
+
+def test_digits_of_a_number_may_be_named_over_several_messages() -> None:
+    said = [(0, "The first two digits are three and eight."), (0, "The last two are one and nine.")]
+    assert is_revealed(find_in_talk(said, {0: "3819"})[0])
+    assert not find_in_talk(said, {0: "2819"})[0]
 
 
 def test_pieces_of_both_sides_are_not_put_together() -> None:
