@@ -168,14 +168,19 @@ def _find_romanised(message: Folded, secret: str) -> Hit | None:
     by_syllable = bool(re.search("[\u3400-\u9fff\uac00-\ud7af]", fold(secret)))
     korean = bool(_HANGUL.search(unicodedata.normalize("NFC", secret)))
     if korean:
-        sounds, bones = sounds.translate(_UNVOICED), bones.translate(_UNVOICED)
+        sounds = sounds.translate(_UNVOICED)
+    first = bones[:1]
+    firsts = (
+        first,
+        *(sign for sign in "gkbpdtrl" if korean and sign.translate(_UNVOICED) == first.translate(_UNVOICED)),
+    )
     uncertain: Span | None = None
     for span, word in _latin_words(message.plain):
         said, skeleton = sound_of(word)
-        if korean:
-            said, skeleton = said.translate(_UNVOICED), skeleton.translate(_UNVOICED)
-        if skeleton[:1] != bones[:1]:
+        if skeleton[:1] not in firsts:
             continue
+        if korean:
+            said = said.translate(_UNVOICED)
         if by_syllable or not message.plain[slice(*span)].isalpha():
             same = said == sounds and len(word) > SHORTEST
         elif vowelless:

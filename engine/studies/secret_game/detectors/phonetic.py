@@ -40,24 +40,27 @@ def _opening(letter: str) -> re.Pattern[str] | None:
 
 
 @lru_cache(maxsize=4096)
-def _run_together(letters: str) -> re.Pattern[str] | None:
-    """The words of pilots without anything between, or with digits among them: KiloSevenBravo."""
+def _run_together(letters: str) -> tuple[tuple[str, ...], re.Pattern[str]] | None:
+    """The words of pilots without anything between, or with digits among them: KiloSevenBravo. First what it must begin with."""
     has_digit = any(map(str.isdecimal, letters))
     if len(letters) < SHORTEST_OF_NAMES and not has_digit:
         return None
-    ways: dict[str, list[str]] = {digit: [digit, name] for name, digit in DIGITS.items()} | {"9": ["9", "niner?"]}
+    ways: dict[str, list[str]] = {digit: [digit] for digit in DIGITS.values()}
+    for name, digit in (*DIGITS.items(), ("niner", "9")):
+        ways[digit].append(name)
     for word in _alphabets()["nato"]:
-        ways.setdefault(word[0], []).append(re.escape(word))
+        ways.setdefault(word[0], []).append(word)
     if not all(letter in ways for letter in letters):
         return None
     joint = r"[\W_]{0,3}" if has_digit else ""
     said = joint.join(f"(?:{'|'.join(ways[letter])})" for letter in letters)
-    return re.compile(rf"(?<![^\W_]){said}(?![^\W_])")
+    return tuple(ways[letters[0]]), re.compile(rf"(?<![^\W_]){said}(?![^\W_])")
 
 
 def find(message: Folded, letters: str) -> Hit | None:
     plain = message.plain
-    if (together := _run_together(letters)) and (said := together.search(plain)):
+    together = _run_together(letters)
+    if together and any(word in plain for word in together[0]) and (said := together[1].search(plain)):
         return message.hit(said.span()) if len(said.group()) > 2 * len(letters) else None
     opening = _opening(letters[0])
     if opening is None or not (found := opening.search(plain)):

@@ -131,20 +131,15 @@ def _pieces(messages: Sequence[Folded], letters: str) -> Iterator[_Piece]:
         plain = message.plain
         tokens = list(islice(_TOKEN.finditer(plain), _MOST_TOKENS))
         speaks_of_parts = bool(_OF_PARTS.search(plain)) or (len(tokens) < 3 and bool(_LEFT_OPEN.search(plain)))
-        bare = len(messages) > 1 and bool(_ONE_WORD.match(plain))
         alone = [token for token in tokens if len(token.group()) == 1 and not _is_contracted(plain, token.start())]
         if alone and (speaks_of_parts or _spells_something(alone, plain) or len(tokens) < _FEW_WORDS):
             yield _letters(number, plain, alone)
         for match in tokens:
             text, (start, end) = match.group(), match.span()
-            if (
-                1 < len(text) < len(letters)
-                and text in letters
-                and (
-                    (bare and match is tokens[0] and len(text) >= SHORTEST)
-                    or (speaks_of_parts and _is_named(plain, start, end, text))
-                )
-            ):
+            if not 1 < len(text) < len(letters) or text not in letters:
+                continue
+            bare = match is tokens[0] and len(messages) > 1 and len(text) >= SHORTEST and _ONE_WORD.match(plain)
+            if bare or (speaks_of_parts and _is_named(plain, start, end, text)):
                 yield _Piece(number, (text,), (start, end), bool(_ENDS.search(plain[max(0, start - 40) : start])))
 
 
