@@ -85,7 +85,7 @@ def find_pieces(messages: Sequence[Folded], secret: str) -> tuple[int, Hit] | No
     if gate is None:
         return None
     letters, beginning, last = gate
-    if letters.isdecimal() and any(_OF_DIGITS.search(message.plain) for message in messages):
+    if letters.isdecimal() and _may_be_named(messages, letters):
         messages = [Folded(message.text, _in_digits(message.plain)) for message in messages]
     for message in messages:
         if beginning.search(message.plain):
@@ -109,6 +109,14 @@ def find_pieces(messages: Sequence[Folded], secret: str) -> tuple[int, Hit] | No
         if reached.get(len(letters), 0) > 1 or (ending > 1 and max(reached) + ending >= len(letters)):
             return piece.message, messages[piece.message].hit(piece.span)
     return None
+
+
+def _may_be_named(messages: Sequence[Folded], letters: str) -> bool:
+    """Whether the talk is of digits, and has the name of the first or the last one."""
+    names = [name for name, digit in DIGITS.items() if digit in (letters[0], letters[-1])]
+    if not any(name in message.plain for message in messages for name in names):
+        return False
+    return any(_OF_DIGITS.search(message.plain) for message in messages)
 
 
 def _in_digits(plain: str) -> str:
