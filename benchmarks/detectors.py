@@ -212,7 +212,9 @@ def prove() -> Iterator[Measurement]:
         alarms = 100 * everyday.certain / everyday.cases
         yield at_most(f"false alarms, {half} half", alarms, "%", 100 * FALSE_ALARMS, told)
         told = f"{either.uncertain} of {either.cases} uncertain"
-        yield at_most(f"ambiguous taken for certain, {half} half", 100 * either.certain / either.cases, "%", 10, told)
+        if either.cases:
+            share = 100 * either.certain / either.cases
+            yield at_most(f"ambiguous taken for certain, {half} half", share, "%", 10, told)
     yield at_most("a message searched by four detectors", _microseconds([case for case, _ in judged]), "µs", 200)
 
 
