@@ -10,7 +10,7 @@ from hypothesis import settings
 from tests.support.command import Tidepool
 from tests.support.stage import Stage
 
-settings.register_profile("tidepool", deadline=None)
+settings.register_profile("tidepool", deadline=None, max_examples=50)
 settings.load_profile("tidepool")
 """a busy machine is no failure: what must be quick is measured in benchmarks/"""
 
