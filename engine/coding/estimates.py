@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tidepool.engine.statistics import rates
+from tidepool.engine.statistics import intervals
 from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.intervals import LEVEL, Interval
 
@@ -25,7 +25,7 @@ LEAST_SEEN = 0.2
 
 def wilson(share: float, trials: float, z: float = Z) -> Interval:
     """Wilson's interval; the trials may be an effective number. With none, anything is possible."""
-    return rates.wilson(share, trials, z) if trials > 0 else (0.0, 1.0)
+    return intervals.wilson(share, trials, z) if trials > 0 else (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

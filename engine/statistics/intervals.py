@@ -26,11 +26,16 @@ def share_interval(successes: int, trials: int) -> Interval:
     """Wilson's interval of a share; with nothing tried, anything is possible."""
     if trials == 0:
         return 0.0, 1.0
-    squared = normal_quantile((1 + LEVEL) / 2) ** 2
-    whole = 2 * (trials + squared)
-    centre = (2 * successes + squared) / whole
-    reach = math.sqrt(squared * (4 * successes * (trials - successes) / trials + squared)) / whole
-    return (centre - reach if successes else 0.0), (centre + reach if successes < trials else 1.0)
+    return wilson(successes / trials, trials, normal_quantile((1 + LEVEL) / 2))
+
+
+def wilson(share: float, trials: float, reach: float) -> Interval:
+    """`reach` is the quantile: how many standard errors to either side."""
+    share, squared = min(1.0, max(0.0, share)), reach**2
+    whole = 1 + squared / trials
+    centre = (share + squared / (2 * trials)) / whole
+    half = reach * math.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / whole
+    return (max(0.0, centre - half) if share > 1e-12 else 0.0), (min(1.0, centre + half) if share < 1 - 1e-12 else 1.0)
 
 
 def mean_interval(values: Iterable[float], seed: int = 0) -> Interval | None:

@@ -4,8 +4,8 @@ from bisect import bisect_left
 from math import ceil
 
 from tidepool.engine.statistics.distributions import normal_quantile
-from tidepool.engine.statistics.intervals import LEVEL
-from tidepool.engine.statistics.rates import Rate, wilson
+from tidepool.engine.statistics.intervals import LEVEL, wilson
+from tidepool.engine.statistics.rates import Rate
 
 
 def values_needed(rate: Rate, half_width: float) -> int:

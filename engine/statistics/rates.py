@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tidepool.engine.statistics.distributions import fewest_expected, normal_quantile, root, student_quantile
 from tidepool.engine.statistics.grouped import Spread
-from tidepool.engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.statistics.intervals import LEVEL, Interval, wilson
 
 UNIT = (0.0, 1.0)
 _CLOSE = 1e-12
@@ -93,17 +93,6 @@ def effective_number(share: float, variance: float, clusters: int, count: int) -
 def quantile(freedom: float, level: float) -> float:
     share = (1 + level) / 2
     return normal_quantile(share) if math.isinf(freedom) else student_quantile(freedom, share)
-
-
-def wilson(share: float, trials: float, reach: float) -> Interval:
-    """`reach` is the quantile: how many standard errors to either side."""
-    share, squared = min(1.0, max(0.0, share)), reach**2
-    whole = 1 + squared / trials
-    centre = (share + squared / (2 * trials)) / whole
-    half = reach * math.sqrt(share * (1 - share) / trials + squared / (4 * trials**2)) / whole
-    return (max(0.0, centre - half) if share > _CLOSE else 0.0), (
-        min(1.0, centre + half) if share < 1 - _CLOSE else 1.0
-    )
 
 
 def gap_interval(first: Rate, second: Rate, level: float = LEVEL) -> Interval | None:

@@ -37,6 +37,11 @@ def differences(actual: Any, expected: Any, place: str = "statistics") -> list[s
     """Where a figure of the first version is missing or another. Later versions may tell more."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         wanted = [key for key in expected if key not in OF_ITS_TIME | ESTIMATED_ANEW]
+        for key in expected.keys() & ESTIMATED_ANEW:
+            assert key in actual, f"{place}.{key} is not told any more"
+            share, found = expected.get(key.replace("ci95", "percentage")), actual[key]
+            if key.endswith("_ci95") and found is not None and share is not None:
+                assert found[0] - 1e-9 <= share <= found[1] + 1e-9, f"{place}.{key}: {found} leaves out {share}"
         return [one for key in wanted for one in differences(actual.get(key), expected[key], f"{place}.{key}")]
     if isinstance(expected, list) and isinstance(actual, list) and len(actual) == len(expected):
         pairs = enumerate(zip(actual, expected, strict=True))

@@ -5,7 +5,7 @@ opener's first. A talk of an agent with itself counts as two interactions of tha
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -144,6 +144,3 @@ def _labels(values: Sequence[Any], *, ordered: bool = True) -> Labels:
     names = tuple(sorted(distinct)) if ordered else tuple(distinct)
     places = {name: place for place, name in enumerate(names)}
     return Labels(names, numpy.array([places[value] for value in values], dtype=int))
-
-
-Columns = Callable[[Sides], Array]
