@@ -16,8 +16,8 @@ from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.contents import ExportContents
+from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.codes import anybody_coded
 
 ViewWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str]], list[Path]]
 
@@ -46,11 +46,10 @@ def exporter_for(kind: str, format_name: str) -> Exporter:
 
 
 def _contents(order: ExportRequest) -> ExportContents:
-    """Of the kind; and what people coded, where somebody did."""
+    """Of the kind; and what a judge said and people coded, where somebody did."""
     contents = load_kind(order.batch["kind"]).contents
-    if not anybody_coded(order.connection, order.batch["number"]):
-        return contents
-    return replace(contents, views=(*contents.views, "codes"), of_units=(*contents.of_units, "codes"))
+    more = tuple(view for view in (*contents.where_filled, "codes") if filled(order.connection, view, order.batch))
+    return replace(contents, views=(*contents.views, *more), of_units=(*contents.of_units, *more))
 
 
 def _json(order: ExportRequest) -> list[Path]:

@@ -11,6 +11,8 @@ from tidepool.storage.schema.view import ColumnType
 class ExportContents:
     views: tuple[str, ...] = ("messages",)
     """a file each, as CSV and Parquet"""
+    where_filled: tuple[str, ...] = ()
+    """views with rows by unit that not every batch of the kind fills: a judge's verdicts"""
     beside_units: tuple[str, ...] = ()
     """views that a batch holds beside its units, in results.json"""
     of_units: tuple[str, ...] = ()

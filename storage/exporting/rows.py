@@ -63,6 +63,11 @@ def columns_of(connection: sqlite3.Connection, view: str) -> list[str]:
     return [str(row["name"]) for row in connection.execute(f"PRAGMA table_info({view})")]
 
 
+def filled(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> bool:
+    found = connection.execute(f"SELECT 1 FROM {view} WHERE batch_id = ? LIMIT 1", (batch["id"],))
+    return found.fetchone() is not None
+
+
 def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> Iterator[tuple[Any, ...]]:
     """The rows of a view that belong to a batch, in the view's columns and a stable order."""
     if view not in PAGED_BY:

@@ -2,4 +2,6 @@
 
 from tidepool.storage.exporting.contents import ExportContents
 
-CONTENTS = ExportContents(views=("messages", "outcomes"), of_units=("outcomes",), details=None)
+CONTENTS = ExportContents(
+    views=("messages", "outcomes"), where_filled=("verdicts",), of_units=("outcomes",), details=None
+)

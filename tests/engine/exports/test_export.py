@@ -75,7 +75,7 @@ async def test_json_is_a_folder_named_by_the_batch_with_results_and_analysis(
 
 async def test_csv_has_the_views_columns_and_rows(database: Path, batch: str, tmp_path: Path) -> None:
     written = export_batch(database, batch, "csv", tmp_path / "tables")
-    assert [path.name for path in written] == ["messages.csv", "outcomes.csv"]
+    assert [path.name for path in written] == ["messages.csv", "outcomes.csv", "verdicts.csv"]
     for path in written:
         with reading(database) as connection:
             columns = columns_of(connection, path.stem)
@@ -112,6 +112,15 @@ async def test_every_export_of_outcomes_says_who_met_whom_over_what(
     assert [tuple(side[name] for name in SIDE) for unit in units for side in unit["outcomes"]] == stored
     table = read_parquet(str(export_batch(database, "last", "parquet", tmp_path)[1])).read_all()
     assert list(zip(*(table.column(name).to_pylist() for name in SIDE), strict=True)) == stored
+
+
+async def test_a_judges_verdicts_go_out_where_there_was_one(database: Path, batch: str, tmp_path: Path) -> None:
+    stored = query(database, "SELECT agent, verdict FROM verdicts ORDER BY conversation_id, opener DESC")
+    told = rows_of_csv(export_batch(database, batch, "csv", tmp_path)[2])
+    cells = {None: "", 0: "0", 1: "1"}
+    assert [(row["agent"], row["verdict"]) for row in told] == [(agent, cells[verdict]) for agent, verdict in stored]
+    units = json.loads(export_batch(database, batch, "json", tmp_path)[0].read_text())["units"]
+    assert [(row["agent"], row["verdict"]) for unit in units for row in unit["verdicts"]] == stored != []
 
 
 async def test_a_spreadsheet_gets_a_mark_only_where_it_is_asked_for(database: Path, tmp_path: Path) -> None:
@@ -174,7 +183,7 @@ async def test_parquet_holds_the_same_rows_with_types(database: Path, batch: str
     from arro3.io import read_parquet
 
     written = export_batch(database, batch, "parquet", tmp_path)
-    assert [path.name for path in written] == ["messages.parquet", "outcomes.parquet"]
+    assert [path.name for path in written] == ["messages.parquet", "outcomes.parquet", "verdicts.parquet"]
     found = read_parquet(str(written[1])).read_all()
     stored = query(
         database,
