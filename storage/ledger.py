@@ -235,6 +235,12 @@ class Ledger:
         for line in lines:
             self._put("line", {"unit_id": unit_id(self.batch_number, sequence_number), **line})
 
+    def put_problem(self, **columns: Any) -> None:
+        self._put("problem", {"batch_number": self.batch_number, **columns})
+
+    def put_answer(self, sequence_number: int, **columns: Any) -> None:
+        self._put("answer", {"unit_id": unit_id(self.batch_number, sequence_number), **columns})
+
     def put_genome(self, **columns: Any) -> None:
         self._put("genome", {"batch_number": self.batch_number, **columns})
 

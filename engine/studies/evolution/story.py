@@ -17,6 +17,8 @@ from tidepool.engine.studies.evolution.strategies.strategy import strategy_named
 async def play(run: BatchRun) -> None:
     settings, problems = settings_of(run.config), problems_of(run.config)
     grader, numbering, recorder = Grader(run, settings), Numbering(), Recorder(run)
+    recorder.tell_problems("search", problems.training)
+    recorder.tell_problems("judge", problems.validation)
     evaluator = Evaluator(run, settings, problems.training, grader, numbering, recorder)
     evaluator.units_ahead = plan(run.config).units
     stopped_by = await strategy_named(settings.strategy).search(evaluator)

@@ -158,8 +158,9 @@ class Evaluator:
             Paper(
                 one.unit,
                 one.name,
-                one.genome.prompt,
-                [(f"p{place}", self.problems[place]) for place in places],
+                one.genome,
+                [(place, self.problems[place]) for place in places],
+                "search",
                 wave,
                 look * self.settings.samples,
             )

@@ -76,7 +76,7 @@ def fitness_of(
         return None
     asked = sum(map(len, problems))
     replies = sum(map(len, answered))
-    accuracy = fmean(fmean(reply.correct for reply in one) for one in answered)
+    accuracy = fmean(fmean(reply.worth for reply in one) for one in answered)
     consistent = consistency(answered)
     efficient = efficiency(reply.length for one in answered for reply in one)
     penalty = length_penalty(prompt)

@@ -16,9 +16,10 @@ from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.pace import pace_of
 from tidepool.engine.studies.evolution.problems.answers import Scorer, Verdict, scorer_named
-from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 
 T = TypeVar("T")
 
@@ -39,9 +40,10 @@ class Paper:
     unit: Unit
     name: str
     """the genome's, e.g. g4.17"""
-    prompt: str
-    questions: Sequence[tuple[str, Problem]]
-    """each with its name, e.g. p12"""
+    genome: Genome
+    questions: Sequence[tuple[int, Problem]]
+    """each with its number in its split"""
+    split: Split
     wave: int
     first_sample: int = 0
 
@@ -79,8 +81,8 @@ class Grader:
 
     async def _mark_one(self, paper: Paper, at_once: int | None) -> Marks:
         calls = (
-            self._ask(paper, label, problem, model, sample)
-            for label, problem in paper.questions
+            self._ask(paper, number, problem, model, paper.first_sample + sample)
+            for number, problem in paper.questions
             for model in self.models
             for sample in range(self._settings.samples)
         )
@@ -94,14 +96,30 @@ class Grader:
                 marks[model].append(list(islice(left, self._settings.samples)))
         return marks
 
-    async def _ask(self, paper: Paper, label: str, problem: Problem, model: str, sample: int) -> Marked | None:
-        step = f"{paper.name}/{label}/s{paper.first_sample + sample}"
+    async def _ask(self, paper: Paper, number: int, problem: Problem, model: str, sample: int) -> Marked | None:
+        step = f"{paper.name}/p{number}/s{sample}"
+        step = step if len(self.models) == 1 else f"{step}/{model}"
+        marked = await self._answer(paper, problem, model, step)
+        if not paper.unit.settled:
+            self._run.ledger.put_answer(
+                paper.unit.number,
+                step=step,
+                generation=paper.genome.generation,
+                genome_id=paper.genome.id,
+                split=paper.split,
+                problem=number,
+                sample=sample,
+                **(marked.verdict.columns() if marked else {}),
+            )
+        return marked
+
+    async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> Marked | None:
         call = Call(
-            step=step if len(self.models) == 1 else f"{step}/{model}",
+            step=step,
             wave=paper.wave,
             model=model,
             messages=(Message("user", problem.question),),
-            system=paper.prompt,
+            system=paper.genome.prompt,
             temperature=self._settings.temperature,
             max_tokens=self._settings.max_tokens,
             **reasoning_of(self._settings),

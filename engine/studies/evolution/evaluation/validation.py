@@ -80,8 +80,8 @@ def held_out(problems: Sequence[Replies]) -> HeldOut:
 
 
 def score(replies: Replies) -> float | None:
-    """The share of right answers to one problem among what came back."""
-    answered = [reply.correct for reply in replies if reply is not None]
+    """The share of right answers to one problem among what came back, or the mean score."""
+    answered = [reply.worth for reply in replies if reply is not None]
     return fmean(answered) if answered else None
 
 

@@ -18,22 +18,23 @@ Validated = Mapping[str, Marks]
 
 async def validated(evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]) -> Validated:
     """All of them in one wave; a prompt that is there twice is asked once."""
-    prompts = {one.genome.prompt: one.genome.id for one in finalists}
+    genomes = {one.genome.prompt: one.genome for one in finalists}
     units = [
         evaluator.run.open_unit(
-            evaluator.numbering.next_unit(), participants=(genome_id,), interaction_type="validation"
+            evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type="validation"
         )
-        for genome_id in prompts.values()
+        for genome in genomes.values()
     ]
     evaluator.run.expect_units(evaluator.numbering.units)
     wave = evaluator.numbering.next_wave()
-    questions = [(f"p{place}", problem) for place, problem in enumerate(problems)]
-    papers = [Paper(unit, "validation", prompt, questions, wave) for unit, prompt in zip(units, prompts, strict=True)]
+    questions = list(enumerate(problems))
+    sitting = zip(units, genomes.values(), strict=True)
+    papers = [Paper(unit, "validation", genome, questions, "judge", wave) for unit, genome in sitting]
     marks = await evaluator.grader.mark(papers)
     for unit, marked in zip(units, marks, strict=True):
         answered = any(sample for by_problem in marked.values() for samples in by_problem for sample in samples)
         evaluator.run.close_unit(unit, None if answered else NOTHING_ANSWERED)
-    return dict(zip(prompts, marks, strict=True))
+    return dict(zip(genomes, marks, strict=True))
 
 
 def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:

@@ -6,11 +6,13 @@ models change their minds. The expected answer decides whether a number is looke
 heading, not an answer.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from tidepool.engine.registries import SCORERS
 
@@ -40,6 +42,19 @@ class Verdict:
     correct: bool
     length: int = 0
     """of the reply, in tokens"""
+    score: float | None = None
+    """between 0 and 1, of a scorer that knows more than right and wrong"""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """what else a scorer measured, by name"""
+
+    @property
+    def worth(self) -> float:
+        return float(self.correct) if self.score is None else self.score
+
+    def columns(self) -> dict[str, Any]:
+        """As the file keeps it."""
+        details = json.dumps(dict(self.metrics)) if self.metrics else None
+        return {"extracted": self.answer, "correct": self.correct, "score": self.worth, "details": details}
 
 
 Scorer = Callable[[str, str, int], Verdict]

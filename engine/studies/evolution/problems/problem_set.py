@@ -8,12 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.problems.builtin.sets import SETS, draw_question
 
 _TRIES_PER_PROBLEM = 50
+
+
+Split = Literal["search", "choose", "judge"]
+"""what a problem is for: prompts are bred by the first, the champion is picked by the second, and judged by the third"""
 
 
 @dataclass(frozen=True, slots=True)

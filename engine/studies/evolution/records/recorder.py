@@ -9,7 +9,7 @@ from typing import Any
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT, VALIDATION
 from tidepool.engine.studies.evolution.stopping import Generation
 
@@ -17,6 +17,11 @@ from tidepool.engine.studies.evolution.stopping import Generation
 class Recorder:
     def __init__(self, run: BatchRun) -> None:
         self._run = run
+
+    def tell_problems(self, split: Split, problems: Sequence[Problem]) -> None:
+        """Kept once, for the answers to name them."""
+        for number, problem in enumerate(problems):
+            self._run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
 
     def tell_genome(self, genome: Genome, judged: Candidate) -> None:
         """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""

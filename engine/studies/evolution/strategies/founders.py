@@ -18,9 +18,9 @@ def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
 
 
 def material_of(settings: EvolutionSettings) -> Material:
-    """What mutation inserts: sentences of all seed prompts."""
-    own = (segment for prompt in settings.seed_prompts for segment in genome_from(prompt).segments)
-    return Material(tuple(dict.fromkeys((*own, *segment_pool()))))
+    """What mutation inserts: sentences of the seed prompts, and nothing that the user did not write where there are own ones."""
+    own = tuple(segment for prompt in settings.seed_prompts for segment in genome_from(prompt).segments)
+    return Material(tuple(dict.fromkeys(own or segment_pool())))
 
 
 def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
