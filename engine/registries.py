@@ -75,7 +75,7 @@ OPERATORS: Registry[Any] = Registry(
 SCORERS: Registry[Any] = Registry(
     "scorer",
     "tidepool.scorers",
-    {"match": f"{_STUDIES}.evolution.problems.answers:judge"},
+    {"match": f"{_STUDIES}.evolution.tasks.task:match"},
     "function",
 )
 """holds functions (reply, expected, tokens) → Verdict, of the evolution"""

@@ -72,6 +72,10 @@ class EvolutionSettings(Section):
     """prompts to start from; else some fifty that come with Tidepool"""
     problems: Address = "arithmetic"
     """a built-in set, or a JSONL file of {"question", "answer"} (GSM8K's layout too)"""
+    task: Literal["auto", "number", "choice", "label", "text"] = "auto"
+    """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text"""
+    labels: list[Text] = Field(default_factory=list, max_length=100)
+    """the labels of task = "label"; empty: the answers of the file"""
     max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
     """problems that choose"""
     validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)

@@ -5,9 +5,9 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.evolution.solver import speak, true_accuracy
 from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.evolution.problems.answers import judge
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.seeds import seed_genomes
+from tidepool.engine.studies.evolution.tasks.task import match
 
 PROMPT = "Solve the problem step by step."
 
@@ -21,7 +21,7 @@ def test_what_was_planted_is_what_a_reader_finds(source: str) -> None:
     for place, problem in enumerate(generate(source, 60, Random(1))):
         for genome in seed_genomes()[::3]:
             text, truth = ask(problem.question, seed_of(1, place, genome.id), genome.prompt)
-            verdict = judge(text, problem.answer)
+            verdict = match(text, problem.answer)
             assert verdict.correct == (truth == "right")
             assert (verdict.answer is None) == (truth == "silent")
 

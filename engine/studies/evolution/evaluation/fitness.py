@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 
 from tidepool.engine.errors import UsageError, located
-from tidepool.engine.studies.evolution.problems.answers import Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 HALF_EFFICIENT_AT = 150
 """tokens of a reply at which efficiency is one half"""

@@ -18,8 +18,10 @@ from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.pace import pace_of
-from tidepool.engine.studies.evolution.problems.answers import Scorer, Verdict, scorer_named
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
+from tidepool.engine.studies.evolution.tasks.marking import marker_of
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
+from tidepool.storage.states import FinishReason
 
 T = TypeVar("T")
 
@@ -52,7 +54,7 @@ class Grader:
     def __init__(self, run: BatchRun, settings: EvolutionSettings) -> None:
         self._run = run
         self._settings = settings
-        self._score: Scorer = scorer_named(settings.scorer)
+        self._marker = marker_of(settings)
         self.models = settings.solvers()
 
     def calls_for(self, problems: int) -> int:
@@ -129,4 +131,5 @@ class Grader:
         except CallFailed:
             return None
         length = reply.output_tokens or expected_tokens(reply.text)
-        return Marked(self._score(reply.text, problem.answer, length), reply.text)
+        cut = reply.finish_reason == FinishReason.CUT
+        return Marked(self._marker.mark(reply.text, problem, length, cut=cut), reply.text)

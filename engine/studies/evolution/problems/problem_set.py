@@ -4,11 +4,11 @@ Training and validation problems never share a question: what selects a prompt m
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.streams import stream
@@ -25,6 +25,8 @@ Split = Literal["search", "choose", "judge"]
 class Problem:
     question: str
     answer: str
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """what else its line has: choices, tests, a source"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,10 @@ from tidepool.engine.studies.evolution.operators.breeding import (
 from tidepool.engine.studies.evolution.operators.mutation import Material
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem, read_rewrite, rewrite_request
 from tidepool.engine.studies.evolution.operators.selection import elites
-from tidepool.engine.studies.evolution.problems.answers import Verdict, judge
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, problem_set
 from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
+from tidepool.engine.studies.evolution.tasks.task import match
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 
 @dataclass
@@ -95,7 +96,7 @@ class PureEvolution:
         self.calls += 1
         seed = seed_of(self.seed, genome.id, step)
         text = solver.speak(self.model, genome.prompt, (Message("user", problem.question),), seed).text
-        verdict = judge(text, problem.answer, length=len(text) // 4)
+        verdict = match(text, problem.answer, length=len(text) // 4)
         failed = self.failures.setdefault(genome.prompt, [])
         if not verdict.correct and len(failed) < 2:
             failed.append(FailedProblem(problem.question, problem.answer, text))

@@ -17,8 +17,8 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.inputs import problems_of
-from tidepool.engine.studies.evolution.problems.answers import judge
 from tidepool.engine.studies.evolution.study import plan
+from tidepool.engine.studies.evolution.tasks.task import match
 from tidepool.storage.unit_ids import unit_id
 
 GSM8K = [
@@ -226,7 +226,7 @@ def _check_by_hand(database: Path) -> None:
         answered = [
             (int(step.split("/p")[1].split("/")[0]), text) for step, text, status in asked if status != "failed"
         ]
-        told = [judge(text, answers[place], 1) for place, text in answered]
+        told = [match(text, answers[place], 1) for place, text in answered]
         assert missing == pytest.approx(1 - len(told) / len(asked))
         assert accuracy == (pytest.approx(sum(one.correct for one in told) / len(told)) if told else None)
         checked += 1

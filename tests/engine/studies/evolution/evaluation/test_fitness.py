@@ -11,7 +11,7 @@ from tidepool.engine.studies.evolution.evaluation.fitness import (
     length_penalty,
     weights_from,
 )
-from tidepool.engine.studies.evolution.problems.answers import Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 RIGHT, WRONG, SILENT = Verdict("4", True, 150), Verdict("5", False, 150), Verdict(None, False, 150)
 

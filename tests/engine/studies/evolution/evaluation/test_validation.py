@@ -12,7 +12,7 @@ from tidepool.engine.studies.evolution.evaluation.validation import (
     paired_p_value,
     wilson,
 )
-from tidepool.engine.studies.evolution.problems.answers import Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 RIGHT, WRONG = Verdict("1", True), Verdict("0", False)
 

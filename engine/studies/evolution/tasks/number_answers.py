@@ -1,0 +1,131 @@
+"""Which number a reply commits to."""
+
+import re
+
+from tidepool.engine.studies.evolution.tasks.numbers import NUMBER_WORD, Number, in_words, numbers_in, plain
+from tidepool.engine.studies.evolution.tasks.statements import (
+    Said,
+    after_correction,
+    boxed,
+    committing,
+    said,
+    sentences,
+    unreal,
+    without_brackets,
+)
+
+_NAMES = re.compile(
+    r"\b(?:step|part|case|method|option|question|problem|line|equation|eq|figure|table|chapter|page|version|round|day|month|week|year|level|route|gate|room|apollo|boeing|highway|flight|channel|windows|section|article|grade|bus|iphone|formula|area)s?\s*\.?\s*#?\d+\b\s*[:.)]?"
+    r"|^\s*[*_]*\d{1,2}[.)](?=\s+\S)|(?<=\w)\s?\[\d{1,2}\]|\b(?:to|with|in) \d+ (?:decimal|significant)\s\w+",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMBER_LIKE = r"[*_$€£\\(]*[-−]?[\d.,]*\d[*_)]*"
+_NOT = re.compile(
+    rf"\b(?:not|isn't|isn’t|wasn't|n't|rather than|instead of|discard(?:ing)?|reject(?:ing)?|rul(?:e|ing) out|ignor(?:e|ing)|unlike)\s+(?:(?:simply|just|exactly|equal to|the|x|=)\s+){{0,2}}{_NUMBER_LIKE}",
+    re.IGNORECASE,
+)
+_SURE = re.compile(
+    rf"(?:\b(?:not |about |only )?{_NUMBER_LIKE}\s?% (?:sure|certain|confident|confidence)|\bconfidence\W+(?:is |of )?[\d.]+\s?%?)",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(
+    rf"\bbetween\s+{_NUMBER_LIKE}[^.;]{{0,20}}?\s+and\s+{_NUMBER_LIKE}|\bfrom\s+{_NUMBER_LIKE}\s*\w{{0,10}}\s+to\s+{_NUMBER_LIKE}|(?<![\w=/(-])\d[\d,.]*(?:–|-|~|\s(?:–|to|bis)\s)\d[\d,.]*(?!\s*[=/×*+-])",
+    re.IGNORECASE,
+)
+_OR = re.compile(
+    rf"({_NUMBER_LIKE})(?:\s+\w+)?,?\s+(?:or|oder|ou)\s+(?:(?:maybe|possibly|perhaps|even|rather|x|=|is|it's)\s+){{0,3}}({_NUMBER_LIKE})",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    rf"\b(?:could|might|may) be\b.*?{_NUMBER_LIKE}.*?\bor\b.*?{_NUMBER_LIKE}"
+    rf"|\b(?P<doubt>maybe|possibly|perhaps|either|soit|entweder)\b.*?{_NUMBER_LIKE}.*?\b(?:(?P=doubt)|or|oder)\b.*?{_NUMBER_LIKE}"
+    rf"|\b(?:more|greater|higher|at least|over)\b[^.]*?{_NUMBER_LIKE}[^.]*?\b(?:fewer|less|lower|at most|under)\b[^.]*?{_NUMBER_LIKE}",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(
+    r"\b(?:in|since|by|until|year|of|from|before|after)\s+(?:1[5-9]|20)\d\d\b(?!\s*[=+×*/,.]?\d)", re.IGNORECASE
+)
+_GOES_ON = re.compile(r"\b(?:but|leaving|leaves|minus|then|so)\b", re.IGNORECASE)
+_TOTAL = re.compile(rf"([$€£]?{_NUMBER_LIKE})(?:\s+\w+)?\s+(?:in total|in all|altogether|total)\b", re.IGNORECASE)
+_TWO_ANSWERS = re.compile(r"^\W*answer\s*\d\s*:", re.IGNORECASE | re.MULTILINE)
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_BUT = re.compile(r"\b(?:but|however|yet)\b,?", re.IGNORECASE)
+
+
+def number_answer(reply: str, *, cut: bool = False) -> Number | None:
+    found = said(reply, cut=cut)
+    if found.given is not None:
+        return _stated(found.given, first=True) or in_words(found.given)
+    if len(_TWO_ANSWERS.findall(found.text)) > 1:
+        return None
+    corrected = after_correction(found.text)
+    if corrected != found.text and (number := _of(Said(corrected, None, cut))):
+        return number
+    return _of(found)
+
+
+def _of(found: Said) -> Number | None:
+    for candidate in found.marked():
+        for sentence in sentences(candidate, listed=False)[:2]:
+            if _hedged(sentence):
+                return None
+            if number := _stated(sentence, first=True) or in_words(sentence):
+                return number
+    for box in reversed(boxed(found.text)):
+        if number := _stated(box, first=True) or in_words(box):
+            return number
+    if found.undecided:
+        return None
+    return _concluded(committing(found.text))
+
+
+def _concluded(said_at_last: list[str]) -> Number | None:
+    """From the last sentence that states one."""
+    for sentence in reversed(said_at_last):
+        if unreal(sentence):
+            *_, sentence = _BUT.split(sentence) if _BUT.search(sentence) else [""]
+            if unreal(sentence):
+                continue
+        if _hedged(sentence):
+            return None
+        if number := _stated(sentence, first=False):
+            return number
+    if not said_at_last or any(map(str.isdigit, " ".join(said_at_last))):
+        return None
+    begun = NUMBER_WORD.search(said_at_last[-1])
+    return in_words(said_at_last[-1][begun.start() :]) if begun and len(said_at_last) <= 2 else None
+
+
+def _hedged(sentence: str) -> bool:
+    """Two numbers, and no word on which of them."""
+    text = _SURE.sub(" ", _NAMES.sub(" ", plain(sentence)))
+    if _RANGE.search(text) and not numbers_in(_RANGE.sub(" ", text)) and "=" not in text:
+        return True
+    if (left := _OPEN.search(text)) and len({one.value for one in numbers_in(left[0])}) > 1:
+        return not numbers_in(text[left.end() :])
+    pair = _OR.search(text)
+    if pair is None:
+        return False
+    first, second = (numbers_in(side) for side in pair.groups())
+    return bool(first and second and first[-1].value != second[-1].value and not numbers_in(text[pair.end() :]))
+
+
+def _stated(sentence: str, *, first: bool) -> Number | None:
+    """Behind the last `=`, in bold, or the first or last that is named; what stands in brackets only where nothing else does."""
+    text = _SURE.sub(" ", _NAMES.sub(" ", plain(sentence) if not first else f". {plain(sentence)}"))
+    for leave_out in (without_brackets, lambda text: _YEAR.sub(" ", text)):
+        if numbers_in(bare := leave_out(text)):
+            text = bare
+    text = _NOT.sub(" ", text)
+    before, sign, _ = text.partition("≈")
+    if sign and "=" in before and numbers_in(before.rpartition("=")[2]):
+        text = before
+    _, sign, behind = text.rpartition("=")
+    if sign and (found := numbers_in(behind)):
+        return found[-1] if not first and _GOES_ON.search(behind) else found[0]
+    if not first and (total := _TOTAL.search(text)) and (found := numbers_in(total[1])):
+        return found[-1]
+    if not first and (bold := [one for part in _BOLD.findall(text) for one in numbers_in(part)]):
+        return bold[-1]
+    found = numbers_in(text)
+    return (found[0] if first else found[-1]) if found else None
