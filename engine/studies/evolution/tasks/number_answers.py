@@ -52,6 +52,11 @@ _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 _BUT = re.compile(r"\b(?:but|however|yet)\b,?", re.IGNORECASE)
 
 
+_BRIEF = 16
+"""words of a sentence whose number may be a word"""
+_ONE = re.compile(r"one (?:way|of|another|can|could|thing|more|might|should|must|needs)\b", re.IGNORECASE)
+
+
 def number_answer(reply: str, *, cut: bool = False) -> Number | None:
     found = said(reply, cut=cut)
     if found.given is not None:
@@ -92,8 +97,10 @@ def _concluded(said_at_last: list[str]) -> Number | None:
             return number
     if not said_at_last or any(map(str.isdigit, " ".join(said_at_last))):
         return None
-    begun = NUMBER_WORD.search(said_at_last[-1])
-    return in_words(said_at_last[-1][begun.start() :]) if begun and len(said_at_last) <= 2 else None
+    last = said_at_last[-1]
+    begun = NUMBER_WORD.search(last)
+    brief = len(said_at_last) <= 2 and len(last.split()) <= _BRIEF
+    return in_words(last[begun.start() :]) if begun and brief and not _ONE.match(last, begun.start()) else None
 
 
 def _hedged(sentence: str) -> bool:
