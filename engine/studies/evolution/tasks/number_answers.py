@@ -2,12 +2,20 @@
 
 import re
 
-from tidepool.engine.studies.evolution.tasks.numbers import NUMBER_WORD, Number, in_words, numbers_in, plain
+from tidepool.engine.studies.evolution.tasks.numbers import (
+    NUMBER_WORD,
+    Number,
+    in_words,
+    numbers_in,
+    plain,
+    whole_number,
+)
 from tidepool.engine.studies.evolution.tasks.statements import (
     Said,
     after_correction,
     boxed,
     committing,
+    ends_plainly,
     said,
     sentences,
     unreal,
@@ -16,7 +24,7 @@ from tidepool.engine.studies.evolution.tasks.statements import (
 
 _NAMES = re.compile(
     r"\b(?:step|part|case|method|option|question|problem|line|equation|eq|figure|table|chapter|page|version|round|day|month|week|year|level|route|gate|room|apollo|boeing|highway|flight|channel|windows|section|article|grade|bus|iphone|formula|area)s?\s*\.?\s*#?\d+\b\s*[:.)]?"
-    r"|^\s*[*_]*\d{1,2}[.)](?=\s+\S)|(?<=\w)\s?\[\d{1,2}\]|\b(?:to|with|in) \d+ (?:decimal|significant)\s\w+",
+    r"|^\s*[*_]*\d{1,2}[.)](?=\s+\S)|(?<=[\w.,)])\s?(?:\[\d{1,2}\])+|\b(?:to|with|in) \d+ (?:decimal|significant)\s\w+",
     re.IGNORECASE | re.MULTILINE,
 )
 _NUMBER_LIKE = r"[*_$€£\\(]*[-−]?[\d.,]*\d[*_)]*"
@@ -52,12 +60,39 @@ _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 _BUT = re.compile(r"\b(?:but|however|yet)\b,?", re.IGNORECASE)
 
 
+_SUM = re.compile(
+    r"\d\s+(?:times|plus|minus|multiplied by|divided by|added to)\s+\$?\d.*?\b(?:so|which (?:is|makes|gives|equals))\b",
+    re.IGNORECASE,
+)
+_OPERATOR = re.compile(r"\d[^.]{0,4}(?:\s[+−–-]\s|[×*/÷]|\btimes\b|\bplus\b|\bminus\b|%? of \$?\d)", re.IGNORECASE)
+_ASIDE = re.compile(
+    r",?\s+(?:i\.e\.|that is,|of which\b|including\b|because\b|since\b|equivalent to\b|or (?:roughly|about|approximately|around|just|nearly)\b|also known)",
+    re.IGNORECASE,
+)
+_THERE_ARE = re.compile(
+    rf"^\W*(?:(?:so|thus|hence|therefore|in total),?\s+)?there (?:are|is|were|was|will be|remain)\s+(?:(?:only|exactly|just|now|a total of)\s+)?({_NUMBER_LIKE})\b",
+    re.IGNORECASE,
+)
+_COLON = re.compile(rf"\b(?:is|was|are|were)\s+({_NUMBER_LIKE})\s*:\s", re.IGNORECASE)
+_GIVEN = re.compile(rf"\b(?:with|where|for|using|when|if|let)\s+\w+\s*=\s*{_NUMBER_LIKE}", re.IGNORECASE)
+_OUT_OF = re.compile(
+    rf"(?P<kept>\d[^.,;=]{{0,24}}?)\s+(?:out of|of)\s+(?:(?:the|her|his|their|its|our|my|all|these|those|originally)\s+){{0,2}}{_NUMBER_LIKE}",
+    re.IGNORECASE,
+)
+_MEANWHILE = re.compile(
+    rf"\b(?:after|within|in|during|before|at|per|until|to \w+ (?:the|a|an))\s+(?:(?:the|her|his|their|about|only|another|all|just|giving away|selling|eating|first|last|next)\s+){{0,2}}{_NUMBER_LIKE}",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[^\W\d_]{3,}")
 _BRIEF = 16
 """words of a sentence whose number may be a word"""
 _ONE = re.compile(r"one (?:way|of|another|can|could|thing|more|might|should|must|needs)\b", re.IGNORECASE)
 
 
 def number_answer(reply: str, *, cut: bool = False) -> Number | None:
+    _, sign, last = reply.rpartition("####")
+    if sign and ends_plainly(reply) and (number := whole_number(last)):
+        return number  # nothing follows it, so nothing can take it back
     found = said(reply, cut=cut)
     if found.given is not None:
         return _stated(found.given, first=True) or in_words(found.given)
@@ -74,14 +109,27 @@ def _of(found: Said) -> Number | None:
         for sentence in sentences(candidate, listed=False)[:2]:
             if _hedged(sentence):
                 return None
-            if number := _stated(sentence, first=True) or in_words(sentence):
+            if number := _marked_number(sentence):
                 return number
     for box in reversed(boxed(found.text)):
         if number := _stated(box, first=True) or in_words(box):
             return number
-    if found.undecided:
+    if found.undecided and not whole_number(found.text.rstrip(",+")):
         return None
+    opening, _, rest = found.text.partition("\n")
+    if (number := whole_number(opening.rstrip(",+!"))) and (not rest or len(_LETTERS.findall(rest)) > 2):
+        return number
     return _concluded(committing(found.text))
+
+
+def _marked_number(sentence: str) -> Number | None:
+    """The first it names; of a sum in words ("9 times 2, so 18") what it comes to."""
+    text = without_brackets(sentence)
+    if not numbers_in(plain(text)) and (number := in_words(text)):
+        return number
+    if _SUM.search(text) and (number := _stated(text, first=False)):
+        return number
+    return _stated(sentence, first=True) or in_words(sentence)
 
 
 def _concluded(said_at_last: list[str]) -> Number | None:
@@ -93,7 +141,7 @@ def _concluded(said_at_last: list[str]) -> Number | None:
                 continue
         if _hedged(sentence):
             return None
-        if number := _stated(sentence, first=False):
+        if number := _stated(_without_aside(sentence), first=False):
             return number
     if not said_at_last or any(map(str.isdigit, " ".join(said_at_last))):
         return None
@@ -101,6 +149,19 @@ def _concluded(said_at_last: list[str]) -> Number | None:
     begun = NUMBER_WORD.search(last)
     brief = len(said_at_last) <= 2 and len(last.split()) <= _BRIEF
     return in_words(last[begun.start() :]) if begun and brief and not _ONE.match(last, begun.start()) else None
+
+
+def _without_aside(sentence: str) -> str:
+    """Without the same again in other words, reasons, and parts of what was said; unless what stands before is still a sum."""
+    aside = _ASIDE.search(sentence)
+    if aside is None:
+        return sentence
+    before, reason = plain(sentence[: aside.start()]), aside[0].strip(", ").lower() in ("because", "since")
+    return (
+        sentence[: aside.start()]
+        if numbers_in(before) and (reason or (len(numbers_in(before)) == 1 and not _OPERATOR.search(before)))
+        else sentence
+    )
 
 
 def _hedged(sentence: str) -> bool:
@@ -120,18 +181,23 @@ def _hedged(sentence: str) -> bool:
 def _stated(sentence: str, *, first: bool) -> Number | None:
     """Behind the last `=`, in bold, or the first or last that is named; what stands in brackets only where nothing else does."""
     text = _SURE.sub(" ", _NAMES.sub(" ", plain(sentence) if not first else f". {plain(sentence)}"))
-    for leave_out in (without_brackets, lambda text: _YEAR.sub(" ", text)):
-        if numbers_in(bare := leave_out(text)):
+    if numbers_in(bare := without_brackets(text)):
+        text = bare
+    for beside in (_YEAR, _GIVEN) if first or "=" in _GIVEN.sub(" ", text) else (_YEAR, _GIVEN, _OUT_OF, _MEANWHILE):
+        if numbers_in(bare := beside.sub(r"\g<kept> " if beside is _OUT_OF else " ", text)):
             text = bare
     text = _NOT.sub(" ", text)
     before, sign, _ = text.partition("≈")
     if sign and "=" in before and numbers_in(before.rpartition("=")[2]):
         text = before
-    _, sign, behind = text.rpartition("=")
+    before, sign, behind = text.rpartition("=")
+    if sign and (alone := whole_number(before)) and _OPERATOR.search(behind):
+        return alone
     if sign and (found := numbers_in(behind)):
         return found[-1] if not first and _GOES_ON.search(behind) else found[0]
-    if not first and (total := _TOTAL.search(text)) and (found := numbers_in(total[1])):
-        return found[-1]
+    for place in () if first else (_TOTAL, _THERE_ARE, _COLON):
+        if (told := place.search(text)) and not _GOES_ON.search(text, told.end()) and (found := numbers_in(told[1])):
+            return found[-1]
     if not first and (bold := [one for part in _BOLD.findall(text) for one in numbers_in(part)]):
         return bold[-1]
     found = numbers_in(text)

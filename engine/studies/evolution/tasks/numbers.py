@@ -10,7 +10,7 @@ SHARE = 0.01
 """a given number may differ by this much, and by no more than this share of the expected one"""
 _SLACK = 1e-9  # 0.3 and 0.301 are 0.001 apart on paper, and a little more in binary
 
-_GROUPED = r"\d{1,3}(?:(?:,\d{3})+(?!\d)|(?:[\u00a0\u2009\u202f ]\d{3})+(?!\d)|(?:['’]\d{3})+(?!\d))(?:\.\d+)?"
+_GROUPED = r"\d{1,3}(?:(?:,\d{3})+(?!\d)|(?:,\d{2})+,\d{3}(?!\d)|(?:[\u00a0\u2009\u202f ]\d{3})+(?!\d)|(?:['’]\d{3})+(?!\d))(?:\.\d+)?"
 _CONTINENTAL = r"\d{1,3}(?:\.\d{3})+,\d+(?!\d)|\d+,\d{1,2}(?![\d,])"
 _BARE = r"\d+(?:_\d+)*(?:\.\d+)?|\.\d+"
 _DIGITS = rf"(?:{_CONTINENTAL}|{_GROUPED}|{_BARE})(?:[eE][-+−]?\d{{1,3}})?"
@@ -26,10 +26,10 @@ _SCALES = {
 }
 _SHORT = {"k": 1e3, "M": 1e6, "bn": 1e9}
 _NUMBER = re.compile(
-    rf"(?<![^\W_])(?<!\d[.,])(?P<sign>(?:(?<![\w)])|(?<=\b[xX]))[-−–+](?=[\d.$€£]))?(?:[$€£]\s?(?P<inner>[-−])?)?"
+    rf"(?<![A-Za-z\u00c0-\u024f\d])(?<!\d[.,])(?P<sign>(?:(?<![\w)])|(?<=\b[xX]))[-−–+](?=[\d.$€£]))?(?:[$€£]\s?(?P<inner>[-−])?)?"
     rf"(?P<whole>{_DIGITS})"
     r"(?:\s?/\s?(?P<under>\d+(?:\.\d+)?)(?![\d.]*/)|(?:\s+|\s?-\s?|\s+and\s+)(?P<over>\d+)/(?P<part>\d+)(?!\d))?"
-    r"(?:\s?[×x*·]\s?10\s?\^?\s?(?:\{(?P<power>[-−]?\d+)\}|(?P<plain_power>[-−]?\d+)))?"
+    r"(?:\s?[×x*·]\s?10\s?\^?\s?(?:\{(?P<power>[-−]?\d+)\}|(?P<plain_power>[-−]?\d+))|\s?\^\s?\{?(?P<raised>[-−]?\d{1,3})\}?)?"
     rf"(?:\s(?P<scale>{'|'.join(_SCALES)})\b|(?-i:(?P<short>k|M|bn)\b))?"
     r"(?P<percent>\s?(?:%|percent\b|per cent\b|prozent\b))?"
     r"(?!(?:st|nd|rd|th)\b)",
@@ -122,6 +122,7 @@ def _read(match: re.Match[str]) -> Number | None:
             value /= float(match["under"])
         elif match["part"]:
             value += float(Fraction(int(match["over"]), int(match["part"])))
+        value = value ** int(match["raised"].replace("−", "-")) if match["raised"] else value
         power = match["power"] or match["plain_power"]
         value *= 10.0 ** int(power.replace("−", "-")) if power else 1.0
     except (ValueError, ZeroDivisionError, OverflowError):
@@ -205,7 +206,8 @@ def in_words(text: str) -> Number | None:
         elif word in _PARTS and used and 0 < current < 20 and not total:
             return Number((-1 if minus else 1) * current / _PARTS[word], False, 0, len(text))
         elif word == "and" and used:
-            continue
+            if words[place + 1 : place + 2] == ["a"] and (part := _PARTS.get("".join(words[place + 2 : place + 3]))):
+                return Number((-1 if minus else 1) * (total + current + 1 / part), False, 0, len(text))
         elif used or word not in (
             "exactly",
             "about",

@@ -6,7 +6,7 @@ against it; "A or B" decides nothing. The last sentence that speaks for exactly 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidepool.engine.studies.evolution.tasks.numbers import plain
 from tidepool.engine.studies.evolution.tasks.statements import (
@@ -27,7 +27,7 @@ _AGAINST_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _AGAINST_AFTER = re.compile(
-    r"^[\s\"'”’)*_.:]*(?:(?:is|are|was|would be|seems?|looks?|all)\s+(?:all\s+|both\s+|also\s+|clearly\s+|just\s+|simply\s+|plainly\s+|obviously\s+)*(?:not\b|wrong|incorrect|false|out\b|ruled out|eliminated|excluded|impossible|tempting|too\b|unlikely|a (?:distractor|trap)|contradict)"
+    r"^[\s\"'”’)*_.:]*(?:(?:is|are|was|would be|seems?|looks?|all)\s+(?:the\s+|all\s+|both\s+|also\s+|clearly\s+|just\s+|simply\s+|plainly\s+|obviously\s+)*(?:not\b|wrong|incorrect|false|out\b|ruled out|eliminated|excluded|impossible|tempting|too\b|unlikely|a (?:distractor|trap)|contradict)"
     r"|isn't|can't|cannot|doesn't|does not|don't|do not|fails?\b|contradicts?|would (?:require|need|mean|be the case|only)|means?\b|\?|could be ruled|has an alibi|:\s*no\b)",
     re.IGNORECASE,
 )
@@ -48,14 +48,18 @@ _ASIDE = re.compile(
 _LISTED = re.compile(r"^[\s*_>-]*\(?[A-H][).:]")
 _TICKED = re.compile("[❌✗✘✖✅✓✔]|[:–-]\\s*(?:no|yes|(?:in)?correct|right|wrong)\\b", re.IGNORECASE)
 _CROSSED = re.compile("[❌✗✘✖]|[–-]\\s*(?:incorrect|wrong|no)\\b", re.IGNORECASE)
+_FIELD = re.compile(
+    r"^\W*(?:final |predicted |overall )?(?:prediction|label|sentiment|category|class|classification|verdict|intent|topic|emotion|choice|relation(?:ship)?)\W*:[\s*_]*(\S[^\n]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _BETWEEN = re.compile(r"\bbetween\b[^,;:]+\band\b[^,;:]+[,;:]", re.IGNORECASE)
 _BRACKET = re.compile(r"\(([^()]+)\)")
 _LETTER_CUE = re.compile(
-    r"(?:\b(?:option|choice|answer|letter|so|is|be|are|it's|say|choose|pick|picks|select|with|therefore|thus|hence|only|but|not|to|and|or|between|nor|out|both|either|neither|picked|chose|statement|leaving|leaves|clearly|definitely|obviously|probably|certainly|likely|over|la|el|le|die|=|:|#)\s*[:=]?\s*|^\W*|[(\[{*#>:=,;]\s*|\n\s*)[(\[*_\"'“]*$",
+    r"(?:\b(?:option|choice|answer|letter|so|is|be|are|it's|say|choose|pick|picks|select|with|therefore|thus|hence|only|but|not|to|and|or|between|nor|out|both|either|neither|picked|chose|statement|leaving|leaves|clearly|definitely|obviously|probably|certainly|likely|over|la|el|le|die|in|=|:|#|→)\s*[:=]?\s*|^\W*|[(\[{*#>:=,;]\s*|\n\s*)[(\[*_\"'“]*$",
     re.IGNORECASE,
 )
 _LETTER_TAIL = re.compile(
-    r"^[)\]*_\"'”]*(?:\s*(?:[.:,;!?)—–]|-\s|$|\n)|\s+(?:is|are|was|as|because|since|and|or|nor|fits|stands|follows|has|seems|looks|would|cannot|can't|all|wins|remains|must|it|for|by|over)\b)",
+    r"^[)\]*_\"'”]*(?:\s*(?:[.:,;!?)—–。、]|-\s|$|\n)|\s+(?:is|are|was|as|because|since|and|or|nor|fits|stands|follows|has|seems|looks|would|cannot|can't|all|wins|remains|must|it|for|by|over|but)\b)",
     re.IGNORECASE,
 )
 
@@ -95,6 +99,8 @@ class _ByWord:
         found = []
         for match in self._pattern.finditer(sentence):
             name = self.names[_key(match[0])]
+            if re.match(r"\s*:\s*0?\.\d", sentence[match.end() :]):
+                continue  # a list of scores
             against = _against(sentence, match.start(), match.end()) and not _folded(name).startswith(
                 ("not ", "no ", "neither")
             )
@@ -104,6 +110,10 @@ class _ByWord:
                 continue  # "it is true that", and then comes a but
             found.append(Mention(name, match.start(), match.end(), against))
         return found
+
+    def blanked(self, found: Said) -> Said:
+        """Without the labels themselves: "not enough info" may be one."""
+        return replace(found, text=self._pattern.sub("…", found.text))
 
     def opposite(self, option: str) -> str | None:
         """Of two labels the other one: what is not spam is "not spam"."""
@@ -144,6 +154,9 @@ class _ByLetter:
                 if not any(start < one.end and one.start < end for start, end in taken):
                     found.append(Mention(self._by_text[one.option], one.start, one.end, one.against))
         return sorted(found, key=lambda one: one.start)
+
+    def blanked(self, found: Said) -> Said:
+        return found
 
     def opposite(self, option: str) -> str | None:
         return None
@@ -187,7 +200,10 @@ class _Chooser:
         for box in reversed(boxed(found.text)):
             if chosen := self._options.whole(plain(box)) or self._of_sentence(box):
                 return chosen
-        if found.undecided:
+        for field in reversed(list(_FIELD.finditer(found.text))):
+            if chosen := self._options.whole(field[1]) or self._of_sentence(field[1]):
+                return chosen
+        if self._options.blanked(found).undecided:
             return None
         told = committing(found.text)
         listed = [one for one in told if _LISTED.match(one)]
@@ -212,7 +228,9 @@ class _Chooser:
         rest = text[opening.end() :]
         if _AGAINST_AFTER.match(text[opening.end(1) :]):
             return None
-        if opening[0].endswith(",") and any(one.start < 4 for one in self._options.mentions(rest)):
+        if re.match(r"\s*0?\.\d", rest):
+            return None  # a list of scores
+        if opening[0].endswith(",") and any(one.start < 4 and not one.against for one in self._options.mentions(rest)):
             return None  # a list
         beside = self._options.whole(rest.partition("\n")[0])
         if beside not in (None, chosen) and "\n" not in opening[0]:
@@ -233,7 +251,9 @@ class _Chooser:
             if unreal(sentence) and not _BUT.search(sentence):
                 continue
             mentions = self._options.mentions(plain(sentence))
-            if not mentions:
+            if not mentions or (
+                all(_attributive(plain(sentence), one) for one in mentions) and sentence is not told[0]
+            ):
                 continue
             chosen = self._of_sentence(sentence)
             if chosen or any(not one.against for one in mentions):
@@ -295,6 +315,16 @@ def _against(sentence: str, start: int, end: int) -> bool:
         re.IGNORECASE,
     )
     return bool(listed or begun)
+
+
+def _attributive(sentence: str, mention: Mention) -> bool:
+    """ "The positive opening", "the correct value": said of something else on the way."""
+    before = re.search(r"\b(?:the|this|that|its|an?|any|these|those)\s+$", sentence[: mention.start], re.IGNORECASE)
+    after = re.match(
+        r"\s+(?!sentiment|label|class|category|tone|one\b|answer|review|option|verdict|choice|here\b|and\b|or\b|because\b|since\b|but\b)[a-z]{3,}",
+        sentence[mention.end :],
+    )
+    return bool(before and after)
 
 
 def _is_plain_word(sentence: str, start: int, end: int) -> bool:

@@ -23,7 +23,7 @@ _THEREFORE = re.compile(
 )
 _ARTICLE = re.compile(r"^(?:the|a|an)\s+(?=\S)")
 _TAIL = re.compile(
-    r"(?:,?\s+(?:because|since|which|who|as|and (?:not|published)|in which|where)\b.*|,\s+(?:the|an?|not|one of|as|also|i)\s+\w{2,}(?!.*,).*|\s+\(.*\)?|\s+[–—-]\s.*|;.*|\s+(?:followed|published|and was|is correct|is the answer|is right|it is)\b.*)$",
+    r"(?:,?\s+(?:because|since|which|who|as|and (?:not|published)|in which|where)\b.*|,\s+(?:of course|naturally|obviously|i (?:think|believe|guess))\b.*|,\s+(?:the|an?|not|one of|as|also|i)\s+\w{2,}(?!.*,).*|\s+\(.*\)?|\s+[–—-]\s.*|;.*|\s+(?:followed|published|and was|is correct|is the answer|is right|it is)\b.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _PREDICATE = re.compile(
@@ -90,15 +90,19 @@ def _readings(found: Said) -> Iterator[_Reading]:
     if len(emphasised) == 1 and len(_BOLD.findall(emphasised[0])) == 1 and len(found.text.split()) <= _ESSAY:
         yield from _places(emphasised[0])
         return
-    if ": " not in opening and not told[0].endswith(":") and len(opening.split()) <= 3 and _stated(opening):
+    if ": " not in opening and not told[0].endswith((":", "?")) and len(opening.split()) <= 3 and _stated(opening):
         yield _Reading(opening, True)
         yield from _places(told[0])
         return
     essay = len(found.text.split()) > _ESSAY
     for sentence in reversed(committing(found.text)):
+        if unreal(sentence) and _BUT.search(sentence):
+            *_, sentence = _BUT.split(sentence)
         if not unreal(sentence) and (not essay or _THEREFORE.match(sentence) or _BOLD.search(sentence)):
-            yield from _places(sentence)
-            return
+            readings = list(_places(sentence))
+            yield from readings
+            if any(one.likely and _stated(one.text) for one in readings):
+                return
 
 
 def _places(sentence: str) -> Iterator[_Reading]:
