@@ -83,6 +83,13 @@ _MEANWHILE = re.compile(
     rf"\b(?:after|within|in|during|before|at|per|until|to \w+ (?:the|a|an))\s+(?:(?:the|her|his|their|about|only|another|all|just|giving away|selling|eating|first|last|next)\s+){{0,2}}{_NUMBER_LIKE}",
     re.IGNORECASE,
 )
+_THEN_WOULD = re.compile(r"^\s*(?:then|that|this|it)\b.*\bwould\b", re.IGNORECASE)
+_ROUNDED = re.compile(
+    rf"\bround(?:s|ed|ing)?(?: it)?(?: up| down)? to (?:the nearest \w+,? )?({_NUMBER_LIKE})(?! decimal| significant| places)",
+    re.IGNORECASE,
+)
+_CONVERTED = re.compile(rf"{_NUMBER_LIKE}\s+([a-z]{{3,}}),\s+or\s+({_NUMBER_LIKE})\s+(?!\1)[a-z]{{3,}}", re.IGNORECASE)
+_CONCLUDES = re.compile(r"\W*(?:so|therefore|thus|hence|finally|in total|altogether|overall)\b", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
 _BRIEF = 16
 """words of a sentence whose number may be a word"""
@@ -116,10 +123,24 @@ def _of(found: Said) -> Number | None:
             return number
     if found.undecided and not whole_number(found.text.rstrip(",+")):
         return None
+    if (bold := _in_bold(found.text)) is not None:
+        return bold
     opening, _, rest = found.text.partition("\n")
     if (number := whole_number(opening.rstrip(",+!"))) and (not rest or len(_LETTERS.findall(rest)) > 2):
         return number
     return _concluded(committing(found.text))
+
+
+def _in_bold(text: str) -> Number | None:
+    """The only number that a reply sets in bold, where it ends with no other conclusion."""
+    if "**" not in text:
+        return None
+    parts = [_NAMES.sub(" ", plain(part)) for part in _BOLD.findall(text) if len(part.split()) <= 5]
+    found = [one for part in parts if "=" not in part for one in numbers_in(part)]
+    last = sentences(text)[-1]
+    if len({one.value for one in found}) != 1 or (_CONCLUDES.match(last) and not _BOLD.search(last)):
+        return None
+    return found[-1]
 
 
 def _marked_number(sentence: str) -> Number | None:
@@ -137,9 +158,11 @@ def _concluded(said_at_last: list[str]) -> Number | None:
     for sentence in reversed(said_at_last):
         if unreal(sentence):
             *_, sentence = _BUT.split(sentence) if _BUT.search(sentence) else [""]
-            if unreal(sentence):
+            if unreal(sentence) or _THEN_WOULD.search(sentence):
                 continue
         if _hedged(sentence):
+            if _RANGE.search(sentence) and sentence is not said_at_last[0]:
+                continue  # said of something else: the answer stood before it
             return None
         if number := _stated(_without_aside(sentence), first=False):
             return number
@@ -154,7 +177,7 @@ def _concluded(said_at_last: list[str]) -> Number | None:
 def _without_aside(sentence: str) -> str:
     """Without the same again in other words, reasons, and parts of what was said; unless what stands before is still a sum."""
     aside = _ASIDE.search(sentence)
-    if aside is None:
+    if aside is None or _ROUNDED.search(sentence):
         return sentence
     before, reason = plain(sentence[: aside.start()]), aside[0].strip(", ").lower() in ("because", "since")
     return (
@@ -171,7 +194,7 @@ def _hedged(sentence: str) -> bool:
         return True
     if (left := _OPEN.search(text)) and len({one.value for one in numbers_in(left[0])}) > 1:
         return not numbers_in(text[left.end() :])
-    pair = _OR.search(text)
+    pair = None if _CONVERTED.search(text) else _OR.search(text)
     if pair is None:
         return False
     first, second = (numbers_in(side) for side in pair.groups())
@@ -187,8 +210,12 @@ def _stated(sentence: str, *, first: bool) -> Number | None:
         if numbers_in(bare := beside.sub(r"\g<kept> " if beside is _OUT_OF else " ", text)):
             text = bare
     text = _NOT.sub(" ", text)
-    before, sign, _ = text.partition("≈")
-    if sign and "=" in before and numbers_in(before.rpartition("=")[2]):
+    if not first and (rounded := _ROUNDED.search(text)) and (found := numbers_in(rounded[1])):
+        return found[-1]
+    before, sign, behind = text.partition("≈")
+    if sign and re.search(r"\d\s*[π√]\s*$", before) and numbers_in(behind):
+        text = behind
+    elif sign and "=" in before and numbers_in(before.rpartition("=")[2]):
         text = before
     before, sign, behind = text.rpartition("=")
     if sign and (alone := whole_number(before)) and _OPERATOR.search(behind):

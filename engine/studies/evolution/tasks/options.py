@@ -48,14 +48,18 @@ _ASIDE = re.compile(
 _LISTED = re.compile(r"^[\s*_>-]*\(?[A-H][).:]")
 _TICKED = re.compile("[❌✗✘✖✅✓✔]|[:–-]\\s*(?:no|yes|(?:in)?correct|right|wrong)\\b", re.IGNORECASE)
 _CROSSED = re.compile("[❌✗✘✖]|[–-]\\s*(?:incorrect|wrong|no)\\b", re.IGNORECASE)
+_COMMITS = re.compile(
+    r"\b(?:i(?:['’]d| would|['’]ll| will)?|we|you (?:can|should)) (?:mark|label|classify|categori[sz]e|tag|rate|call|consider)\s+(?:it|this|that|the \w+|this \w+)\s+(?:as\s+)?(?:an?\s+)?",
+    re.IGNORECASE,
+)
 _FIELD = re.compile(
-    r"^\W*(?:final |predicted |overall )?(?:prediction|label|sentiment|category|class|classification|verdict|intent|topic|emotion|choice|relation(?:ship)?)\W*:[\s*_]*(\S[^\n]*)",
+    r"^\W*(?:final |predicted |overall |correct |right |best )?(?:prediction|option|label|sentiment|category|class|classification|verdict|intent|topic|emotion|choice|relation(?:ship)?)\W*:[\s*_]*(\S[^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _BETWEEN = re.compile(r"\bbetween\b[^,;:]+\band\b[^,;:]+[,;:]", re.IGNORECASE)
 _BRACKET = re.compile(r"\(([^()]+)\)")
 _LETTER_CUE = re.compile(
-    r"(?:\b(?:option|choice|answer|letter|so|is|be|are|it's|say|choose|pick|picks|select|with|therefore|thus|hence|only|but|not|to|and|or|between|nor|out|both|either|neither|picked|chose|statement|leaving|leaves|clearly|definitely|obviously|probably|certainly|likely|over|la|el|le|die|in|=|:|#|→)\s*[:=]?\s*|^\W*|[(\[{*#>:=,;]\s*|\n\s*)[(\[*_\"'“]*$",
+    r"(?:\b(?:option|choice|answer|letter|so|is|be|are|it's|say|choose|pick|picks|select|with|therefore|thus|hence|only|but|not|to|and|or|between|nor|out|both|either|neither|picked|chose|statement|leaving|leaves|believe|think|opción|opção|opzione|clearly|definitely|obviously|probably|certainly|likely|over|la|el|le|die|in|=|:|#|→)\s*[:=]?\s*|^\W*|[(\[{*#>:=,;]\s*|\n\s*)[(\[*_\"'“]*$",
     re.IGNORECASE,
 )
 _LETTER_TAIL = re.compile(
@@ -116,14 +120,10 @@ class _ByWord:
         return replace(found, text=self._pattern.sub("…", found.text))
 
     def opposite(self, option: str) -> str | None:
-        """Of two labels the other one: what is not spam is "not spam"."""
+        """Of two labels the other one: what is not spam is "not spam", and what is not true is false."""
         if len(self.names) != 2:
             return None
-        negated = {_key(other): other for other in self.names.values() if other != option}
-        for name, other in negated.items():
-            if name in (f"not {_key(option)}", f"non {_key(option)}", f"un{_key(option)}"):
-                return other
-        return None
+        return next(other for other in self.names.values() if other != option)
 
 
 class _ByLetter:
@@ -199,6 +199,9 @@ class _Chooser:
                 return None
         for box in reversed(boxed(found.text)):
             if chosen := self._options.whole(plain(box)) or self._of_sentence(box):
+                return chosen
+        for commitment in reversed(list(_COMMITS.finditer(found.text))):
+            if chosen := self._of_sentence(next(iter(sentences(found.text[commitment.end() :])), "")):
                 return chosen
         for field in reversed(list(_FIELD.finditer(found.text))):
             if chosen := self._options.whole(field[1]) or self._of_sentence(field[1]):

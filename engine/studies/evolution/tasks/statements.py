@@ -18,9 +18,10 @@ _NEXT_EXAMPLE = re.compile(
 )
 _STRUCK = re.compile(r"~~[^~\n]+~~|<(?:s|del)>.*?</(?:s|del)>", re.DOTALL)
 _GREETING = re.compile(
-    r"^(?:sure(?: thing)?|certainly|of course|okay|ok|great question|good question|absolutely right|no problem|alright|hmm+)\s*[!,.:…]+\s+",
+    r"^(?:(?:great|good|nice|interesting|fun|excellent|lovely) \w+|sure(?: thing)?|certainly|of course|okay|ok|great question|good question|absolutely right|no problem|alright|hmm+)\s*[!,.:…]+\s+",
     re.IGNORECASE,
 )
+_FOOTNOTE = re.compile(r"^\s*(?:\[\d+\]:?\s|sources?\s*:|references?\s*:).*$", re.IGNORECASE | re.MULTILINE)
 _WIDE = str.maketrans("０１２３４５６７８９．，。：", "0123456789.,.:")
 _TAGGED = re.compile(r"<(answer|final_answer|final|result|label|choice)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _OBJECT = re.compile(r"\{(?=\s*\")")
@@ -39,6 +40,10 @@ _MARK = re.compile(
 )
 _NO_ANSWER = re.compile(
     r"(?:correct|right|wrong|incorrect|clear|obvious|found|given|obtained|the same|consistent|verified|as follows|below|simple|easy|unclear|unknown|computed|calculated|determined)\b(?!\s*[:=])",
+    re.IGNORECASE,
+)
+_COMMITTED = re.compile(
+    r"\b(?:i(?:['’]d|['’]ll| would| will|['’]m going to) (?:go with|say|guess|pick|choose|answer|settle on|stick with)|i(?:['’]m| am) going with|my (?:best )?(?:guess|estimate|bet|pick) (?:is|would be))\b[\s:]*",
     re.IGNORECASE,
 )
 _HEADED = re.compile(rf"^\s*#{{1,4}}\s*(?:final\s+)?{_NOUN}\s*:?\s*\n+", re.IGNORECASE | re.MULTILINE)
@@ -63,15 +68,16 @@ _OFFER = re.compile(
 )
 _OFFERS = re.compile(_OFFER.pattern.removeprefix("^"), re.IGNORECASE)
 _CHECK = re.compile(
-    r"^\W*(?:(?:sanity |double[- ]|quick |to )?(?:check|verif(?:y|ication|ying)|proof|probe|test)\b|as a (?:sanity )?check"
-    r"|(?:reason|reasoning|explanation|why|because|note|notes?|nb|n\.b\.|working|details|background|begründung|confidence|hint|fun fact|ps|p\.s\.)\b\s*[:(]"
+    r"^\W*(?:(?:sanity |double[- ]|quick |to )?(?:check|verif(?:y|ication|ying)|proof|probe|test)\b|(?:let me|let['’]s|i['’]ll|i will|we can) (?:quickly )?(?:double[- ]?)?(?:check|verify|confirm)|as a (?:sanity )?check"
+    r"|(?:reason|reasoning|explanation|why|because|note|notes?|nb|n\.b\.|working|details|background|begründung|confidence|hint|tip|pro tip|reminder|bonus|sources?|references?|disclaimer|caveat|extra|fun fact|ps|p\.s\.)\b\s*[:(]"
     r"|note that|(?:here is|here's) (?:why|how)|for (?:reference|comparison|context)|this is because|we can (?:check|verify)"
     r"|(?:but )?(?:i'?m |i am )?(?:not|only|about) \d+\s?% (?:sure|certain)(?![^.]*\bbut\b))",
     re.IGNORECASE,
 )
 _STEP = re.compile(r"^(?:step|part)\s*\d+\W*", re.IGNORECASE)
 _ENDS_WITH = re.compile(
-    r"\W*(?:reason|explanation|why|because|working|begründung|sanity|check|verif|proof|double)", re.IGNORECASE
+    r"\W*(?:reason|explanation|why|because|working|begründung|sanity|check|verif|proof|double|let|i['’]?ll|we can)",
+    re.IGNORECASE,
 )
 _ASKS = re.compile(
     r"\b(?:we (?:have|need|want) to (?:find|know|determine|calculate|compute|figure)|the question asks|let(?:'|’)?s (?:think|see|break|go|solve|work|start|find)|how (?:many|much)\b.*\b(?:remain|left|are|is)\b)",
@@ -80,13 +86,13 @@ _ASKS = re.compile(
 _THEREFORE = re.compile(r"\b(?:so|hence|therefore|thus)\b", re.IGNORECASE)
 _UNREAL = re.compile(
     r"\b(?:if (?:they|he|she|it|we|you|i|there|the \w+) had|would(?:'ve| have)\b|had (?:they|he|she|it|we|you)\b|instead of|as opposed to"
-    r"|(?:most|many|some|other) (?:people|students|models|solvers|textbooks|books|sources)|one might|some might|common (?:mistake|error)|tempting|at first (?:glance|sight|i)|i (?:first|initially|originally) (?:thought|said|got|had|wrote))",
+    r"|(?:most|many|some|other) (?:people|students|models|solvers|textbooks|books|sources)|people (?:claim|say|think|assume|believe)|one might|some might|common (?:mistake|error)|tempting|at first (?:glance|sight|i)|i (?:first|initially|originally) (?:thought|said|got|had|wrote))",
     re.IGNORECASE,
 )
 _CLUELESS = re.compile(
     r"\b(?:not enough|(?:do not|don't|don’t) have enough|(?:cela|ça) dépend|(?:das|es) kommt darauf an|depende de|as an ai|would you like me to (?:carry|calculate|compute|solve|work|find|continue|do)|isn't enough|insufficient|no way to|cannot be (?:determined|answered|known|solved)|can't be (?:determined|answered|known)|unable to|impossible to (?:say|tell|know|determine)"
     r"|i (?:do not|don't) know|i (?:can't|cannot) (?:say|tell|determine|help|answer|solve|be sure|access|see|view|decide)|i'm sorry,? but|could you (?:clarify|tell|please)|please (?:provide|paste|clarify)"
-    r"|hard to (?:say|tell)|(?:can't|cannot|can’t) (?:really )?(?:choose|decide|pick|see)|both (?:are|answers|readings|interpretations) (?:are )?(?:valid|possible|correct|fine)|an ai language model|doesn't (?:say|make it clear)|does not (?:say|make it clear)|no single|not possible to)",
+    r"|hard to (?:say|tell)|(?:i'm|i am) not sure (?:who|what|which|how|where|when|about)|(?:can't|cannot|can’t) (?:really )?(?:choose|decide|pick|see)|both (?:are|answers|readings|interpretations) (?:are )?(?:valid|possible|correct|fine)|an ai language model|doesn't (?:say|make it clear)|does not (?:say|make it clear)|no single|not possible to)",
     re.IGNORECASE,
 )
 _DEPENDS = re.compile(r"(?:^|[.!?]\s+)(?:well,? )?(?:it|that) depends\b", re.IGNORECASE)
@@ -127,6 +133,8 @@ class Said:
         for mark in reversed(list(_MARK.finditer(self.text))):
             if not (negated_mark(self.text, mark.start()) or _NO_ANSWER.match(self.text, mark.end())):
                 yield _first_line(self.text[mark.end() :])
+        for mark in reversed(list(_COMMITTED.finditer(self.text))):
+            yield _first_line(self.text[mark.end() :])
         for mark in reversed(list(_HEADED.finditer(self.text))):
             yield _first_line(self.text[mark.end() :])
         if short and len(found := list(_SHORT.finditer(self.text))) == 1:
@@ -135,7 +143,7 @@ class Said:
 
 def said(reply: str, *, cut: bool = False) -> Said:
     text = _STRUCK.sub(" ", _THOUGHT.sub(" ", reply.replace("\r\n", "\n"))).strip()
-    text = _GREETING.sub("", text).translate(_WIDE)
+    text = _FOOTNOTE.sub("", _GREETING.sub("", text)).translate(_WIDE).strip()
     question = _NEXT_QUESTION.search(text)
     if question and text[: question.start()].strip():
         text = text[: question.start()]
@@ -216,7 +224,7 @@ def negated_mark(text: str, place: int) -> bool:
     return bool(
         re.search(
             r"\b(?:(?:wrong|incorrect|false|your|previous|first|would|common|obvious|if the|if that|if your|to find the|get the|whose)"
-            r"|(?:you|they|people|someone|students?|others) \w+(?: that)?(?: the| my)?(?: correct| right)?)\s+$",
+            r"|(?:you|they|people|someone|students?|others|i|first) \w*\s?(?:thought|think|said|say|mention\w*|believed?|assumed?|guess(?:ed)?|claim\w*)(?: that)?(?: the| my)?(?: correct| right)?)\s+$",
             text[:place],
             re.IGNORECASE,
         )

@@ -38,6 +38,10 @@ _SUBJECT = re.compile(
     r"((?:\S+\s+){1,5}?)(?:is|was|are|were|has|have|had|wrote|did|will|won|must|came|comes|finished|painted|discovered|invented)\b(?!\s+not\b|n't)",
     re.IGNORECASE,
 )
+_ADVERB = re.compile(
+    r"^(?:actually|really|in fact|probably|indeed|simply|just|most likely|definitely)\s+", re.IGNORECASE
+)
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+(.+)$", re.MULTILINE)
 _DOUBT = re.compile(
     r"\b(?:possibly|maybe|perhaps|either)\b.*\b(?:possibly|maybe|perhaps|or)\b", re.IGNORECASE | re.DOTALL
 )
@@ -85,6 +89,8 @@ def _readings(found: Said) -> Iterator[_Reading]:
     told = sentences(found.text)
     if not told or (found.undecided and (found.cut or len(found.text.split()) > 3)) or _DOUBT.search(found.text):
         return
+    if len(bullets := _BULLET.findall(found.text)) > 1:
+        yield _Reading(", ".join(_bare(one) for one in bullets), False)
     opening = _bare(_OPEN.sub("", told[0]))
     emphasised = [one for one in told if _BOLD.search(one)]
     if len(emphasised) == 1 and len(_BOLD.findall(emphasised[0])) == 1 and len(found.text.split()) <= _ESSAY:
@@ -121,7 +127,7 @@ def _places(sentence: str) -> Iterator[_Reading]:
 
 def _stated(text: str) -> str | None:
     """A few words, and not two of them to choose from."""
-    answer = _bare(_NOT_BUT.sub("", text))
+    answer = _ADVERB.sub("", _bare(_NOT_BUT.sub("", text)))
     if not answer or re.search(r"\s(?:or|oder|ou)\s", answer):
         return None
     listed = "," in answer and all(len(part.split()) <= 3 for part in answer.split(","))
