@@ -1,12 +1,10 @@
-"""Two contenders under the same conditions: paired tests, effect sizes, Holm's correction for many tests."""
+"""Two samples against each other, effect sizes, Holm's correction for many tests. Pairs stand in `paired`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import fmean, stdev
 from typing import Any, TypeVar
 
-from tidepool.engine.statistics.distributions import student_quantile, student_tail
 from tidepool.engine.statistics.intervals import Interval, middle_of, resampled_means
 from tidepool.engine.statistics.rank_tests import rank_sum_p_value
 
@@ -15,35 +13,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    pairs: int
-    """0: the values were not paired"""
     difference: float
     """mean of first minus second"""
     interval: Interval
     p_value: float
     effect_size: float | None
-    """Cohen's d, of the differences where values are paired; None where nothing varies"""
-
-
-def compare_means(differences: Sequence[float]) -> Comparison | None:
-    """Student's interval and test of the mean of paired differences; None with fewer than two."""
-    if len(differences) < 2:
-        return None
-    mean, error = fmean(differences), stdev(differences) / len(differences) ** 0.5
-    reach = student_quantile(len(differences) - 1, 0.975) * error
-    return Comparison(
-        pairs=len(differences),
-        difference=mean,
-        interval=(mean - reach, mean + reach),
-        p_value=2 * student_tail(len(differences) - 1, abs(mean) / error) if error else float(not mean),
-        effect_size=_effect_size(differences),
-    )
-
-
-def _effect_size(differences: Sequence[float]) -> float | None:
-    if min(differences) == max(differences):
-        return None
-    return fmean(differences) / stdev(differences)
+    """Cohen's d; None where nothing varies"""
 
 
 def compare_samples(first: Mapping[float, int], second: Mapping[float, int], seed: int = 0) -> Comparison | None:
@@ -58,7 +33,6 @@ def compare_samples(first: Mapping[float, int], second: Mapping[float, int], see
     spread = float(numpy.sqrt((one.var() + other.var()) / 2))
     difference = float(one.mean() - other.mean())
     return Comparison(
-        pairs=0,
         difference=difference,
         interval=middle_of(drawn),
         p_value=rank_sum_p_value(first, second),

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean, stdev
 
 from tidepool.engine.statistics.distributions import normal_tail, student_tail
 from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
@@ -57,6 +58,13 @@ def student(
     reach = quantile(freedom, LEVEL) * error
     p_value = 2 * (normal_tail if math.isinf(freedom) else partial(student_tail, freedom))(abs(middle) / error)
     return Contrast(difference, (middle - reach, middle + reach), p_value if tested else None, method, clusters)
+
+
+def of_mean(values: Sequence[float]) -> Contrast | None:
+    """Student's interval and test of the mean of independent values, such as paired differences; None with fewer than two."""
+    if len(values) < 2:
+        return None
+    return student("t", len(values), fmean(values), stdev(values) ** 2 / len(values), len(values) - 1)
 
 
 # -- two arms, stratum by stratum ------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from itertools import combinations, product
 from typing import Any
 
 RESAMPLES = 9_999
+_CELLS = 1_000_000
+"""signs drawn at once, to keep memory small"""
 
 
 def sign_flip_p_value(differences: Sequence[float], seed: int = 0) -> float:
@@ -14,13 +16,22 @@ def sign_flip_p_value(differences: Sequence[float], seed: int = 0) -> float:
     import numpy
 
     values = numpy.array(differences, dtype=float)
-    exact = 2 ** len(values) <= RESAMPLES
-    if exact:
+    if exact := 2 ** len(values) <= RESAMPLES:
         kept = numpy.array(list(product((True, False), repeat=len(values))))
+        means = numpy.where(kept, values, -values).mean(axis=1)
     else:
-        either = numpy.tile(numpy.array([True, False]), (RESAMPLES, len(values), 1))
-        kept = numpy.random.default_rng(seed).permuted(either, axis=-1)[..., 0]
-    return _two_sided(numpy.where(kept, values, -values).mean(axis=1), float(values.mean()), exact)
+        random, at_once = numpy.random.default_rng(seed), max(1, _CELLS // len(values))
+        sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
+        means = numpy.concatenate([_flipped(values, size, random) for size in sizes])
+    return _two_sided(means, float(values.mean()), exact)
+
+
+def _flipped(values: Any, times: int, random: Any) -> Any:
+    """So many means of the values with signs drawn anew."""
+    import numpy
+
+    either = numpy.tile(numpy.array([True, False]), (times, len(values), 1))
+    return numpy.where(random.permuted(either, axis=-1)[..., 0], values, -values).mean(axis=1)
 
 
 def mean_difference_p_value(first: Sequence[float], second: Sequence[float], seed: int = 0) -> float:

@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.statistics.comparisons import compare_means, pairwise
+from tidepool.engine.statistics.comparisons import pairwise
+from tidepool.engine.statistics.paired import paired
 from tidepool.storage.study_rows.findings import finding
 
 REWARDS = "heldout_rewards"
@@ -22,14 +23,14 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 def compared(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
     """None where fewer than two queries were answered in both."""
-    found = compare_means([first[query] - second[query] for query in first if query in second])
+    found = paired([first[query] - second[query] for query in first if query in second])
     if found is None:
         return None
     return {
         "paired": True,
         "queries": found.pairs,
         "difference": found.difference,
-        "difference_ci95": list(found.interval),
+        "difference_ci95": found.interval and list(found.interval),
         "effect_size": found.effect_size,
         "p_value": found.p_value,
     }

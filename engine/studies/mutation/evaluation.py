@@ -1,39 +1,45 @@
-"""The comparison that counts: on queries never trained on, the policy against random and the best constant
-operator.
+"""The comparison that counts: on queries never trained on, the policy against each baseline.
 
-All contenders play all held-out queries in the same waves. A query's score is the mean reward of its episode,
-averaged over repeats; intervals are bootstrapped over queries, because queries are what the claim generalises
-over. The best constant operator is picked on the held-out queries themselves, which flatters it: the policy
-has to beat the luckiest.
+The baselines are random play, the best constant operator, the unchanged query asked once, and learners that ran beside.
+All contenders play all held-out queries in the same waves. A query's score is the mean reward of its episode, averaged
+over repeats; differences are taken query by query, because queries are what the claim generalises over. The best
+constant operator is picked on the held-out queries themselves, which flatters it: the policy has to beat the luckiest.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.streams import seed_of
+from tidepool.engine.statistics.comparisons import holm
+from tidepool.engine.statistics.contrasts import of_mean
+from tidepool.engine.statistics.paired import Paired, paired
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, once_each
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.transport import PromptTransport
 from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.learners.random_policy import RandomPolicy
-from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import Query
 
 Scores = NDArray[np.float64]
-_RESAMPLES = 4000
+UNCHANGED = "unchanged"
+"""the query as it is, asked once: what the operator noop got in its first step"""
 
 
 @dataclass(frozen=True, slots=True)
 class RewardEstimate:
     mean: float
-    low: float
-    high: float
+    low: float = float("nan")
+    high: float = float("nan")
 
-    def apart_from(self, other: "RewardEstimate") -> bool:
-        return self.low > other.high or other.low > self.high
+
+@dataclass(frozen=True, slots=True)
+class PolicyDifference:
+    found: Paired
+    p_value_holm: float
+    """corrected for all the baselines that the policy is compared with"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +48,9 @@ class PolicyComparison:
     random: RewardEstimate
     best_constant: RewardEstimate
     best_operator: str
-    over_random: RewardEstimate
-    """of the difference query by query, policy less random"""
-    over_best_constant: RewardEstimate
+    unchanged: RewardEstimate
+    differences: dict[str, PolicyDifference]
+    """policy less each baseline, by its name"""
     queries: int
     missing: int
     """queries left out because a contender has no answered step on them"""
@@ -58,10 +64,18 @@ def contenders(
     others: Mapping[str, Policy] | None = None,
     operators: Sequence[str] = OPERATOR_NAMES,
 ) -> dict[str, Policy]:
-    """The policy, the random one, policies of other learners, and each operator as a constant policy, by name."""
+    """The policy, the random one, policies of other learners, and each operator as a constant policy, by name.
+
+    Where noop is no operator of the study, it is played nevertheless, for one step.
+    """
     named: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **(others or {})}
-    named.update((operator, ConstantPolicy(action)) for action, operator in enumerate(operators))
+    named.update((operator, ConstantPolicy(action)) for action, operator in enumerate(played(operators)))
     return named
+
+
+def played(operators: Sequence[str]) -> tuple[str, ...]:
+    """The operators of the study, numbered as its policies know them, and noop in any case."""
+    return tuple(operators) if NOOP in operators else (*operators, NOOP)
 
 
 def line_up(named: Mapping[str, Policy], queries: Sequence[Query], repeats: int) -> list[str]:
@@ -87,28 +101,46 @@ async def play_heldout(
         per_policy * len(named),
         once_each(queries),
         transport,
-        rules,
+        replace(rules, operators=played(rules.operators)),
         batching=batching,
         steps=steps,
         episodes=episodes,
     )
     observations = await environments.reset()
-    scores = np.full(environments.count, np.nan)
-    while any(environments.playing):
+    scores, firsts = np.full(environments.count, np.nan), np.full(environments.count, np.nan)
+    whole = [name != NOOP or name in rules.operators for name in line_up(named, queries, repeats)]
+    """who goes on after a first step"""
+    playing = environments.playing
+    while any(playing):
         actions = np.concatenate(
             [
                 policy.choose(observations[place * per_policy : (place + 1) * per_policy])
                 for place, policy in enumerate(named.values())
             ]
         )
-        moves = [int(action) if on else None for action, on in zip(actions, environments.playing, strict=True)]
+        moves = [int(action) if on else None for action, on in zip(actions, playing, strict=True)]
         outcome = await environments.step(moves)
+        for step in filter(None, outcome.steps):
+            if step.index == 0 and step.reward is not None:
+                firsts[step.environment] = step.reward
         for environment, score in outcome.scores.items():
             scores[environment] = score
         on_outcome(outcome)
         observations = outcome.observations
-    table = scores.reshape(len(named), repeats, len(queries))
-    return {name: _mean_of_answered(rows) for name, rows in zip(named, table, strict=True)}
+        playing = [on and goes_on for on, goes_on in zip(environments.playing, whole, strict=True)]
+    return _by_contender(named, scores, firsts, (len(named), repeats, len(queries)), rules.operators)
+
+
+def _by_contender(
+    named: Iterable[str], scores: Scores, firsts: Scores, shape: tuple[int, int, int], operators: Sequence[str]
+) -> dict[str, Scores]:
+    found = {name: _mean_of_answered(rows) for name, rows in zip(named, scores.reshape(shape), strict=True)}
+    asked = {name: _mean_of_answered(rows) for name, rows in zip(named, firsts.reshape(shape), strict=True)}
+    if NOOP in found:
+        found[UNCHANGED] = asked[NOOP]
+    if NOOP not in operators:
+        found.pop(NOOP, None)
+    return found
 
 
 def _mean_of_answered(rows: Scores) -> Scores:
@@ -118,30 +150,44 @@ def _mean_of_answered(rows: Scores) -> Scores:
     return np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)
 
 
-def compare(scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = OPERATOR_NAMES) -> PolicyComparison:
+def compare(
+    scores: Mapping[str, Scores], seed: int, operators: Sequence[str] = OPERATOR_NAMES, learnt: Sequence[str] = ()
+) -> PolicyComparison:
+    """`learnt` are the learners that ran beside the one of the study."""
     table = np.stack(list(scores.values()))
     whole = ~np.isnan(table).any(axis=0)
     kept = {name: values[whole] for name, values in scores.items()}
     best = max(operators, key=lambda name: float(kept[name].mean()) if whole.any() else 0.0)
-    policy, random, constant = kept["policy"], kept["random"], kept[best]
+    baselines = {"random": kept["random"], "best_constant": kept[best], UNCHANGED: kept[UNCHANGED]}
+    baselines |= {name: kept[name] for name in learnt}
     return PolicyComparison(
-        policy=interval(policy, seed),
-        random=interval(random, seed),
-        best_constant=interval(constant, seed),
+        policy=estimate(kept["policy"]),
+        random=estimate(kept["random"]),
+        best_constant=estimate(kept[best]),
         best_operator=best,
-        over_random=interval(policy - random, seed),
-        over_best_constant=interval(policy - constant, seed),
+        unchanged=estimate(kept[UNCHANGED]),
+        differences=_differences(kept["policy"], baselines, seed),
         queries=int(whole.sum()),
         missing=int((~whole).sum()),
-        others={name: interval(kept[name], seed) for name in kept if name not in ("policy", "random")},
+        others={name: estimate(kept[name]) for name in kept if name not in ("policy", "random", UNCHANGED)},
     )
 
 
-def interval(values: Scores, seed: int) -> RewardEstimate:
-    """The mean with its 95 % bootstrap interval; all NaN when there is nothing to estimate from."""
+def _differences(policy: Scores, baselines: Mapping[str, Scores], seed: int) -> dict[str, PolicyDifference]:
+    found = {name: one for name, other in baselines.items() if (one := paired((policy - other).tolist(), seed))}
+    adjusted = holm([one.p_value for one in found.values()])
+    return {
+        name: PolicyDifference(*both)
+        for name, both in zip(found, zip(found.values(), adjusted, strict=True), strict=True)
+    }
+
+
+def estimate(values: Scores) -> RewardEstimate:
+    """The mean with Student's 95 % interval; without one where there is a single query, or all are alike."""
     if len(values) == 0:
-        return RewardEstimate(float("nan"), float("nan"), float("nan"))
-    generator = np.random.default_rng(seed_of(seed, "bootstrap"))
-    means = values[generator.integers(0, len(values), size=(_RESAMPLES, len(values)))].mean(axis=1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return RewardEstimate(float(values.mean()), float(low), float(high))
+        return RewardEstimate(float("nan"))
+    found = of_mean(values.tolist())
+    if found is None or found.interval is None:
+        return RewardEstimate(float(values.mean()))
+    low, high = found.interval
+    return RewardEstimate(float(values.mean()), max(0.0, low), min(1.0, high))

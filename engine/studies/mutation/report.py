@@ -15,11 +15,14 @@ from tidepool.engine.results.blocks import (
     Words,
     line,
     table,
+    text_of,
 )
+from tidepool.engine.statistics.paired import SEEDS_FOR_A_VERDICT, compared_in_words
 from tidepool.engine.studies.mutation.statistics import (
     HeldOutRewards,
     MutationStatistics,
     Reward,
+    RewardDifference,
     RewardGain,
     UpdateStatistics,
 )
@@ -27,6 +30,11 @@ from tidepool.engine.studies.mutation.statistics import (
 MOST_UPDATES = 12
 BAND = "The bands are Student's 95 % intervals of the smoothed means, over episodes."
 SPREAD = "The bands hold the middle half of the rewards: no intervals of the means were recorded for all updates."
+PAIRED = (
+    "Differences are taken query by query, with Student's 95 % intervals; p by sign flips, with Holm's correction over these "
+    "comparisons. They are about this one policy: that its learner does better than another takes at least "
+    f"{SEEDS_FOR_A_VERDICT} seeds of each (`tidepool compare`)."
+)
 UNRECORDED = "This batch did not record of how many episodes: without intervals."
 
 
@@ -52,8 +60,10 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
             "policy on held-out queries": _reward(heldout.policy),
             "random on held-out queries": _reward(heldout.random),
             "best constant operator there": _reward(heldout.best_constant),
+            **({"unchanged query, asked once": _reward(heldout.unchanged)} if heldout.unchanged else {}),
             "policy over random": _gain(heldout.policy_over_random),
             "policy over best constant": _gain(heldout.policy_over_best_constant),
+            **{f"policy over {name}": _gain(gain) for name, gain in _further(heldout).items()},
             "held-out queries": heldout.queries,
         }
     told |= {"steps masked": found.masked_steps, "rewrites that fell back": found.fallback_rewrites}
@@ -70,14 +80,26 @@ def _gain(row: RewardGain) -> Estimate:
     return Estimate(row.difference, row.ci95, 3, signed=True)
 
 
+def _further(heldout: HeldOutRewards) -> dict[str, RewardDifference]:
+    """Differences beside those that every batch has."""
+    return {name: one for name, one in (heldout.differences or {}).items() if name not in ("random", "best_constant")}
+
+
 def _contenders(found: MutationStatistics, heldout: HeldOutRewards) -> dict[str, tuple[Reward, RewardGain | None]]:
     """Who met the held-out queries, and what the policy gains over each."""
-    constant = f"always {heldout.best_constant.operator} (the best)"
-    return {
+    further = _further(heldout)
+    told: dict[str, tuple[Reward, RewardGain | None]] = {
         f"policy ({found.learner})": (heldout.policy, None),
         "random": (heldout.random, heldout.policy_over_random),
-        constant: (heldout.best_constant, heldout.policy_over_best_constant),
-        **{name: (heldout.others[name], None) for name in found.baselines if name in heldout.others},
+        f"always {heldout.best_constant.operator} (the best)": (
+            heldout.best_constant,
+            heldout.policy_over_best_constant,
+        ),
+    }
+    if heldout.unchanged:
+        told["unchanged, asked once"] = heldout.unchanged, further.get("unchanged")
+    return told | {
+        name: (heldout.others[name], further.get(name)) for name in found.baselines if name in heldout.others
     }
 
 
@@ -92,9 +114,27 @@ def _heldout(found: MutationStatistics) -> Iterator[Block]:
         (name, _reward(row), _gain(gain) if gain else "") for name, (row, gain) in contenders.items()
     ]
     yield table("reward on held-out queries", ("who", "mean reward (95 %)", "policy gains (95 %)"), rows)
+    yield from _verdicts(heldout)
     means, bounds = zip(*((row.mean_reward, row.ci95) for row, _ in contenders.values()), strict=True)
     series = Series("mean reward", means, colour="done", intervals=bounds)
     yield Figure("means", "mean reward on held-out queries", (series,), labels=tuple(contenders))
+
+
+def _verdicts(heldout: HeldOutRewards) -> Iterator[Block]:
+    """One line a baseline; that the policy was beaten stands out."""
+    names = {
+        "random": "random play",
+        "best_constant": f"always {heldout.best_constant.operator}, picked on these very queries",
+        "unchanged": "the unchanged query, asked once",
+    }
+    for name, one in (heldout.differences or {}).items():
+        against = names.get(name, f"the {name} that ran beside it")
+        verdict = compared_in_words(one.p_value_holm, one.difference or 0.0)
+        beaten = verdict.startswith("worse")
+        told = f"{'beaten: ' if beaten else ''}policy against {against}: {text_of(_gain(one))}, {verdict}"
+        yield Words(told, "warning" if beaten else "plain")
+    if heldout.differences:
+        yield Words(PAIRED, "quiet")
 
 
 def _learning(found: MutationStatistics) -> Iterator[Block]:

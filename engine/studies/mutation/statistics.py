@@ -74,12 +74,27 @@ class RewardGain(Statistics):
 
 
 @dataclass(frozen=True)
+class RewardDifference(RewardGain):
+    """What the policy gains over a baseline, query by query: Student's interval, the p-value of sign flips."""
+
+    p_value: float
+    p_value_holm: float
+    """corrected for all the baselines that the policy is compared with"""
+
+
+@dataclass(frozen=True)
 class HeldOutRewards(Statistics):
+    LEFT_OUT = frozenset({"unchanged", "differences"})
+
     policy: Reward
     random: Reward
     best_constant: OperatorReward
+    unchanged: Reward | None
+    """of the query as it is, asked once; this and the differences came with later batches"""
     policy_over_random: RewardGain
     policy_over_best_constant: RewardGain
+    differences: Mapping[str, RewardDifference] | None
+    """by baseline: random, best_constant, unchanged, and learners that ran beside"""
     others: Mapping[str, Reward]
     queries: int
     missing: int

@@ -21,11 +21,13 @@ from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.ledger_transport import LedgerTransport
 from tidepool.engine.studies.mutation.evaluation import (
     PolicyComparison,
+    PolicyDifference,
     RewardEstimate,
     compare,
     contenders,
     line_up,
     play_heldout,
+    played,
 )
 from tidepool.engine.studies.mutation.inputs import (
     heldout_for,
@@ -123,7 +125,7 @@ class Story:
     def _heldout_episodes(self, queries: int) -> int:
         settings = self._settings
         learnt = [name for name in settings.stated_baselines() if name != "random"]
-        return queries * settings.repeats * (2 + len(learnt) + len(settings.operators))
+        return queries * settings.repeats * (2 + len(learnt) + len(played(settings.operators)))
 
     def _expect(self, begun: int, still: int) -> None:
         """Episodes end when they succeed, so how many there will be is a guess that gets better."""
@@ -207,10 +209,11 @@ class Story:
             episodes=episodes,
             on_outcome=on_outcome,
         )
+        self._book.close_rest()
         rewards = zip(heldout, scores["policy"].tolist(), strict=True)
         told = {query.fingerprint: reward for query, reward in rewards if not math.isnan(reward)}
         self._run.ledger.put_finding(REWARDS, told)
-        found = _found(compare(scores, self._seed, self._settings.operators))
+        found = _found(compare(scores, self._seed, self._settings.operators, tuple(learnt)))
         found["operators"] = _operators(own)
         self._run.ledger.put_finding("heldout", {**found, "losses": asdict(self._tested)})
 
@@ -223,19 +226,35 @@ def _operators(record: TrainingRecord) -> dict[str, dict[str, float | None]]:
 
 
 def _found(result: PolicyComparison) -> dict[str, Any]:
+    gains = {name: _gain(one) for name, one in result.differences.items()}
+    untested: dict[str, Any] = {"difference": None, "ci95": None}
     return {
         "policy": _told(result.policy),
         "random": _told(result.random),
         "best_constant": {**_told(result.best_constant), "operator": result.best_operator},
-        "policy_over_random": _told(result.over_random, "difference"),
-        "policy_over_best_constant": _told(result.over_best_constant, "difference"),
+        "unchanged": _told(result.unchanged),
+        "policy_over_random": gains.get("random", untested),
+        "policy_over_best_constant": gains.get("best_constant", untested),
+        "differences": gains,
         "others": {name: _told(estimate) for name, estimate in result.others.items()},
         "queries": result.queries,
         "missing": result.missing,
     }
 
 
-def _told(estimate: RewardEstimate, name: str = "mean_reward") -> dict[str, Any]:
-    if math.isnan(estimate.mean):
-        return {name: None, "ci95": None}
-    return {name: estimate.mean, "ci95": [estimate.low, estimate.high]}
+def _told(estimate: RewardEstimate) -> dict[str, Any]:
+    known = not math.isnan(estimate.low)
+    return {
+        "mean_reward": None if math.isnan(estimate.mean) else estimate.mean,
+        "ci95": [estimate.low, estimate.high] if known else None,
+    }
+
+
+def _gain(gain: PolicyDifference) -> dict[str, Any]:
+    found = gain.found
+    return {
+        "difference": found.difference,
+        "ci95": found.interval and list(found.interval),
+        "p_value": found.p_value,
+        "p_value_holm": gain.p_value_holm,
+    }

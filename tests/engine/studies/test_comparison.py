@@ -3,19 +3,9 @@
 import pytest
 from scipy import stats
 
-from tidepool.engine.statistics.comparisons import compare_means
 from tidepool.engine.studies.mutation.comparison import compared as compared_queries
 from tidepool.engine.studies.simulation.comparison import compared as compared_entities
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
-
-
-def test_interval_and_test_of_paired_means_are_student_s() -> None:
-    gaps = [0.4, -0.1, 0.7, 0.2, 0.3, 0.0]
-    found = compare_means(gaps)
-    assert found is not None
-    oracle = stats.ttest_1samp(gaps, 0.0)
-    low, high = oracle.confidence_interval(0.95)
-    assert found.p_value == pytest.approx(oracle.pvalue) and found.interval == pytest.approx((low, high))
 
 
 def rated(*talks: dict[str, float]) -> dict[str, EntityCounts]:

@@ -71,7 +71,11 @@ SAID = {
         "random search with as many calls",
         "McNemar's",
     ),
-    "mutation": ("a contextual bandit over 64 answered steps", "held out by the seed", "bootstrap's 95 % intervals"),
+    "mutation": (
+        "a contextual bandit over 64 answered steps",
+        "held out by the seed",
+        "two-sided p-values by sign flips",
+    ),
 }
 """some of what the methods of each must tell"""
 

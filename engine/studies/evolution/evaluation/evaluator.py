@@ -10,7 +10,7 @@ from statistics import fmean
 
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
-from tidepool.engine.statistics.comparisons import compare_means
+from tidepool.engine.statistics.contrasts import of_mean
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
@@ -196,7 +196,7 @@ class Evaluator:
             mean=fmean(known) if known else 0.0,
             diversity=self._diversity(prompts),
             calls=self.calls - self._calls_told,
-            mean_ci95=spread.interval if (spread := compare_means(known)) else None,
+            mean_ci95=spread.interval if (spread := of_mean(known)) else None,
         )
         self._calls_told = self.calls
         self.history.append(told)

@@ -1,10 +1,18 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
+from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.transport import finished
-from tidepool.engine.studies.mutation.evaluation import RewardEstimate, compare, contenders, interval, play_heldout
+from tidepool.engine.studies.mutation.evaluation import (
+    UNCHANGED,
+    compare,
+    contenders,
+    estimate,
+    play_heldout,
+)
 from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
@@ -14,7 +22,7 @@ HELDOUT = split_queries(builtin_queries(), 0.2, 1).heldout
 
 def _scores(policy: float, random: float, constants: dict[str, float]) -> dict[str, np.ndarray]:
     spread = np.linspace(-0.05, 0.05, 30)
-    values = {"policy": policy, "random": random, **dict.fromkeys(OPERATOR_NAMES, 0.1), **constants}
+    values = {"policy": policy, "random": random, UNCHANGED: 0.1, **dict.fromkeys(OPERATOR_NAMES, 0.1), **constants}
     return {name: value + spread for name, value in values.items()}
 
 
@@ -22,8 +30,24 @@ def test_the_best_constant_is_the_luckiest_operator() -> None:
     result = compare(_scores(0.7, 0.3, {"shorten": 0.5, "simplify": 0.4}), seed=1)
     assert result.best_operator == "shorten"
     assert result.best_constant.mean == pytest.approx(0.5)
-    assert result.policy.apart_from(result.best_constant) and result.policy.apart_from(result.random)
-    assert result.over_best_constant.low == pytest.approx(0.2)
+    assert result.differences["best_constant"].found.difference == pytest.approx(0.2)
+
+
+def test_differences_are_students_over_queries_with_sign_flips_and_holm_over_all_baselines() -> None:
+    generator = np.random.default_rng(3)
+    scores = {name: values + generator.normal(0, 0.1, 30) for name, values in _scores(0.5, 0.46, {"noop": 0.4}).items()}
+    scores |= {"bandit": scores["policy"] + generator.normal(0.08, 0.1, 30)}
+    result = compare(scores, seed=1, learnt=["bandit"])
+    assert list(result.differences) == ["random", "best_constant", UNCHANGED, "bandit"]
+    for name, one in result.differences.items():
+        gaps = scores["policy"] - scores[result.best_operator if name == "best_constant" else name]
+        oracle = stats.ttest_1samp(gaps, 0.0)
+        assert one.found.interval == pytest.approx(tuple(oracle.confidence_interval(0.95)))
+        assert one.found.p_value == pytest.approx(oracle.pvalue, abs=0.02), "sign flips are close to Student's here"
+    plain = [one.found.p_value for one in result.differences.values()]
+    assert [one.p_value_holm for one in result.differences.values()] == pytest.approx(holm(plain))
+    beaten = result.differences["bandit"]
+    assert beaten.found.difference < 0 and beaten.p_value_holm < 0.05
 
 
 def test_queries_that_a_contender_never_answered_are_left_out_for_all_and_counted() -> None:
@@ -39,22 +63,10 @@ def test_with_nothing_answered_there_is_no_estimate() -> None:
     assert np.isnan(compare(scores, seed=1).policy.mean)
 
 
-def test_an_interval_holds_its_mean_narrows_with_more_queries_and_repeats() -> None:
-    generator = np.random.default_rng(1)
-    few, many = (interval(generator.uniform(size=size), seed=1) for size in (20, 500))
-    assert few.low < few.mean < few.high
-    assert many.high - many.low < (few.high - few.low) / 2
-    values = generator.uniform(size=20)
-    assert interval(values, 1) == interval(values, 1)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "apart"),
-    [((0.5, 0.4, 0.6), (0.7, 0.61, 0.8), True), ((0.5, 0.4, 0.6), (0.7, 0.6, 0.8), False)],
-)
-def test_intervals_are_apart_when_they_share_no_value(one: tuple, other: tuple, apart: bool) -> None:
-    assert RewardEstimate(*one).apart_from(RewardEstimate(*other)) is apart
-    assert RewardEstimate(*other).apart_from(RewardEstimate(*one)) is apart
+def test_an_interval_stays_within_what_a_reward_can_be_and_a_single_query_has_none() -> None:
+    wide = estimate(np.array([0.0, 0.1, 1.0]))
+    assert (wide.low, wide.high) == (0.0, 1.0) and wide.mean == pytest.approx(1.1 / 3)
+    assert np.isnan(estimate(np.array([0.4])).low) and estimate(np.array([0.4])).mean == 0.4
 
 
 def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
@@ -63,7 +75,7 @@ def test_all_contenders_play_all_queries_in_the_same_few_waves() -> None:
     answers = [count for stage, count in transport.waves if stage == "answer"]
     assert len(answers) == 5
     assert answers[0] == len(HELDOUT) * 2 * (2 + len(OPERATOR_NAMES))
-    assert set(scores) == {"policy", "random", *OPERATOR_NAMES}
+    assert set(scores) == {"policy", "random", UNCHANGED, *OPERATOR_NAMES}
     assert all(len(values) == len(HELDOUT) and not np.isnan(values).any() for values in scores.values())
 
 
@@ -72,3 +84,16 @@ def test_a_query_whose_every_episode_is_lost_at_once_is_missing_and_not_zero() -
     transport = OfflineTransport(2, losing=lambda text: 1.0 if text == gone else 0.0)
     scores = finished(play_heldout({"noop": ConstantPolicy(0)}, HELDOUT, transport, EpisodeRules()))
     assert np.isnan(scores["noop"]).tolist() == [True] + [False] * (len(HELDOUT) - 1)
+
+
+def test_the_unchanged_query_is_asked_once_also_where_noop_is_no_operator_of_the_study() -> None:
+    rules = EpisodeRules(operators=("shorten", "simplify"), success=1.0)
+    transport = OfflineTransport(2)
+    named = contenders(ConstantPolicy(0), 1, operators=rules.operators)
+    scores = finished(play_heldout(named, HELDOUT, transport, rules, repeats=1))
+    answers = [count for stage, count in transport.waves if stage == "answer"]
+    assert answers == [len(HELDOUT) * 5, *[len(HELDOUT) * 4] * 4]
+    assert list(scores) == ["policy", "random", "shorten", "simplify", UNCHANGED]
+    with_noop = finished(play_heldout(contenders(ConstantPolicy(0), 1), HELDOUT, OfflineTransport(2), EpisodeRules()))
+    assert abs(scores[UNCHANGED].mean() - with_noop[UNCHANGED].mean()) < 0.03
+    assert compare(scores, 1, rules.operators).best_operator in rules.operators

@@ -1,6 +1,7 @@
 """The report of a mutation, finished and hardly begun."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,6 +58,55 @@ def test_steps_of_one_episode_count_together() -> None:
     assert standard_error({1: [0.1, 0.9]}) is None
 
 
+def _difference(difference: float, p_value: float) -> dict[str, Any]:
+    bounds = [difference - 0.1, difference + 0.1]
+    return {"difference": difference, "ci95": bounds, "p_value": p_value / 4, "p_value_holm": p_value}
+
+
+def test_a_policy_that_is_beaten_is_told_so_and_no_difference_is_claimed_that_is_none() -> None:
+    differences = {
+        "random": _difference(0.2, 0.0004),
+        "unchanged": _difference(0.05, 0.057),
+        "bandit": _difference(-0.09, 0.004),
+    }
+    row = {"mean_reward": 0.5, "ci95": [0.4, 0.6], "operator": "shorten"}
+    gain = {"difference": 0.1, "ci95": None}
+    heldout = dict.fromkeys(("policy", "random", "best_constant", "unchanged"), row)
+    heldout |= {"policy_over_random": gain, "policy_over_best_constant": gain, "differences": differences}
+    found = blocks(
+        {
+            "learner": "ppo",
+            "reward": "similarity",
+            "masked_steps": 0,
+            "fallback_rewrites": 0,
+            "updates": [],
+            "operators": {},
+            "heldout_operators": {},
+            "baselines": {},
+            "phases": {},
+            "heldout": {**heldout, "others": {}, "queries": 36, "missing": 0},
+        }
+    )
+    told = [(one.text, one.level) for one in found if isinstance(one, Words) and "policy against" in one.text]
+    assert told == [
+        ("policy against random play: +0.200 (+0.100 to +0.300), better (p < 0.001)", "plain"),
+        (
+            "policy against the unchanged query, asked once: +0.050 (-0.050 to +0.150), not distinguishable (p = 0.057)",
+            "plain",
+        ),
+        (
+            "beaten: policy against the bandit that ran beside it: -0.090 (-0.190 to +0.010), worse (p = 0.004)",
+            "warning",
+        ),
+    ]
+
+
 async def test_figures_of_the_whole_and_of_each_operator_are_compared(database: Path) -> None:
     found = figures((await run_batch(mutation(), database))["statistics"])
-    assert {"policy on held-out queries", "policy over random", "shorten: uses", "shorten: mean reward"} <= set(found)
+    assert {
+        "policy on held-out queries",
+        "policy over random",
+        "policy over unchanged",
+        "shorten: uses",
+        "shorten: mean reward",
+    } <= set(found)

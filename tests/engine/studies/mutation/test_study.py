@@ -27,7 +27,7 @@ async def test_a_study_says_what_the_contract_promises(database: Path) -> None:
     assert all(set(update) >= UPDATE_KEYS for update in found["updates"])
     assert sum(row["uses"] for row in found["operators"].values()) == 64
     assert list(found["operators"]) == list(OPERATOR_NAMES)
-    for name in ("policy", "random", "best_constant"):
+    for name in ("policy", "random", "best_constant", "unchanged"):
         low, high = found["heldout"][name]["ci95"]
         assert low <= found["heldout"][name]["mean_reward"] <= high
     assert found["masked_steps"] == 0 and found["fallback_rewrites"] >= 0
@@ -164,7 +164,9 @@ async def test_ppo_plays_beside_random_and_bandit_and_is_bit_equal_when_repeated
     for name in ("one", "other"):
         summary = await run_batch(mutation(learner="ppo"), tmp_path / f"{name}.db")
         assert set(summary["statistics"]["baselines"]) == {"random", "bandit"}
-        assert summary["statistics"]["heldout"]["others"]["bandit"]["mean_reward"] is not None
+        heldout = summary["statistics"]["heldout"]
+        assert heldout["others"]["bandit"]["mean_reward"] is not None
+        assert list(heldout["differences"]) == ["random", "best_constant", "unchanged", "bandit"]
     assert policy_of(tmp_path / "one.db") == policy_of(tmp_path / "other.db")
 
 
