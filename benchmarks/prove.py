@@ -23,6 +23,7 @@ PROOFS = {
     "engine": "The engine",
     "start": "A light start",
     "crashes.kill_moments": "Killed at any moment",
+    "crashes.foreign_learner": "A learner outside, killed and started again",
     "mutation_learning": "Query mutation: learning",
     "mutation_speed": "Query mutation: waves",
     "pools.ollama_pool": "Several Ollama servers",

@@ -37,7 +37,18 @@ async def run_batch(
 ) -> Summary:
     """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
     path = Path(database)
-    config = freeze(study, path)
+    return await run_frozen(freeze(study, path), path, on_event=on_event, control=control)
+
+
+async def run_frozen(
+    config: FrozenConfig,
+    path: Path,
+    *,
+    play: Play | None = None,
+    on_event: Listener | None = None,
+    control: RunControl | None = None,
+) -> Summary:
+    """`play` leads the study in place of its kind."""
     kind = load_kind(config.batch.kind)
     plan = kind.plan(config)
     servers = _name_servers(kind, config, on_event)
@@ -49,7 +60,7 @@ async def run_batch(
             resumed=False,
             servers=servers,
         )
-        return await _run(turn, kind.play)
+        return await _run(turn, play or kind.play)
 
 
 def enlist(study: Config | Study, database: str | Path) -> str:
@@ -91,7 +102,22 @@ async def resume_batch(
     Servers that only the file names are refused before anything is sent, unless `trust` says that they are known: those
     of whatever config the file has, or of the one with this hash alone.
     """
-    path = Path(database)
+    return await resume_led(
+        reference, Path(database), overrides=overrides, on_event=on_event, control=control, trust=trust
+    )
+
+
+async def resume_led(
+    reference: str,
+    path: Path,
+    *,
+    play: Play | None = None,
+    overrides: Iterable[str] = (),
+    on_event: Listener | None = None,
+    control: RunControl | None = None,
+    trust: bool | str = False,
+) -> Summary:
+    """`play` leads the study in place of its kind."""
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
     changes = tuple(overrides)
@@ -111,7 +137,7 @@ async def resume_batch(
             own=verdict.own,
             servers=servers,
         )
-        return await _run(turn, kind.play, _Resumption(verdict, changes))
+        return await _run(turn, play or kind.play, _Resumption(verdict, changes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from tidepool.engine.run import resume_batch, run_batch
     from tidepool.engine.studies.evolution.in_code import Evolution
     from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
+    from tidepool.engine.studies.mutation.foreign.make import make_env
     from tidepool.engine.studies.mutation.in_code import Mutation
     from tidepool.engine.studies.mutation.statistics import MutationStatistics
     from tidepool.engine.studies.secret_game.config import Scenario, Scoring
@@ -108,6 +109,7 @@ __all__ = [
     "UnitsExpected",
     "UsageError",
     "load_config",
+    "make_env",
     "read_summary",
     "resume_batch",
     "run_batch",
@@ -128,6 +130,7 @@ _HOMES = {
     "tidepool.engine.run": "resume_batch run_batch",
     "tidepool.engine.studies.evolution.in_code": "Evolution",
     "tidepool.engine.studies.evolution.statistics": "EvolutionStatistics",
+    "tidepool.engine.studies.mutation.foreign.make": "make_env",
     "tidepool.engine.studies.mutation.in_code": "Mutation",
     "tidepool.engine.studies.mutation.statistics": "MutationStatistics",
     "tidepool.engine.studies.secret_game.findings.analysis": "SecretGameStatistics",

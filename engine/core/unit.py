@@ -10,7 +10,7 @@ from typing import Any
 from tidepool.engine.call import Call, Reply
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import RunError
-from tidepool.engine.streams import stream
+from tidepool.engine.streams import seed_of, stream
 from tidepool.storage.ledger import Ledger, Remembered
 from tidepool.storage.states import UnitStatus
 
@@ -89,6 +89,11 @@ class Unit:
     def remembers(self, step: str) -> bool:
         """Whether the ledger has this step, so that asking it is a replay."""
         return step in self._remembered
+
+    def contradicts(self, call: Call) -> bool:
+        """Whether the ledger has another call under this one's address, so that asking it stops the run."""
+        row = self._remembered.get(call.step)
+        return row is not None and row["key"] != call.key(seed_of(self._context.seed, self.number, call.step))
 
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)

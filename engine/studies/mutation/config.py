@@ -1,6 +1,6 @@
 """The section [mutation]."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from annotated_types import MaxLen
 from pydantic import Field, field_validator, model_validator
@@ -16,6 +16,8 @@ from tidepool.engine.registries import OPERATORS
 
 OperatorName = Annotated[str, OneOf(OPERATORS)]
 LearnerName = Literal["bandit", "ppo", "random"]
+FOREIGN: Final = "foreign"
+"""a learner outside, through `tidepool.make_env`: no config names it, such a batch's file does"""
 HASHING = "hashing"
 EncoderName = Annotated[str, MaxLen(ceilings.WORD), NamesModel()]
 """hashing, or a model like any other"""
@@ -44,7 +46,7 @@ class MutationSettings(Section):
     """or a JSONL file of {"query", "reference"}"""
     heldout: float = Field(default=0.2, gt=0, lt=1)
     """share of queries kept for the final comparison"""
-    learner: LearnerName = "bandit"
+    learner: LearnerName | Literal["foreign"] = "bandit"
     """bandit (built in) | ppo (extra `rl`) | random"""
     policy: Address = ""
     """a policy file: evaluate it instead of learning"""
@@ -127,6 +129,6 @@ class MutationSettings(Section):
         """Learners beside the chosen one; none beside a policy that is only evaluated."""
         if self.policy or self.policy_content:
             return []
-        simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": []}[self.learner]
+        simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": [], FOREIGN: []}[self.learner]
         wanted = simpler if self.baselines is None else self.baselines
         return [name for name in dict.fromkeys(wanted) if name != self.learner]

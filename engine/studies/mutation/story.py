@@ -8,13 +8,15 @@ import asyncio
 import base64
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.errors import RunError
 from tidepool.engine.studies.mutation.comparison import REWARDS
-from tidepool.engine.studies.mutation.config import MutationSettings
+from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings
+from tidepool.engine.studies.mutation.environment.branching import BranchingBook
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, endless
 from tidepool.engine.studies.mutation.environment.episode_book import EpisodeBook
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
@@ -48,17 +50,28 @@ TRAINING, HELDOUT = "training", "heldout"
 
 
 async def play(run: BatchRun) -> None:
-    await Story(run, settings_of(run.config)).run()
+    settings = settings_of(run.config)
+    if settings.learner == FOREIGN:
+        raise RunError(
+            "This batch is led from outside, by a program that uses tidepool.make_env. Start that program again: with the same "
+            "study and the same file it goes on where it stopped, and buys nothing twice."
+        )
+    await Story(run, settings).run()
 
 
 class Story:
+    """One run of a study, from its first question to its last."""
+
+    branching = False
+    """whether it may go on in another way than the run before, as a learner outside might"""
+
     def __init__(self, run: BatchRun, settings: MutationSettings) -> None:
         self._run = run
         self._settings = settings
         self._seed = run.seed
         self._rules: EpisodeRules = rules_of(settings)
-        self._book = EpisodeBook(run)
-        self._transport = LedgerTransport(run, settings, self._book)
+        self._book = (BranchingBook if self.branching else EpisodeBook)(run)
+        self._transport = LedgerTransport(run, settings, self._book, branching=self.branching)
         self._players: list[Player] = []
         self._tested = Losses()
         self._told = 0
@@ -94,13 +107,16 @@ class Story:
         )
         size = (await environments.reset()).shape[1]
         self._players = [await self._player(name, place * each, size) for place, name in enumerate(names)]
-        self._expect(environments.episodes, self._heldout_episodes(len(split.heldout)))
+        chosen, *others = [player.record for player in self._players]
+        beside = dict(zip(names[1:], others, strict=True))
+        still = self._heldout_episodes(len(split.heldout))
+        self._expect(environments.episodes, [chosen, *others], still)
 
         def on_outcome(outcome: Outcome) -> None:
             self._book.take(outcome)
-            if sum(len(player.record.updates) for player in self._players) > self._told:
-                self._write_down()
-                self._expect(environments.episodes, self._heldout_episodes(len(split.heldout)))
+            if sum(len(record.updates) for record in (chosen, *others)) > self._told:
+                self._write_down(chosen, beside)
+                self._expect(environments.episodes, [chosen, *others], still)
 
         await train(
             environments,
@@ -110,7 +126,7 @@ class Story:
             silence=Silence(heard=lambda: self._transport.fresh),
         )
         self._book.close_rest()
-        self._write_down()
+        self._write_down(chosen, beside)
         return environments
 
     async def _player(self, name: str, first: int, size: int) -> Player:
@@ -127,18 +143,17 @@ class Story:
         learnt = [name for name in settings.stated_baselines() if name != "random"]
         return queries * settings.repeats * (2 + len(learnt) + len(played(settings.operators)))
 
-    def _expect(self, begun: int, still: int) -> None:
+    def _expect(self, begun: int, records: Sequence[TrainingRecord], still: int) -> None:
         """Episodes end when they succeed, so how many there will be is a guess that gets better."""
-        played = sum(player.record.env_steps for player in self._players)
-        left = sum(player.left for player in self._players)
+        played = sum(record.env_steps for record in records)
+        left = sum(max(0, self._settings.num_env_steps - record.env_steps) for record in records)
         steps_each = played / begun if played else self._settings.episode_length
         self._run.expect_units(begun + math.ceil(left / steps_each) + still)
 
-    def _write_down(self) -> None:
+    def _write_down(self, chosen: TrainingRecord, others: Mapping[str, TrainingRecord]) -> None:
         """Every row of it replaces the one before: a replay writes the same again."""
-        chosen, *others = self._players
-        self._told = sum(len(player.record.updates) for player in self._players)
-        for update in chosen.record.updates:
+        self._told = sum(len(record.updates) for record in (chosen, *others.values()))
+        for update in chosen.updates:
             self._run.ledger.put_training(
                 update_number=update.update,
                 env_steps=update.env_steps,
@@ -149,15 +164,15 @@ class Story:
         self._run.ledger.put_finding(
             "training",
             {
-                "operators": _operators(chosen.record),
-                "losses": asdict(chosen.record.losses),
+                "operators": _operators(chosen),
+                "losses": asdict(chosen.losses),
                 "baselines": {
-                    other.name: {
-                        "updates": [asdict(update) for update in other.record.updates],
-                        "operators": _operators(other.record),
-                        "losses": asdict(other.record.losses),
+                    name: {
+                        "updates": [asdict(update) for update in other.updates],
+                        "operators": _operators(other),
+                        "losses": asdict(other.losses),
                     }
-                    for other in others
+                    for name, other in others.items()
                 },
             },
         )

@@ -109,8 +109,9 @@ class Environments:
         batching: bool = True,
         steps: int = 0,
         episodes: int = 0,
+        resets: int = 0,
     ) -> None:
-        """`steps` and `episodes` are those of the run before these environments: counting goes on from there."""
+        """`steps`, `episodes` and `resets` are those of the run before these environments: counting goes on from there."""
         self.count = count
         self.rules = rules
         self._schedule = schedule
@@ -121,6 +122,7 @@ class Environments:
         self._known: dict[str, Vectors] = {}
         self.steps = steps
         self.episodes = episodes
+        self.resets = resets
         self.observations: Vectors = np.zeros((count, 1), dtype=np.float32)
 
     @property
@@ -129,7 +131,9 @@ class Environments:
 
     async def reset(self) -> Vectors:
         """Begins each environment's next episode, dropping any under way."""
-        await self._know(self._openings(range(self.count)), f"w{self.steps}/reset")
+        self.resets += 1
+        again = "" if self.resets == 1 else self.resets
+        await self._know(self._openings(range(self.count)), f"w{self.steps}/reset{again}")
         size = len(next(iter(self._known.values()), ()))
         self.observations = np.zeros((self.count, size + 1), dtype=np.float32)
         for environment in range(self.count):

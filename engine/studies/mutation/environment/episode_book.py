@@ -8,9 +8,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tidepool.engine.call import Call
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.studies.mutation.environment.environments import Outcome, Step
+from tidepool.engine.studies.mutation.environment.transport import CallPlace
 
 TARGET = "target"
 
@@ -22,6 +24,8 @@ class OpenEpisode:
     steps: list[Step] = field(default_factory=list)
     rewrites: dict[int, str] = field(default_factory=dict)
     """the mutator's replies by step: the query is a part of each"""
+    since: int = 0
+    """its first step in this unit"""
 
 
 class EpisodeBook:
@@ -30,17 +34,23 @@ class EpisodeBook:
         self._phase = ""
         self._players: Sequence[str] = ()
         self._open: dict[int, OpenEpisode] = {}
+        self.opened = 0
+        """units so far"""
 
     def begin(self, phase: str, players: Sequence[str]) -> None:
         """A phase of the study, and who plays in each of its environments."""
         self._phase, self._players = phase, players
 
-    def open(self, serial: int, environment: int) -> Unit:
-        if serial not in self._open:
-            player = self._players[environment]
-            unit = self._run.open_unit(serial, participants=(player,), interaction_type=self._phase)
-            self._open[serial] = OpenEpisode(unit, player)
-        return self._open[serial].unit
+    def open(self, place: CallPlace, call: Call) -> Unit:
+        """The unit of the episode to which the call belongs."""
+        if place.serial not in self._open:
+            player = self._players[place.environment]
+            self._open[place.serial] = OpenEpisode(self._new_unit(place.serial, player), player)
+        return self._open[place.serial].unit
+
+    def _new_unit(self, number: int, player: str) -> Unit:
+        self.opened += 1
+        return self._run.open_unit(number, participants=(player,), interaction_type=self._phase)
 
     def note_rewrite(self, serial: int, step: int, reply: str) -> None:
         self._open[serial].rewrites[step] = reply
@@ -57,10 +67,13 @@ class EpisodeBook:
             self._close(serial)
 
     def _close(self, serial: int) -> None:
-        episode = self._open.pop(serial)
-        if not episode.unit.settled:
-            self._run.ledger.put_lines(serial, [line for step in episode.steps if (line := _line(episode, step))])
-        self._run.close_unit(episode.unit, details=json.dumps(_details(episode, self._phase), ensure_ascii=False))
+        self._end(self._open.pop(serial))
+
+    def _end(self, episode: OpenEpisode) -> None:
+        unit, here = episode.unit, episode.steps[episode.since :]
+        if not unit.settled:
+            self._run.ledger.put_lines(unit.number, [line for step in here if (line := _line(episode, step))])
+        self._run.close_unit(unit, details=json.dumps(_details(episode, self._phase), ensure_ascii=False))
 
 
 def _line(episode: OpenEpisode, step: Step) -> dict[str, object] | None:
@@ -85,6 +98,8 @@ def rewrite_step(index: int) -> str:
 
 
 def _details(episode: OpenEpisode, phase: str) -> dict[str, object]:
+    if not episode.steps:
+        return {"phase": phase, "player": episode.player, "steps": [], "mean_reward": None, "ended": "left"}
     last = episode.steps[-1]
     rewards = [step.reward for step in episode.steps if step.reward is not None]
     return {

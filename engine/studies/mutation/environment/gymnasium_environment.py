@@ -29,9 +29,41 @@ Run = Callable[[Any], Any]
 Array = NDArray[Any]
 
 
-class QueryVectorEnv(VectorEnv):  # type: ignore[misc]
+class SameStepVectorEnv(VectorEnv):  # type: ignore[misc]
+    """What Gymnasium sees of environments that step together, wherever they are played."""
+
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
 
+    def _began(self, seed: int | None) -> Array:
+        """The first observations of new episodes."""
+        raise NotImplementedError
+
+    def _stepped(self, actions: list[int]) -> Outcome:
+        raise NotImplementedError
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        first = seed[0] if isinstance(seed, list) else seed
+        super().reset(seed=first, options=options)
+        return self._began(first), {}
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        outcome = self._stepped([int(action) for action in actions])
+        steps = [step for step in outcome.steps if step is not None]
+        return (
+            outcome.observations,
+            np.array([step.reward or 0.0 for step in steps]),
+            np.array([step.terminated for step in steps]),
+            np.array([step.truncated for step in steps]),
+            self._told(steps, outcome),
+        )
+
+    def _told(self, steps: Sequence[Step], outcome: Outcome) -> dict[str, Any]:
+        return _vector_infos(steps, outcome)
+
+
+class QueryVectorEnv(SameStepVectorEnv):
     def __init__(
         self,
         num_envs: int,
@@ -55,25 +87,14 @@ class QueryVectorEnv(VectorEnv):  # type: ignore[misc]
         )
         self._environments = self._build(seed)
 
-    def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
-        super().reset(seed=seed, options=options)
-        first = seed[0] if isinstance(seed, list) else seed
-        if first is not None:
-            self._environments = self._build(first)
-        return self._run(self._environments.reset()), {}
+    def _began(self, seed: int | None) -> Array:
+        if seed is not None:
+            self._environments = self._build(seed)
+        return np.asarray(self._run(self._environments.reset()))
 
-    def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        outcome: Outcome = self._run(self._environments.step([int(action) for action in actions]))
-        steps = [step for step in outcome.steps if step is not None]
-        return (
-            outcome.observations,
-            np.array([step.reward or 0.0 for step in steps]),
-            np.array([step.terminated for step in steps]),
-            np.array([step.truncated for step in steps]),
-            _vector_infos(steps, outcome),
-        )
+    def _stepped(self, actions: list[int]) -> Outcome:
+        outcome: Outcome = self._run(self._environments.step(actions))
+        return outcome
 
 
 def _vector_infos(steps: Sequence[Step], outcome: Outcome) -> dict[str, Any]:
@@ -81,6 +102,7 @@ def _vector_infos(steps: Sequence[Step], outcome: Outcome) -> dict[str, Any]:
         "masked": np.array([step.masked for step in steps]),
         "fell_back": np.array([step.fell_back for step in steps]),
         "query": np.array([step.after for step in steps], dtype=object),
+        "answer": np.array([step.answer or "" for step in steps], dtype=object),
     }
     if outcome.finals:
         finals = np.full(len(steps), None, dtype=object)

@@ -30,8 +30,12 @@ def stages_of(settings: MutationSettings) -> list[str]:
 
 
 class LedgerTransport:
-    def __init__(self, run: BatchRun, settings: MutationSettings, book: EpisodeBook) -> None:
+    def __init__(
+        self, run: BatchRun, settings: MutationSettings, book: EpisodeBook, *, branching: bool = False
+    ) -> None:
+        """`branching`: whoever goes on may ask something else than before, and is then asked for anew."""
         self._run = run
+        self._branching = branching
         self._settings = settings
         self._book = book
         self._stages = stages_of(settings)
@@ -47,10 +51,8 @@ class LedgerTransport:
 
     async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
         wave = self._wave(stage, moment)
-        asked = [
-            (self._book.open(request.place.serial, request.place.environment), self._call(stage, wave, request))
-            for request in requests
-        ]
+        calls = [self._call(stage, wave, request) for request in requests]
+        asked = [(self._book.open(request.place, call), call) for request, call in zip(requests, calls, strict=True)]
         replies = await self._run.all([self._reply(unit, call) for unit, call in asked])
         if stage == REWRITE:
             for request, reply in zip(requests, replies, strict=True):
@@ -63,8 +65,12 @@ class LedgerTransport:
             return self._hashing.encode(texts)
         for attempt in count(1):
             step = f"{name}/embed" if attempt == 1 else f"{name}/embed/{attempt}"
-            replayed = self._run.study.remembers(step)
-            reply = await self._reply(self._run.study, self._embedding(step, self._wave(EMBED, moment), texts))
+            call = self._embedding(step, self._wave(EMBED, moment), texts)
+            branches = count(2)
+            while self._branching and self._run.study.contradicts(call):
+                call = call._replace(step=f"{step}~{next(branches)}")
+            replayed = self._run.study.remembers(call.step)
+            reply = await self._reply(self._run.study, call)
             vectors = None if reply is None else self._read(reply, len(texts))
             if vectors is not None or not needed or not replayed:
                 break

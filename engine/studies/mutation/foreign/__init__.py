@@ -1,0 +1,1 @@
+"""A study whose learner is a program outside: `tidepool.make_env`."""
