@@ -1,6 +1,6 @@
 """Several batches side by side as blocks: what each was, the figures they have in common, and whether they differ.
 
-A kind that has a table of its own for several batches, `compared(batches, differences)`, shows that instead of figures.
+A kind that has blocks of its own for several batches, `compared(batches, differences)`, shows them instead of figures.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,9 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
         blocks.append(Words(SIMULATED, "simulated"))
     kinds = {batch["kind"] for batch in batches}
     own = kind_report(kinds.pop()) if len(kinds) == 1 else None
-    if compared := getattr(own, "compared", None):
-        return [*blocks, *compared(batches, differences)]
+    compared = getattr(own, "compared", None)
+    if compared and (told := compared(batches, differences)):
+        return [*blocks, *told]
     ids = [batch["batch_id"] for batch in batches]
     return [*blocks, *_figures(batches), *(Words(_told(found, ids)) for found in differences)]
 

@@ -6,6 +6,7 @@ seed, and answered only where there are enough of them.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from statistics import fmean, stdev
 
 from tidepool.engine.statistics.contrasts import of_mean
@@ -55,24 +56,28 @@ class SeedContrast:
     difference: float
     interval: Interval | None
     p_value: float | None
-    """None with too few seeds for a verdict"""
-
-    @property
-    def missing(self) -> int:
-        """Seeds that a verdict still lacks."""
-        return max(0, SEEDS_FOR_A_VERDICT - len(self.seeds))
+    """of sign flips; None with too few seeds for a verdict"""
+    missing: int
+    """seeds that a verdict still lacks"""
 
 
-def paired_by_seed(first: Mapping[int, float], second: Mapping[int, float]) -> SeedContrast | None:
-    """None where they share no seed. From eight on there is a test; with fewer, an interval and no verdict."""
+def seeds_needed(comparisons: int = 1) -> int:
+    """For a verdict, where so many are asked for at once: with fewer, the smallest p-value there is, corrected, is too large."""
+    return next(n for n in count(SEEDS_FOR_A_VERDICT) if comparisons * 2 / 2**n < SIGNIFICANT)
+
+
+def paired_by_seed(
+    first: Mapping[int, float], second: Mapping[int, float], comparisons: int = 1
+) -> SeedContrast | None:
+    """None where they share no seed. With enough of them there is a test; with fewer, an interval and no verdict."""
     seeds = tuple(sorted(first.keys() & second.keys()))
     if not seeds:
         return None
     gaps = tuple(first[seed] - second[seed] for seed in seeds)
     found = of_mean(gaps)
-    tested = len(seeds) >= SEEDS_FOR_A_VERDICT
-    interval = found.interval if found else None
-    return SeedContrast(seeds, gaps, fmean(gaps), interval, sign_flip_p_value(gaps) if tested else None)
+    missing = max(0, seeds_needed(comparisons) - len(seeds))
+    p_value = None if missing else sign_flip_p_value(gaps)
+    return SeedContrast(seeds, gaps, fmean(gaps), found.interval if found else None, p_value, missing)
 
 
 def compared_in_words(p_value: float | None, difference: float) -> str:
@@ -83,3 +88,13 @@ def compared_in_words(p_value: float | None, difference: float) -> str:
     if p_value >= SIGNIFICANT:
         return f"not distinguishable ({told})"
     return f"{'better' if difference > 0 else 'worse'} ({told})"
+
+
+def seeds_in_words(found: SeedContrast, p_value: float | None) -> str:
+    """What runs paired by seed allow to be said; `p_value` is that of the contrast, or corrected for several."""
+    if not found.missing:
+        return compared_in_words(p_value, found.difference)
+    number, more = len(found.seeds), found.missing
+    return (
+        f"no verdict from {number} seed{'s' * (number > 1)}: {more} more of each {'are' if more > 1 else 'is'} needed"
+    )

@@ -1,7 +1,8 @@
 """Whose policy is better? Its reward on held-out queries, batch against batch.
 
 Batches of one seed and one set of queries hold back the same ones, so policies are compared query by query. Queries that
-only one of them held back say nothing.
+only one of them held back say nothing. Where a config was run with several seeds, runs are compared instead
+(`several_seeds`).
 """
 
 import sqlite3
@@ -10,6 +11,7 @@ from typing import Any
 
 from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.paired import paired
+from tidepool.engine.studies.mutation.several_seeds import groups_of, seed_differences
 from tidepool.storage.study_rows.findings import finding
 
 REWARDS = "heldout_rewards"
@@ -17,6 +19,9 @@ REWARDS = "heldout_rewards"
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
+    groups = groups_of(connection, batches)
+    if len(groups) < len(batches):
+        return seed_differences(groups)
     rewards = [finding(connection, batch["number"], REWARDS) or {} for batch in batches]
     return pairwise([batch["id"] for batch in batches], rewards, compared, "reward of the policy on a held-out query")
 

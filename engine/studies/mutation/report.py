@@ -72,6 +72,15 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
     return told
 
 
+def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """Of several seeds; nothing where each batch stands for itself."""
+    if not any("seeds" in one for one in differences):
+        return []
+    from tidepool.engine.studies.mutation.seeds_report import seed_blocks
+
+    return seed_blocks(batches, differences)
+
+
 def _reward(row: Reward) -> Estimate:
     return Estimate(row.mean_reward, row.ci95, 3)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tidepool.engine.statistics.paired import compared_in_words, paired, paired_by_seed
+from tidepool.engine.statistics.paired import compared_in_words, paired, paired_by_seed, seeds_needed
 
 GAPS = [0.4, -0.1, 0.7, 0.2, 0.3, 0.05, 0.1, 0.25]
 
@@ -69,3 +69,9 @@ def test_runs_are_paired_by_seed_and_judged_from_eight_seeds_on(seeds: int, miss
 )
 def test_what_may_not_be_called_a_difference_is_not(p_value: float | None, difference: float, told: str) -> None:
     assert compared_in_words(p_value, difference) == told
+
+
+@pytest.mark.parametrize(("comparisons", "seeds"), [(1, 8), (6, 8), (7, 9), (12, 9), (13, 10)])
+def test_more_questions_take_more_seeds(comparisons: int, seeds: int) -> None:
+    assert seeds_needed(comparisons) == seeds
+    assert comparisons * 2 / 2**seeds < 0.05

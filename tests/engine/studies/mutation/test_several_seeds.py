@@ -1,0 +1,79 @@
+"""Several seeds of one config: runs are the units, and a verdict takes eight."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.studies.mutation.studies import mutation
+from tidepool import run_batch
+from tidepool.engine.results.blocks import Figure, Words
+from tidepool.engine.results.comparing import compare
+from tidepool.engine.results.comparison_report import comparison_blocks
+from tidepool.engine.studies.mutation.several_seeds import Group, labels, seed_differences
+
+
+def group(learner: str, rewards: list[float], baseline: list[float] | None = None, **settings: object) -> Group:
+    found = Group({"learner": learner, "reward": "similarity", **settings}, "a name", [f"{learner}{len(rewards)}"])
+    found.rewards["policy"] = dict(enumerate(rewards))
+    if baseline:
+        found.rewards["random"] = dict(enumerate(baseline))
+    return found
+
+
+GOOD = [0.70, 0.72, 0.68, 0.71, 0.69, 0.73, 0.70, 0.71]
+POOR = [0.60, 0.61, 0.60, 0.65, 0.62, 0.64, 0.59, 0.60]
+
+
+def test_with_eight_seeds_one_learner_may_beat_another_and_with_seven_it_may_not() -> None:
+    (found,) = seed_differences([group("ppo", GOOD), group("bandit", POOR)])
+    assert found["groups"] == ["learner ppo", "learner bandit"] and found["seeds"] == list(range(8))
+    assert found["p_value"] == pytest.approx(2 / 2**8) == found["p_value_holm"]
+    assert found["verdict"] == "better (p = 0.008)" and found["seeds_missing"] == 0
+    (fewer,) = seed_differences([group("ppo", GOOD[:7]), group("bandit", POOR)])
+    assert fewer["p_value"] is None and fewer["difference_ci95"][0] > 0
+    assert fewer["verdict"] == "no verdict from 7 seeds: 1 more of each is needed"
+
+
+def test_many_questions_at_once_need_more_seeds_than_eight() -> None:
+    several = [group("bandit", GOOD, gamma=gamma) for gamma in range(5)]
+    found = seed_differences(several)
+    assert len(found) == 10 and {one["verdict"] for one in found} == {
+        "no verdict from 8 seeds: 1 more of each is needed"
+    }
+
+
+def test_a_learner_and_its_baselines_are_a_question_of_their_own() -> None:
+    found = seed_differences([group("ppo", GOOD, POOR), group("bandit", POOR, POOR)])
+    assert [one["groups"] for one in found] == [
+        ["learner ppo", "random"],
+        ["learner bandit", "random"],
+        ["learner ppo", "learner bandit"],
+    ]
+    assert [one["verdict"] for one in found] == [
+        "better (p = 0.008)",
+        "not distinguishable (p = 1.000)",
+        "better (p = 0.008)",
+    ]
+
+
+def test_groups_are_named_by_what_tells_them_apart() -> None:
+    assert labels([group("ppo", GOOD)]) == ["ppo"]
+    assert labels([group("ppo", GOOD, gamma=0.9), group("ppo", GOOD, gamma=0.5)]) == ["gamma 0.9", "gamma 0.5"]
+    assert labels([group("foreign", GOOD), group("foreign", GOOD)]) == ["a name (1)", "a name (2)"]
+
+
+async def test_compared_batches_of_one_config_show_curves_with_spread_and_a_dot_a_seed(database: Path) -> None:
+    ids = [(await run_batch(mutation(seed=seed), database)).batch_id for seed in (1, 2, 3)]
+    found = compare(database, ids)
+    assert [one["groups"][1] for one in found["differences"]] == ["random", "best_constant", "unchanged"]
+    blocks = comparison_blocks(found["batches"], found["differences"])
+    dots, curve = [block for block in blocks if isinstance(block, Figure)]
+    assert dots.labels == ("bandit", "seed 1", "seed 2", "seed 3")
+    assert dots.series[0].intervals[0] is not None and dots.series[0].intervals[1:] == (None,) * 3
+    runs = [batch["statistics"]["updates"][-1]["smoothed"] for batch in found["batches"]]
+    assert curve.series[0].xs == (32.0, 64.0) and curve.series[0].ys[-1] == pytest.approx(sum(runs) / 3)
+    assert all(curve.series[0].intervals)
+    told = [block.text for block in blocks if isinstance(block, Words)]
+    assert sum("no verdict from 3 seeds: 5 more of each are needed" in text for text in told) == 3
+    alone = compare(database, [*ids[:1], (await run_batch(mutation(seed=1, gamma=0.5), database)).batch_id])
+    assert "queries" in alone["differences"][0], "single runs are compared query by query"
