@@ -15,11 +15,11 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
-from tidepool.storage.exporting.contents import ExportContents
+from tidepool.storage.exporting.contents import ExportContents, ExportTable
 from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
 
-ViewWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str]], list[Path]]
+TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
 
 FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "policy")
 
@@ -106,13 +106,14 @@ def _parquet(order: ExportRequest) -> list[Path]:
     return _views(order, export_parquet)
 
 
-def _views(order: ExportRequest, write: ViewWriter) -> list[Path]:
-    """A file for each view of the batch's kind, in one folder."""
+def _views(order: ExportRequest, write: TableWriter) -> list[Path]:
+    """A file for each view and table of the batch's kind, in one folder."""
     from tidepool.storage.exporting.files import finished_together
 
-    folder = order.folder()
+    folder, contents = order.folder(), _contents(order)
+    tables = (make(order.connection, order.batch) for make in contents.tables)
     with finished_together(folder) as scratch:
-        written = write(order.connection, order.batch, scratch, _contents(order).views)
+        written = write(order.connection, order.batch, scratch, contents.views, tables)
     return [folder / path.name for path in written]
 
 

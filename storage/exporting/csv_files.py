@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.exporting.rows import columns_of, rows_of
 from tidepool.storage.plain_text import MARK, Plain, in_document
@@ -61,14 +62,21 @@ def csv_file(path: Path, *, bom: bool = False) -> Iterator[TextIO]:
 
 
 def export_csv(
-    connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path, views: Iterable[str], *, bom: bool = False
+    connection: sqlite3.Connection,
+    batch: sqlite3.Row,
+    folder: Path,
+    views: Iterable[str],
+    tables: Iterable[ExportTable] = (),
+    *,
+    bom: bool = False,
 ) -> list[Path]:
-    """One file for each of the views."""
+    """One file for each of the views and tables."""
     folder.mkdir(parents=True, exist_ok=True)
+    named = [(view, columns_of(connection, view), rows_of(connection, view, batch)) for view in views]
     written = []
-    for view in views:
-        path = folder / f"{view}.csv"
+    for name, columns, rows in (*named, *((table.name, list(table.columns), table.rows) for table in tables)):
+        path = folder / f"{name}.csv"
         with csv_file(path, bom=bom) as stream:
-            write_rows(stream, columns_of(connection, view), rows_of(connection, view, batch))
+            write_rows(stream, columns, rows)
         written.append(path)
     return written

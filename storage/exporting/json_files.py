@@ -43,6 +43,11 @@ def _pieces(
                 row["parents"] = json.loads(row["parents"])
             yield (", " if count else "") + _dump(row)
         yield "]"
+    for table in (make(connection, batch) for make in contents.tables):
+        yield f',\n"{table.name}": ['
+        for count, values in enumerate(table.rows):
+            yield (", " if count else "") + _dump(_without_batch(dict(zip(table.columns, values, strict=True))))
+        yield "]"
     yield f',\n"findings": {_dump(_findings(connection, batch["number"]))}}}\n'
 
 

@@ -20,10 +20,14 @@ TYPES = {"integer": "int64", "real": "float64", "boolean": "bool"}
 
 
 def export_parquet(
-    connection: sqlite3.Connection, batch: sqlite3.Row, folder: Path, views: Iterable[str]
+    connection: sqlite3.Connection,
+    batch: sqlite3.Row,
+    folder: Path,
+    views: Iterable[str],
+    tables: Iterable[ExportTable] = (),
 ) -> list[Path]:
-    """One file for each of the views."""
-    return write_tables(folder, (view_table(connection, view, batch) for view in views))
+    """One file for each of the views and tables."""
+    return write_tables(folder, (*(view_table(connection, view, batch) for view in views), *tables))
 
 
 def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:

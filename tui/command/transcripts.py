@@ -7,6 +7,7 @@ from rich.text import Text
 
 from tidepool.engine.results.wording import gave, number
 from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.study_rows.episodes import SPLITS, EpisodeStep, episode_steps, split_of
 from tidepool.tui.drawing.plain import one_line, plain, shortened
 
 MOST_SHOWN = 50_000
@@ -76,6 +77,7 @@ ENDINGS = {
     "length": "its length was used up",
     "lost": "the last step was lost and does not count",
     "budget": "the budget was used up",
+    "left": "its learner went another way when it was started again",
 }
 
 
@@ -83,36 +85,31 @@ def _episode(out: Console, episode: Transcript, *, simulated: bool) -> None:
     details = episode.details
     label = " (simulated)" if simulated else ""
     who = " and ".join(episode.participants)
-    phase = details.get("phase", "training")
+    split = SPLITS.get(split_of(details), split_of(details))
     out.print(
-        Text(one_line(f"episode {episode.sequence_number}, {phase}, {who}, {episode.status}{label}"), style="bold")
+        Text(one_line(f"episode {episode.sequence_number}, {split}, {who}, {episode.status}{label}"), style="bold")
     )
     if not details:
         out.print(Text("under way: rewards are told when it has ended"))
     else:
-        kind = f" ({details['kind']})" if details["kind"] else ""
-        out.print(Text(shortened(f"query{kind}: {details['query']}", MOST_SHOWN)))
-        if details["reference"]:
+        kind = f" ({details['kind']})" if details.get("kind") else ""
+        out.print(Text(shortened(f"query{kind}: {details.get('query', '')}", MOST_SHOWN)))
+        if details.get("reference"):
             out.print(Text(shortened(f"reference: {details['reference']}", MOST_SHOWN), style="dim"))
-    said = {message.turn: message for message in episode.messages}
-    steps = details.get("steps") or [{} for _ in range((max(said, default=0) + 1) // 2)]
-    for index, step in enumerate(steps):
-        _print_step(out, index, step, said)
+    for step in episode_steps(details, episode.messages):
+        _print_step(out, step)
     if details:
-        score = number(details["mean_reward"], 3)
-        out.print(Text(f"\n{ENDINGS.get(details['ended'], 'ended')}; mean reward {score}"))
+        score = number(details.get("mean_reward"), 3)
+        out.print(Text(f"\n{ENDINGS.get(str(details.get('ended')), 'ended')}; mean reward {score}"))
 
 
-def _print_step(out: Console, index: int, step: dict[str, Any], said: dict[int, Any]) -> None:
-    rewrite, answer = said.get(2 * index + 1), said.get(2 * index + 2)
-    operator = step.get("operator") or (rewrite.speaker if rewrite else "step")
-    fell_back = " (fell back: no usable rewrite)" if step.get("fell_back") else ""
+def _print_step(out: Console, step: EpisodeStep) -> None:
+    fell_back = " (fell back: no usable rewrite)" if step.fell_back else ""
     out.print()
-    out.print(Text(one_line(f"{index + 1}. {operator}{fell_back}"), style="bold"))
-    if rewrite:
-        out.print(_marked(rewrite.content))
-    if answer:
-        out.print(Text("target: ", style="bold") + Text(shortened(answer.content, MOST_SHOWN), style="not bold"))
-    if step:
-        lost = "lost: masked" if step["reward"] is None else f"reward {step['reward']:.3f}"
-        out.print(Text(lost, style="dim"))
+    out.print(Text(one_line(f"{step.number}. {step.operator}{fell_back}"), style="bold"))
+    said = {"query": step.query, "rewritten": step.rewritten if step.rewritten != step.query else None}
+    for name, text in {**said, "target": step.reply}.items():
+        if text is not None:
+            out.print(Text(f"{name}: ", style="bold") + Text(shortened(text, MOST_SHOWN), style="not bold"))
+    if step.ended:
+        out.print(Text("lost: masked" if step.reward is None else f"reward {step.reward:.3f}", style="dim"))

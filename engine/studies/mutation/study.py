@@ -9,6 +9,7 @@ from tidepool.engine.exports.request import Exporter
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec
 from tidepool.storage.exporting.contents import ExportContents
+from tidepool.storage.exporting.steps import steps_table
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig
@@ -106,7 +107,9 @@ KIND = KindSpec(
     report=report,
     methods=methods,
     formats=formats,
-    contents=ExportContents(views=("messages", "training"), beside_units=("training",), details="episode"),
+    contents=ExportContents(
+        views=("messages", "training"), beside_units=("training",), tables=(steps_table,), details="episode"
+    ),
     shape=shape,
     files=("queries", "policy"),
     filled_in=("query_list", "policy_content"),

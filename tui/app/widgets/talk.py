@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from textual.events import Resize
 
+from tidepool.engine.results.wording import UNKNOWN
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.units import StoredMessage
+from tidepool.storage.study_rows.episodes import SPLITS, episode_steps, split_of
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import one_line, plain
 from tidepool.tui.drawing.wrapping import marked, wrapped
@@ -72,12 +74,7 @@ class TranscriptPane(Rows):
 
 def talk_lines(talk: Transcript, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:
     lines = [TranscriptLine(((f" {_title(talk)}", "strong"),))]
-    for message in talk.messages:
-        lines.append(TranscriptLine(()))
-        lines.append(TranscriptLine(_heading(message), message.turn))
-        if message.thought:
-            lines += _body(plain(message.thought), width, [], "thought")
-        lines += _body(*_content(talk, message, words, width))
+    lines += _episode(talk, width, words) if "steps" in talk.details else _messages(talk, width, words)
     if talk.error:
         lines.append(TranscriptLine(()))
         lines += _body(f"failed: {plain(talk.error)}", width, [], "failed")
@@ -85,6 +82,46 @@ def talk_lines(talk: Transcript, width: int, words: Sequence[str] = ()) -> list[
         lines.append(TranscriptLine(()))
         lines += [TranscriptLine(_outcome(outcome)) for outcome in talk.outcomes]
     return lines
+
+
+def _messages(talk: Transcript, width: int, words: Sequence[str]) -> list[TranscriptLine]:
+    lines = []
+    for message in talk.messages:
+        lines.append(TranscriptLine(()))
+        lines.append(TranscriptLine(_heading(message), message.turn))
+        if message.thought:
+            lines += _body(plain(message.thought), width, [], "thought")
+        lines += _body(*_content(talk, message, words, width))
+    return lines
+
+
+def _episode(talk: Transcript, width: int, words: Sequence[str]) -> list[TranscriptLine]:
+    """Step by step: the query as it was, what an operator made of it, what the target said, what that was worth."""
+    split = split_of(talk.details)
+    lines = _body(
+        f"{SPLITS.get(split, plain(split))}; reference: {plain(str(talk.details.get('reference') or UNKNOWN))}",
+        width,
+        [],
+        "dim",
+    )
+    for step in episode_steps(talk.details, talk.messages):
+        note = "  no usable rewrite: the query as it was" if step.fell_back else ""
+        head = ((f" {step.number} ", "dim"), (one_line(step.operator), "accent"), (note, "dim"))
+        lines += [TranscriptLine(()), TranscriptLine(head, 2 * step.number - 1)]
+        lines += _body(plain(step.query or ""), width, [], "dim")
+        if step.rewritten != step.query:
+            lines += _said(step.rewritten or "", width, words)
+        target = (("   target", "accent"), (f"  {one_line(step.model or '')}", "dim"))
+        lines.append(TranscriptLine(target, 2 * step.number))
+        lines += _said(step.reply or "", width, words)
+        worth = "lost: masked" if step.reward is None else f"reward {step.reward:.3f}"
+        lines.append(TranscriptLine(((f"   {worth}", "strong"),)))
+    return lines
+
+
+def _said(text: str, width: int, words: Sequence[str]) -> list[TranscriptLine]:
+    text = plain(text)
+    return _body(text, width, _hits(text, words), "")
 
 
 def _title(talk: Transcript) -> str:

@@ -25,7 +25,7 @@ class BranchingBook(EpisodeBook):
     def _move(self, place: CallPlace) -> Unit:
         left = self._open[place.serial]
         if not left.unit.settled:
-            self._end(left)
+            self._end(replace(left, left=True))
         unit = self._new_unit(place.serial, left.player)
         self._open[place.serial] = replace(left, unit=unit, since=place.step)
         return unit

@@ -15,6 +15,7 @@ from tidepool.engine.studies.mutation.environment.environments import Outcome, S
 from tidepool.engine.studies.mutation.environment.transport import CallPlace
 
 TARGET = "target"
+LEFT = "left"
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class OpenEpisode:
     """the mutator's replies by step: the query is a part of each"""
     since: int = 0
     """its first step in this unit"""
+    left: bool = False
+    """whoever leads the study went another way"""
 
 
 class EpisodeBook:
@@ -99,7 +102,8 @@ def rewrite_step(index: int) -> str:
 
 def _details(episode: OpenEpisode, phase: str) -> dict[str, object]:
     if not episode.steps:
-        return {"phase": phase, "player": episode.player, "steps": [], "mean_reward": None, "ended": "left"}
+        nothing: dict[str, object] = {"query": "", "reference": "", "kind": "", "steps": [], "mean_reward": None}
+        return {"phase": phase, "player": episode.player, **nothing, "ended": LEFT}
     last = episode.steps[-1]
     rewards = [step.reward for step in episode.steps if step.reward is not None]
     return {
@@ -112,7 +116,8 @@ def _details(episode: OpenEpisode, phase: str) -> dict[str, object]:
             {"operator": step.operator, "reward": step.reward, "fell_back": step.fell_back} for step in episode.steps
         ],
         "mean_reward": sum(rewards) / len(rewards) if rewards else None,
-        "ended": _ending(last),
+        "ended": LEFT if episode.left else _ending(last),
+        **({"since": episode.since, "asked": episode.steps[episode.since - 1].after} if episode.since else {}),
     }
 
 
