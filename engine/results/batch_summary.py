@@ -148,6 +148,11 @@ class Summary(dict[str, Any]):
         return bool(self["simulated"])
 
     @property
+    def simulated_roles(self) -> list[str]:
+        """Who of those that were asked was simulated: the rewriter, the judge, …"""
+        return list(self["simulated_roles"])
+
+    @property
     def metadata(self) -> dict[str, Any]:
         return dict(self["metadata"])
 

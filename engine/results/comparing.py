@@ -21,6 +21,8 @@ SHOWN = (
     "status",
     "seed",
     "simulated",
+    "simulated_roles",
+    "roles",
     "units",
     "calls",
     "cost_usd",

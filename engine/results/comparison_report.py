@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Series, Words, table
-from tidepool.engine.results.report import SIMULATED, kind_report
+from tidepool.engine.results.report import kind_report
+from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.wording import money, span
 
 MOST_ROWS = 60
@@ -17,8 +18,7 @@ Summaries = Sequence[Mapping[str, Any]]
 def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any]]) -> list[Block]:
     """`batches` are summaries, of one kind or of several; `differences` are those of `compare`."""
     blocks: list[Block] = [_batches(batches)]
-    if any(batch["simulated"] for batch in batches):
-        blocks.append(Words(SIMULATED, "simulated"))
+    blocks += (Words(words, "simulated") for words in _simulated(batches))
     kinds = {batch["kind"] for batch in batches}
     own = kind_report(kinds.pop()) if len(kinds) == 1 else None
     compared = getattr(own, "compared", None)
@@ -26,6 +26,15 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
         return [*blocks, *told]
     ids = [batch["batch_id"] for batch in batches]
     return [*blocks, *_figures(batches), *(Words(_told(found, ids)) for found in differences)]
+
+
+def _simulated(batches: Summaries) -> Iterator[str]:
+    """Once, where it is the same for all."""
+    told = [simulated_words(batch["roles"]) if batch["simulated"] else "" for batch in batches]
+    if len(set(told)) == 1:
+        yield from filter(None, told[:1])
+    else:
+        yield from (f"#{place}: {words}" for place, words in enumerate(told, 1) if words)
 
 
 def _batches(batches: Summaries) -> Block:

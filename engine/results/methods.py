@@ -15,6 +15,7 @@ from typing import Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.blocks import Block, Estimate, Folded, Words, text_of
 from tidepool.engine.results.method_words import KindMethods, counted, listing, paragraph
+from tidepool.engine.results.simulated_roles import SIMULATED, simulated_roles
 from tidepool.engine.results.wording import money, number
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.exporting.provenance import (
@@ -28,7 +29,6 @@ from tidepool.storage.plain_text import shortened
 
 MOST_PROMPTS = 200
 MOST_FAILURES = 3
-SIMULATED = "simulated"
 SIMULATED_DATA = (
     "Simulated data: every answer came from Tidepool's simulated provider. No language model was asked, and nothing below is "
     "evidence about any."
@@ -47,7 +47,7 @@ def methods_of(
         kind = spec.methods(dict(batch), config, summary["statistics"], connection)
     asked = models_asked(connection, batch["number"])
     told = (
-        _simulated(asked),
+        _simulated(summary["roles"]),
         paragraph((*kind.design, *_units(summary, spec.units if spec else "units"))),
         paragraph(_collection(batch, summary, asked)),
         paragraph(kind.measures),
@@ -80,15 +80,15 @@ def _title(place: int, prompt: UsedPrompt) -> str:
     return f"prompt {place}: {counted(prompt.calls, 'call')} to {prompt.model}{who}"
 
 
-def _simulated(asked: Sequence[AskedModel]) -> str:
-    ours = sum(one.calls for one in asked if _provider(one.model) == SIMULATED)
+def _simulated(asked: Sequence[Mapping[str, Any]]) -> str:
+    ours, whole = sum(one["calls"] for one in asked if one["simulated"]), sum(one["calls"] for one in asked)
     if not ours:
         return ""
-    if ours == sum(one.calls for one in asked):
+    if ours == whole:
         return SIMULATED_DATA
     return (
-        f"Partly simulated data: {counted(ours, 'call')} of {sum(one.calls for one in asked):,} were answered by Tidepool's "
-        "simulated provider, which is no language model."
+        f"Partly simulated data: {counted(ours, 'call')} of {whole:,}, those to the {listing(simulated_roles(asked))}, were "
+        "answered by Tidepool's simulated provider, which is no language model."
     )
 
 

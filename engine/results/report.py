@@ -12,6 +12,7 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Report, Table, Words, table
 from tidepool.engine.results.methods import methods_of
+from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.wording import gained, money, number, span
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
@@ -20,7 +21,6 @@ from tidepool.storage.file import reading
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig
 
-SIMULATED = "simulated answers: no model of a provider was asked"
 MOST_WAVES = 12
 GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
 """what a resume does for a batch of this state"""
@@ -67,7 +67,7 @@ def _checked(text: str) -> "FrozenConfig":
 
 def overview(summary: Summary) -> Iterator[Block]:
     if summary["simulated"]:
-        yield Words(SIMULATED, "simulated")
+        yield Words(simulated_words(summary["roles"]), "simulated")
     yield table("", ("", ""), list(_facts(summary)), left=2)
 
 

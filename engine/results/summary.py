@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.batch_summary import Summary
+from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
 from tidepool.storage.file import reading
 from tidepool.storage.reading.figures import (
     answers_bought_live,
+    asked_models,
     failures_of,
     has_provider_batches,
-    served_models,
     waves_of,
 )
 from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS
@@ -58,6 +59,9 @@ def checked(text: str) -> "FrozenConfig":
 
 
 def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, progress: sqlite3.Row) -> dict[str, Any]:
+    config = json.loads(batch["config"])
+    calls_by_model, served = asked_models(connection, batch["number"])
+    roles = roles_asked(batch["kind"], config, calls_by_model)
     return {
         "batch_id": batch["id"],
         "name": batch["name"][:LONGEST_NAME],
@@ -67,7 +71,9 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
         "reason": batch["reason"] and batch["reason"][:LONGEST_WORDS],
         "seed": batch["seed"],
         "simulated": bool(batch["simulated"]),
-        "metadata": json.loads(batch["config"])["batch"]["metadata"],
+        "simulated_roles": simulated_roles(roles),
+        "roles": roles,
+        "metadata": config["batch"]["metadata"],
         "units": {
             "total": progress["units_total"],
             "completed": progress["units_completed"],
@@ -89,7 +95,7 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
             for wave in waves_of(connection, batch["number"])
         ],
         "replies": {name: progress[name] for name in ("cut", "unusable", "usage_missing")},
-        "served_models": served_models(connection, batch["number"]),
+        "served_models": served,
         "failures": failures_of(connection, batch["number"], MOST_FAILURES),
         "provider_batches": open_provider_batches(connection, batch["number"]),
         "tokens": {name: progress[f"{name}_tokens"] for name in ("input", "output", "reasoning")},

@@ -15,7 +15,7 @@ and beside them pure rules. A kind of an installed package is a `KindSpec` under
 
 import sqlite3
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -96,6 +96,8 @@ class KindSpec:
     """its units are conversations: their messages are read in turn, and a wave is a message's position"""
     people: Literal["agents", "entities"] | None = None
     """which list of the config says who takes part"""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """which key of its section names the model of which role, as people are told; `agents` are the config's own list"""
     files: tuple[str, ...] = ()
     """keys of its section that may name a file"""
     filled_in: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """What a batch's summary is made of, beside its progress row: waves, failures, and how its answers were bought."""
 
 import sqlite3
+from collections import Counter
 from typing import Any
 
 from tidepool.storage.unit_ids import unit_id
@@ -26,16 +27,18 @@ def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) ->
     return [dict(row) for row in rows]
 
 
-def served_models(connection: sqlite3.Connection, batch_number: int) -> list[dict[str, Any]]:
-    """Which models the providers say have answered, for each model that was asked."""
+def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """How many calls each model had; and which models the providers say have answered for it."""
     bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
     rows = connection.execute(
         "SELECT model, served_model AS served, count(*) AS replies FROM call "
-        "WHERE unit_id BETWEEN ? AND ? AND served_model IS NOT NULL GROUP BY model, served_model ORDER BY model, replies DESC, served "
-        "LIMIT ?",
+        "WHERE unit_id BETWEEN ? AND ? GROUP BY model, served_model ORDER BY model, replies DESC, served LIMIT ?",
         (*bounds, MOST_MODELS),
-    )
-    return [dict(row) for row in rows]
+    ).fetchall()
+    calls: Counter[str] = Counter()
+    for row in rows:
+        calls[row["model"]] += row["replies"]
+    return dict(calls.most_common()), [dict(row) for row in rows if row["served"] is not None]
 
 
 def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:

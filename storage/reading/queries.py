@@ -7,7 +7,7 @@ from typing import Any
 
 from tidepool.storage.batches import status_now
 from tidepool.storage.reading.units import StoredMessage, unit_of
-from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS, MOST_NAMES, resting_in
+from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS, MOST_NAMES, asks_a_provider, resting_in
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.unit_ids import unit_id
 
@@ -34,6 +34,8 @@ class BatchLine:
     seconds: float
     resting: dict[str, Any] = field(default_factory=dict)
     """providers that its calls wait for"""
+    partly_simulated: bool = False
+    """calls may go to other providers as well as to the simulated one"""
 
 
 def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> list[BatchLine]:
@@ -65,6 +67,7 @@ def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> 
             None if row["unpriced"] else row["cost_usd"],
             row["seconds"],
             resting_in(row["limits"]) if status == BatchStatus.IN_PROGRESS else {},
+            bool(row["simulated"]) and asks_a_provider(row["limits"]),
         )
         for row in rows
     ]

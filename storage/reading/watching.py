@@ -61,6 +61,15 @@ class Watched:
         return resting_in(self.limits) if self.running else {}
 
     @property
+    def partly_simulated(self) -> bool:
+        return self.simulated and asks_a_provider(self.limits)
+
+    @property
+    def free(self) -> bool:
+        """All that was and will be asked is simulated, at no price."""
+        return self.simulated and not self.partly_simulated and not self.spent_usd
+
+    @property
     def units_done(self) -> int:
         return self.units_completed + self.units_failed
 
@@ -97,6 +106,11 @@ def resting_in(limits: str) -> dict[str, Any]:
     """The providers for which nothing leaves just now: why, since when, and until when, by the wall clock."""
     found = {name: one.get("resting") for name, one in json.loads(limits).get("providers", {}).items()}
     return {name: rest for name, rest in found.items() if isinstance(rest, dict) and _is_rest(rest)}
+
+
+def asks_a_provider(limits: str) -> bool:
+    """Whether calls may go to any provider but the simulated one."""
+    return any(name != "simulated" for name in json.loads(limits).get("providers", {}))
 
 
 def _is_rest(rest: dict[str, Any]) -> bool:

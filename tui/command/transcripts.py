@@ -5,6 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.results.wording import gave, number
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.study_rows.episodes import SPLITS, EpisodeStep, episode_steps, split_of
@@ -14,13 +15,18 @@ MOST_SHOWN = 50_000
 """characters of one message: more than anybody reads here, and laying out millions takes minutes"""
 
 
-def print_transcript(out: Console, kind: str, talk: Transcript, *, simulated: bool) -> None:
-    {"secret_game": _game, "mutation": _episode}.get(kind, _any)(out, talk, simulated=simulated)
+def print_transcript(out: Console, kind: str, talk: Transcript) -> None:
+    {"secret_game": _game, "mutation": _episode}.get(kind, _any)(out, talk, _label(talk))
 
 
-def _any(out: Console, talk: Transcript, *, simulated: bool) -> None:
+def _label(talk: Transcript) -> str:
+    """By who spoke: a judge that is simulated makes no talk a simulated one."""
+    spoken = {is_simulated(message.model) for message in talk.messages}
+    return "" if True not in spoken else " (partly simulated)" if False in spoken else " (simulated)"
+
+
+def _any(out: Console, talk: Transcript, label: str) -> None:
     where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
-    label = " (simulated)" if simulated else ""
     title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
     out.print(Text(one_line(title), style="bold"))
     for message in talk.messages:
@@ -38,8 +44,7 @@ def _any(out: Console, talk: Transcript, *, simulated: bool) -> None:
         out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
 
 
-def _game(out: Console, talk: Transcript, *, simulated: bool) -> None:
-    label = " (simulated)" if simulated else ""
+def _game(out: Console, talk: Transcript, label: str) -> None:
     names = " and ".join(talk.participants)
     title = f"conversation {talk.sequence_number}, game {talk.game}, round {talk.round}: {names}, {talk.status}{label}"
     out.print(Text(one_line(title), style="bold"))
@@ -81,9 +86,8 @@ ENDINGS = {
 }
 
 
-def _episode(out: Console, episode: Transcript, *, simulated: bool) -> None:
+def _episode(out: Console, episode: Transcript, label: str) -> None:
     details = episode.details
-    label = " (simulated)" if simulated else ""
     who = " and ".join(episode.participants)
     split = SPLITS.get(split_of(details), split_of(details))
     out.print(

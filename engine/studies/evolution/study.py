@@ -107,4 +107,5 @@ KIND = KindSpec(
     shape=shape,
     files=("problems",),
     filled_in=("frozen",),
+    roles={"model": "solver", "models": "solver", "mutator": "rewriter"},
 )

@@ -113,4 +113,5 @@ KIND = KindSpec(
     shape=shape,
     files=("queries", "policy"),
     filled_in=("query_list", "policy_content"),
+    roles={"target": "target", "mutator": "rewriter", "judge": "judge", "encoder": "encoder"},
 )

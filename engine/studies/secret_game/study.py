@@ -134,4 +134,5 @@ KIND = KindSpec(
     shape=shape,
     talks=True,
     people="agents",
+    roles={"agents": "agents", "judge": "judge"},
 )

@@ -106,6 +106,7 @@ KIND = KindSpec(
     shape=shape,
     talks=True,
     people="entities",
+    roles={"model": "entities", "judge": "judge"},
     files=("context_file", "entity_file"),
     filled_in=("keep_addresses",),
 )

@@ -152,7 +152,7 @@ def detail(batch: Watched) -> Content:
     if batch.failed:
         first += f" · {count(batch.failed)} calls failed"
     if batch.simulated:
-        first += " · simulated answers"
+        first += " · simulated in part" if batch.partly_simulated else " · simulated answers"
     return Content.assemble((first, "$quiet"), "\n", *_advice(batch))
 
 

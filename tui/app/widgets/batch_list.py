@@ -130,7 +130,7 @@ class BatchList(Rows):
         pieces += [
             (fitted(percent(batch.units_done, batch.units_total), 6, right=True) + " ", "dim"),
             (fitted(units, 13, right=True) + " ", ""),
-            (fitted("free" if batch.simulated and not batch.cost_usd else dollars(batch.cost_usd), 10, right=True), ""),
+            (fitted("free" if batch.free else dollars(batch.cost_usd), 10, right=True), ""),
             (" " + fitted(ago(batch.created_at), 7, right=True), "dim"),
         ]
         return pieces

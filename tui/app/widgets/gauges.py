@@ -53,12 +53,16 @@ def _name(batch: Watched, width: int) -> Content:
         said += f": {one_line(batch.reason)}"
     for provider, rest in batch.resting.items():
         said += f": {one_line(resting(provider, **rest))}"
-    right = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}") + (" · simulated" if batch.simulated else "")
+    right = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}") + _simulated(batch)
     left = f"{BATCH_GLYPHS.get(status, ' ')} {said}  "
     room = max(10, width - len(left) - len(right) - 1)
     return Content.assemble(
         (left, f"bold {colour}"), (fitted(one_line(batch.name), room), "bold"), " ", (right, "$quiet")
     )
+
+
+def _simulated(batch: Watched) -> str:
+    return "" if not batch.simulated else " · simulated in part" if batch.partly_simulated else " · simulated"
 
 
 def _progress(batch: Watched, pulse: Throughput | None, expected_calls: int, width: int) -> Content:
@@ -112,7 +116,7 @@ def _gauge(name: str, line: str, value: str) -> Content:
 
 def _money(batch: Watched) -> str:
     budget = json.loads(batch.limits).get("budget_usd") or 0.0
-    spent = "nothing" if batch.simulated and not batch.spent_usd else dollars(batch.cost_usd)
+    spent = "nothing" if batch.free else dollars(batch.cost_usd)
     return spent + (f" of {dollars(budget)}" if budget else "")
 
 

@@ -81,6 +81,6 @@ def _cells(batch: BatchLine) -> dict[str, str]:
         "status": one_line(batch.status) + (" (paused)" if batch.paused else ""),
         "units": f"{done:,}/{batch.units_total:,}{failed}",
         "cost": money(batch.cost_usd),
-        "answers": "simulated" if batch.simulated else "",
+        "answers": "" if not batch.simulated else "partly simulated" if batch.partly_simulated else "simulated",
         "started": utc(batch.created_at),
     }

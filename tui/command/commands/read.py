@@ -63,7 +63,7 @@ def _show_conversation(options: argparse.Namespace) -> None:
     if options.json:
         say_json(asdict(found))
     else:
-        print_transcript(console(), batch["kind"], found, simulated=bool(batch["simulated"]))
+        print_transcript(console(), batch["kind"], found)
 
 
 def _show_genealogy(options: argparse.Namespace) -> None:

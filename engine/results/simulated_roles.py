@@ -1,0 +1,76 @@
+"""Who answered in which role, and which roles were simulated: a rewriter may be simulated beside a real solver.
+
+Calls are counted by model, and a kind says which keys of its section name the model of which role (`KindSpec.roles`).
+A model that stands for several roles has them all.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tidepool.engine.results.method_words import counted, listing
+from tidepool.engine.studies.kinds import KINDS, load_kind
+
+SIMULATED = "simulated"
+ALL_SIMULATED = "simulated answers: no model of a provider was asked"
+NOT_YET = "simulated, in part or all: nothing was answered yet"
+MOST_NAMED = 4
+
+
+def is_simulated(model: str) -> bool:
+    return model.partition(":")[0] == SIMULATED
+
+
+def roles_asked(kind: str, sections: Mapping[str, Any], calls: Mapping[str, int]) -> list[dict[str, Any]]:
+    """For each model that was asked: its role, how many calls it had, and whether it was simulated."""
+    named: dict[str, list[str]] = {}
+    for role, model in _named(kind, sections):
+        if role not in named.setdefault(model, []):
+            named[model].append(role)
+    return [
+        {
+            "role": " and ".join(named.get(model, ["model"])),
+            "model": model,
+            "calls": count,
+            "simulated": is_simulated(model),
+        }
+        for model, count in calls.items()
+    ]
+
+
+def simulated_roles(roles: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(one["role"] for one in roles if one["simulated"]))
+
+
+def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
+    """simulated: rewriter and judge (312 of 2,311 calls); solver openai:gpt-4o-mini."""
+    asked = list(roles)
+    real = [one for one in asked if not one["simulated"]]
+    if not asked:
+        return NOT_YET
+    if not real:
+        return ALL_SIMULATED
+    ours = sum(one["calls"] for one in asked if one["simulated"])
+    share = f"{ours:,} of {counted(sum(one['calls'] for one in asked), 'call')}"
+    return f"simulated: {listing(simulated_roles(asked))} ({share}); {'; '.join(_by_providers(real))}"
+
+
+def _by_providers(real: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    models: dict[str, list[str]] = {}
+    for one in real:
+        models.setdefault(one["role"], []).append(one["model"])
+    for role, names in models.items():
+        more = [f"{len(names) - MOST_NAMED:,} more"] if len(names) > MOST_NAMED else []
+        yield f"{role} {listing([*names[:MOST_NAMED], *more])}"
+
+
+def _named(kind: str, sections: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(role, PROVIDER:MODEL) as a stored config has them; it may be a stranger's, and hold something else."""
+    spec = load_kind(kind) if kind in KINDS else None
+    for key, role in (spec.roles if spec else {}).items():
+        found: Any = sections if key == "agents" else sections.get(kind)
+        for part in key.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        for one in found if isinstance(found, list) else [found]:
+            model = one.get("model") if isinstance(one, Mapping) else one
+            if isinstance(model, str):
+                yield role, model
