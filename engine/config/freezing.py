@@ -11,7 +11,7 @@ from pathlib import Path
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.frozen import FrozenConfig, sealed
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.model_fields import models_at, with_full_names
+from tidepool.engine.config.model_fields import left_to_default, models_at, with_full_names
 from tidepool.engine.config.presets import unknown_provider
 from tidepool.engine.config.problems import path_in_words, told, validated
 from tidepool.engine.config.sections import Config
@@ -36,7 +36,23 @@ def freeze(study: Config | Study, database: Path) -> FrozenConfig:
     config = study.as_config() if isinstance(study, Study) else study
     origin = config.origin
     whole = with_users_endpoints(with_library(config, database))
-    return _not_too_large(_frozen(whole, origin.source, origin.folder or Path.cwd()), origin.source)
+    frozen = _frozen(whole, origin.source, origin.folder or Path.cwd())
+    _refuse_silent_simulation(frozen, origin.source)
+    return _not_too_large(frozen, origin.source)
+
+
+def _refuse_silent_simulation(config: FrozenConfig, source: str) -> None:
+    """Beside a real model nobody is simulated unless it is written: whoever left a helper's key out would not know."""
+    kind, asked = config.batch.kind, sorted(load_kind(config.batch.kind).models(config))
+    real = [model for model in asked if not model.startswith("simulated:")]
+    for where, model in models_at(config.settings) if real else ():
+        if model in asked and model not in real and left_to_default(config.settings, where):
+            path = path_in_words((kind, *where))
+            words = (
+                f"{path} is not written, and would be {model}, a simulated model beside {real[0]}. Write which model it is to be, "
+                f'such as {where[-1]} = "{real[0]}"; or {where[-1]} = "{model}", if a simulated one is meant.'
+            )
+            raise UsageError(told(source, words), (kind, *where))
 
 
 def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:

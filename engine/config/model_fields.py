@@ -28,6 +28,19 @@ def models_named(section: BaseModel, but: Collection[str] = ()) -> set[str]:
     return {resolve_model(name) for where, name in models_at(section) if where[0] not in but}
 
 
+def left_to_default(section: BaseModel, where: Location) -> bool:
+    """Whether nobody wrote what stands at this place of the section."""
+    written: Any = section
+    for part in where:
+        if isinstance(written, BaseModel):
+            if part not in written.model_fields_set:
+                return True
+            written = getattr(written, str(part))
+        else:
+            written = written[part]
+    return False
+
+
 def models_at(section: BaseModel, where: Location = ()) -> Iterator[tuple[Location, str]]:
     """Every model that the section names, as it is written, with its place."""
     for field, annotation in _fields(type(section)):

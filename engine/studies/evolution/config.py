@@ -45,7 +45,7 @@ class EvolutionSettings(Section):
     models: list[ModelName] = Field(default_factory=list, max_length=ceilings.SERVERS)
     """… or several: fitness by model and overall"""
     mutator: ModelName = "simulated:rewriter"
-    """who rewrites prompts"""
+    """who rewrites prompts; beside a real model it must be written, also where a simulated one is meant"""
     preset: PresetName = "balanced"
     """the sizes below; keys written out win over it"""
     async_batch_size: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)

@@ -33,11 +33,11 @@ class MutationSettings(Section):
     target: ModelName = "simulated:target"
     """the model whose answers are to become better, e.g. ollama:llama3.2"""
     mutator: ModelName = "simulated:rewriter"
-    """the model that rewrites queries"""
+    """the model that rewrites queries; beside a real model it must be written, also where a simulated one is meant"""
     encoder: EncoderName = HASHING
     """hashing | ollama:nomic-embed-text | openai:text-embedding-3-small"""
     judge: ModelName = "simulated:judge"
-    """the model that grades answers, for the reward of that name"""
+    """the model that grades answers, for the reward of that name; must be written like the mutator"""
     reward: Literal["keyword", "similarity", "judge"] = "similarity"
     """keyword | similarity | judge"""
     success: float = Field(default=0.7, gt=0, le=1)

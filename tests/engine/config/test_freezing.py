@@ -1,8 +1,8 @@
 """A config becomes what a batch keeps, once, and by type."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -94,7 +94,7 @@ def test_a_study_is_frozen_once_however_it_gets_to_its_batch(
         times.append(folder)
         return load_kind(kind).freeze(config, folder)
 
-    monkeypatch.setattr(freezing, "load_kind", lambda name: SimpleNamespace(freeze=counted))
+    monkeypatch.setattr(freezing, "load_kind", lambda name: replace(load_kind(name), freeze=counted))
     config = load_config(f"examples/{kind}.toml")
     assert times == []
     frozen = freeze(config, tmp_path / "none.db")
