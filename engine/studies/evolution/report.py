@@ -90,10 +90,10 @@ def verdict(found: EvolutionStatistics) -> str:
 
 
 def difference(gap: float, p: float, better: str | None) -> str:
-    points = f"{100 * gap:+.1f} points, p = {p:.2g}"
+    points = f"{100 * gap:+.1f} points"
     if better is None:
-        return f"{points}: chance alone explains this"
-    return f"{points}: the champion is {'better' if better == 'champion' else 'worse'}"
+        return f"{points}: not distinguishable (p = {p:.2g})"
+    return f"{points}, p = {p:.2g}: the champion is {'better' if better == 'champion' else 'worse'}"
 
 
 def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:

@@ -99,7 +99,7 @@ class EvolutionStatistics(Statistics):
     difference: float | None
     pairs: int
     better: str | None
-    """champion or baseline; None: chance alone explains the difference"""
+    """champion or baseline; None: the two cannot be told apart"""
     stopped_by: str | None
     calls_saved_by_racing: int | None
     search_calls: int

@@ -45,7 +45,7 @@ class HeldOutComparison:
 
     @property
     def better(self) -> str | None:
-        """champion, baseline, or None when chance alone explains the difference."""
+        """champion, baseline, or None where the two cannot be told apart."""
         if self.p_value > LEVEL or self.difference == 0:
             return None
         return "champion" if self.difference > 0 else "baseline"
