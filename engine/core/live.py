@@ -78,11 +78,13 @@ class LiveCall:
         address = pending.address
         account.in_flight[address] = call.wave
         started, answered = time.monotonic(), limiter.answered
+        left = started
         try:
             if not account.provider.simulated and not pending.under_way:
                 await self.books.leaving(pending, account.worst_cost_or_unknown(call))
             if limiter.requests.per_minute:
                 await limiter.departures.next(limiter.requests.per_minute)
+            left = time.monotonic()  # waiting for its turn is no latency
             answer = await account.provider.complete(call, pending.seed, self.attempts)
         except ProviderError as error:
             self._came_back(error)
@@ -91,7 +93,7 @@ class LiveCall:
                 raise account.outage.failure() from error
             raise
         finally:
-            self.seconds = time.monotonic() - started
+            self.seconds = time.monotonic() - left
             del account.in_flight[address]
             limiter.leave()
         limiter.succeeded()

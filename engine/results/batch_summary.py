@@ -96,7 +96,10 @@ class Performance:
     cache_hit_rate: float
     mean_latency: float | None
     peak_concurrency: int
+    calls_in_flight_mean: float | None
+    """calls at a provider at the same moment, on average over the run; without those that wait for their turn"""
     speedup_over_sequential: float | None
+    """None: not measured. A call in flight beside others may take longer than it would alone"""
 
 
 class Summary(dict[str, Any]):

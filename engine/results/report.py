@@ -13,7 +13,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Report, Table, Words, table
 from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.simulated_roles import simulated_words
-from tidepool.engine.results.wording import gained, money, number, span
+from tidepool.engine.results.wording import in_flight, money, number, span
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -117,7 +117,7 @@ def _speed(performance: Mapping[str, Any]) -> str:
     if performance["mean_latency"] is not None:
         latency, at_once = number(performance["mean_latency"], 3, " s"), performance["peak_concurrency"]
         told += f", mean latency {latency}, at most {at_once:,} at once"
-    return told + gained(performance["speedup_over_sequential"])
+    return told + in_flight(performance["calls_in_flight_mean"])
 
 
 def waves(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:

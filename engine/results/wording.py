@@ -55,9 +55,9 @@ def span(seconds: float) -> str:
     return f"{int(seconds // 86_400)} d {int(seconds % 86_400 // 3600)} h"
 
 
-def gained(speedup: float | None) -> str:
-    """What waves gained over one call at a time; nothing where calls took no time that could be saved."""
-    return f", {speedup:,.1f}× over one at a time" if speedup is not None and speedup >= 1 else ""
+def in_flight(mean: float | None) -> str:
+    """How many calls were at a provider at once, on average; nothing where calls took next to no time."""
+    return f", calls in flight, mean {mean:,.1f}" if mean is not None and mean >= 1 else ""
 
 
 def round_top(values: Sequence[float]) -> float:

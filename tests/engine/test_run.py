@@ -47,6 +47,7 @@ CONTRACT_KEYS = {
         "cache_hit_rate",
         "mean_latency",
         "peak_concurrency",
+        "calls_in_flight_mean",
         "speedup_over_sequential",
     },
     "statistics": dict,

@@ -2,7 +2,7 @@
 
 import time
 
-from tidepool.engine.results.wording import gained as gained
+from tidepool.engine.results.wording import in_flight as in_flight
 from tidepool.engine.results.wording import span as span
 
 

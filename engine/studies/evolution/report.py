@@ -18,7 +18,7 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
-from tidepool.engine.results.wording import gained, number, p_value
+from tidepool.engine.results.wording import in_flight, number, p_value
 from tidepool.engine.studies.evolution.statistics import (
     ByModel,
     EvolutionStatistics,
@@ -139,7 +139,7 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
     yield (
         "speed",
         f"{number(performance.problems_per_second, 0)} problems/s, {performance.cache_hits:,} cache hits"
-        f"{gained(performance.speedup_over_sequential)}",
+        f"{in_flight(performance.calls_in_flight_mean)}",
     )
 
 

@@ -84,7 +84,7 @@ class SearchPerformance(Statistics):
     cache_hit_rate: float
     calls_saved_by_racing: int | None
     calls_saved_percentage: float | None
-    speedup_over_sequential: float | None
+    calls_in_flight_mean: float | None
 
 
 @dataclass(frozen=True)
@@ -156,5 +156,5 @@ def _performance(connection: sqlite3.Connection, batch_number: int, result: dict
         "cache_hit_rate": row["cached"] / calls if calls else 0.0,
         "calls_saved_by_racing": saved,
         "calls_saved_percentage": 100 * saved / unraced if saved else None,
-        "speedup_over_sequential": row["call_seconds"] / seconds if seconds and row["call_seconds"] else None,
+        "calls_in_flight_mean": row["call_seconds"] / seconds if seconds and row["call_seconds"] else None,
     }

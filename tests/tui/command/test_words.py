@@ -6,15 +6,15 @@ import pytest
 
 from tidepool.engine.events import ProvidersRest, Resting
 from tidepool.tui.command.progress import ProgressTally
-from tidepool.tui.drawing.words import countdown, gained, rate
+from tidepool.tui.drawing.words import countdown, in_flight, rate
 
 
 @pytest.mark.parametrize(
-    ("speedup", "told"),
-    [(14.52, ", 14.5× over one at a time"), (1.0, ", 1.0× over one at a time"), (0.1, ""), (None, "")],
+    ("mean", "told"),
+    [(14.52, ", calls in flight, mean 14.5"), (1.0, ", calls in flight, mean 1.0"), (0.1, ""), (None, "")],
 )
-def test_a_gain_is_told_only_where_calls_took_time_that_could_be_saved(speedup: float | None, told: str) -> None:
-    assert gained(speedup) == told
+def test_calls_in_flight_are_told_only_where_calls_took_time(mean: float | None, told: str) -> None:
+    assert in_flight(mean) == told
 
 
 @pytest.mark.parametrize(

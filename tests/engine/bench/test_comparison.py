@@ -1,0 +1,24 @@
+"""What is measured of speed, and what is only called so."""
+
+from pathlib import Path
+
+from tests.support.studies import game
+from tidepool import Evolution, run_batch
+from tidepool.engine.bench.comparison import compare
+from tidepool.engine.config.sections import Providers, SimulatedSettings
+
+
+def test_an_evolution_one_by_one_and_in_waves_finds_the_same() -> None:
+    study = Evolution(population_size=4, max_generations=2, max_problems=4, validation_problems=4, seed_final=False)
+    study.providers = Providers(simulated=SimulatedSettings(latency=0.001))
+    gain = compare(study.as_config())
+    assert gain.as_json()["same_statistics"]
+    assert gain.sequential["statistics"] != gain.waves["statistics"]  # their timings differ
+
+
+async def test_waiting_for_the_pace_is_neither_latency_nor_gain(database: Path) -> None:
+    service = {"name": "live", "requests_per_minute": 1800, "max_concurrent": 40}
+    performance = (await run_batch(game(12, 2, service=service), database)).performance
+    assert performance.calls_in_flight_mean is None or performance.calls_in_flight_mean < 0.5
+    assert performance.mean_latency is None or performance.mean_latency < 0.02
+    assert performance.speedup_over_sequential is None
