@@ -57,23 +57,34 @@ def _upright(x: float, low: float, high: float, wide: float) -> list[Html]:
     return [_line(_n(x), _n(low), _n(x), _n(high)), *ends]
 
 
-def named_points(series: Sequence[Series], xlabel: str, ylabel: str) -> Html:
-    """Points between 0 and 100 on both axes, each on the cross of its intervals and with its name, and the line on which
-    both are equal."""
-    size = 420
+def named_points(figure: Figure) -> Html:
+    """Points from 0 on, each on the cross of its intervals and with its name; where both axes are one scale, with the line on
+    which both are equal."""
+    size, series = 420, figure.series
+    wide = (
+        figure.square[1] if figure.square else round_top([end for one in series for end in _ends(one.xs, one.across)])
+    )
+    high = (
+        figure.square[1]
+        if figure.square
+        else round_top([end for one in series for end in _ends(one.ys, one.intervals)])
+    )
 
     def x(value: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * value / 100
+        return LEFT + (WIDTH - LEFT - RIGHT) * value / wide
 
     def y(value: float) -> float:
-        return TOP + (size - TOP - BOTTOM) * (1 - value / 100)
+        return TOP + (size - TOP - BOTTOM) * (1 - value / high)
 
     equal: dict[str, Content] = {"stroke": "var(--line)", "stroke_width": 1.5, "stroke_dasharray": "6 5"}
-    drawn: list[Html] = list(_grid(100, y))
-    drawn.append(element("line", x1=_n(x(0)), y1=_n(y(0)), x2=_n(x(100)), y2=_n(y(100)), **equal))
-    drawn += [element("text", f"{tick}", x=_n(x(tick)), y=size - BOTTOM + 16, text_anchor="middle") for tick in _TICKS]
-    drawn.append(element("text", xlabel, x=WIDTH / 2, y=size - 8, text_anchor="middle"))
-    drawn.append(element("text", ylabel, x=LEFT + 6, y=TOP + 10))
+    drawn: list[Html] = list(_grid(high, y))
+    if figure.square:
+        drawn.append(element("line", x1=_n(x(0)), y1=_n(y(0)), x2=_n(x(wide)), y2=_n(y(high)), **equal))
+    for tick in _TICKS:
+        at = wide * tick / 100
+        drawn.append(element("text", f"{at:g}", x=_n(x(at)), y=size - BOTTOM + 16, text_anchor="middle"))
+    drawn.append(element("text", figure.xlabel, x=WIDTH / 2, y=size - 8, text_anchor="middle"))
+    drawn.append(element("text", figure.ylabel, x=LEFT + 6, y=TOP + 10))
     points = [(one, one.xs[0], one.ys[0]) for one in series if one.ys[0] is not None]
     for one, across, up in points:
         for bounds in filter(None, one.across):
@@ -81,7 +92,7 @@ def named_points(series: Sequence[Series], xlabel: str, ylabel: str) -> Html:
         for bounds in filter(None, one.intervals):
             drawn.append(_line(_n(x(across)), _n(y(bounds[0])), _n(x(across)), _n(y(bounds[1])), "var(--soft)"))
     for one, across, up in points:
-        right = across > 80
+        right = across > 0.8 * wide
         drawn.append(element("circle", cx=_n(x(across)), cy=_n(y(up)), r=5, fill=INKS[0]))
         drawn.append(
             element(
@@ -93,6 +104,10 @@ def named_points(series: Sequence[Series], xlabel: str, ylabel: str) -> Html:
             )
         )
     return _svg(size, drawn)
+
+
+def _ends(values: Sequence[float | None], bounds: Sequence[Interval | None]) -> list[float]:
+    return [value for value in values if value is not None] + [end for pair in bounds if pair for end in pair]
 
 
 def curves(figure: Figure) -> Html:

@@ -48,7 +48,7 @@ def _figure(figure: Figure) -> Html:
     if figure.form == "lines":
         return curves(figure)
     if figure.form == "points":
-        return named_points(figure.series, figure.xlabel, figure.ylabel)
+        return named_points(figure)
     if figure.form == "means":
         (series,) = figure.series
         means = zip(figure.labels, series.ys, series.intervals, strict=True)

@@ -141,11 +141,13 @@ def _error_bar(plotext: Any, x: float, bounds: Interval) -> None:
 
 def _points(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: Shape) -> None:
     """Each point with its name beside it; all of them in a legend where one would cover another."""
-    low, high = figure.square or _limits([value for one in figure.series for value in (*one.xs, *_known(one)[1])])
-    cells = _cells(figure.series, (low, high), shape)
+    across = figure.square or _limits([end for one in figure.series for end in _ends(one.xs, one.across)])
+    up = figure.square or _limits([end for one in figure.series for end in _ends(_known(one)[1], one.intervals)])
+    cells = _cells(figure.series, (across, up), shape)
     sides = label_sides(cells, shape[0])
     beside = len(cells) == len(figure.series) and all(sides.values())
-    plotext.plot([low, high], [low, high], marker="·", color=_rgb(colours, "quiet"))
+    if figure.square:
+        plotext.plot(list(across), list(up), marker="·", color=_rgb(colours, "quiet"))
     for place, series in enumerate(figure.series):
         _cross(plotext, series, _colour(series, place, colours))
     for place, series in enumerate(figure.series):
@@ -155,11 +157,15 @@ def _points(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: 
         marker = "abcdefghijklmnopqrstuvwxyz"[place % 26] if letter else "●"
         plotext.scatter(xs, ys, label=None if beside else name, marker=marker, color=paint)
         if beside:
-            shift = 2.0 * sides[name] * (high - low) / shape[0]
+            shift = 2.0 * sides[name] * (across[1] - across[0]) / shape[0]
             alignment = "left" if sides[name] > 0 else "right"
             plotext.text(name, x=xs[0] + shift, y=ys[0], alignment=alignment, color=paint)
-    plotext.xlim(low, high)
-    plotext.ylim(low, high)
+    plotext.xlim(*across)
+    plotext.ylim(*up)
+
+
+def _ends(values: Sequence[float], bounds: Sequence[Interval | None]) -> list[float]:
+    return [*values, *(end for pair in bounds if pair for end in pair)]
 
 
 def _cross(plotext: Any, point: Series, colour: tuple[int, ...]) -> None:
@@ -171,11 +177,11 @@ def _cross(plotext: Any, point: Series, colour: tuple[int, ...]) -> None:
             plotext.plot([x, x], list(bounds), marker="│", color=colour)
 
 
-def _cells(points: Sequence[Series], limits: tuple[float, float], shape: Shape) -> dict[str, tuple[int, float]]:
-    low, high = limits
+def _cells(points: Sequence[Series], limits: tuple[Interval, Interval], shape: Shape) -> dict[str, tuple[int, float]]:
+    (left, right), (low, high) = limits
     return {
         one_line(series.name)[:LONGEST_NAME]: (
-            round((xs[0] - low) / (high - low) * shape[0]),
+            round((xs[0] - left) / (right - left) * shape[0]),
             (ys[0] - low) / (high - low) * shape[1],
         )
         for series in points

@@ -11,6 +11,7 @@ from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import Address, ModelName, ReasoningEffort, Section, Text
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
+from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
 
 ScorerName = Annotated[str, OneOf(SCORERS, beside=("",))]
 PresetName = Literal["balanced", "conservative", "aggressive"]
@@ -104,6 +105,9 @@ class EvolutionSettings(Section):
     """the best genomes that go on unchanged"""
     weights: WeightSettings = Field(default_factory=WeightSettings)
     """what fitness is made of"""
+    objectives: list[Text] = Field(default_factory=list, max_length=4)
+    """several measures to be good at together instead of one fitness, with a minus where less is better, such as ["accuracy", "-tokens"]:
+    accuracy, consistency, efficiency, diversity, tokens (of a reply), words (of a prompt), or a metric of the scorer"""
     target_fitness: float = 0.85
     """stop when the best prompt is this fit"""
     stagnation: int = Field(default=20, ge=0, le=ceilings.UNITS)
@@ -138,8 +142,24 @@ class EvolutionSettings(Section):
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
             told = f"elite_size leaves no room for children in a population of {self.population_size}"
             raise WrongValue(told, "elite_size")
+        self._check_objectives()
         weights_from(self.weights.model_dump())
         return self
+
+    def _check_objectives(self) -> None:
+        names = [one.name for one in objectives(self.objectives)]
+        if len(names) == 1:
+            raise WrongValue("one objective is no trade: give two or more, or leave objectives out", "objectives")
+        if len(set(names)) < len(names):
+            raise WrongValue("objectives names one measure twice", "objectives")
+        unknown = [name for name in names if name not in MEASURES]
+        if unknown and not self.scorer:
+            told = f"{unknown[0]!r} is no measure ({', '.join(MEASURES)}), and there is no scorer that could bring it"
+            raise WrongValue(told, "objectives")
+        if names and self.strategy == "gepa":
+            raise WrongValue(
+                "gepa has a front of its own, by problem: objectives are for the other strategies", "objectives"
+            )
 
     def solvers(self) -> tuple[str, ...]:
         """Who solves the problems, as PROVIDER:MODEL."""

@@ -7,6 +7,7 @@ from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
+from tidepool.engine.studies.evolution.evaluation.objectives import MOST_ON_FRONT
 from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, rungs
 from tidepool.engine.studies.evolution.final_test.seed_final import seed_rungs
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
@@ -63,7 +64,7 @@ class _SearchPlan:
             self._seed_final()
         if settings.random_baseline:
             self._solve(searched // self._weight)
-        finalists = 3 if settings.random_baseline else 2
+        finalists = (3 if settings.random_baseline else 2) + (MOST_ON_FRONT if settings.objectives else 0)
         self._solve(finalists * self._validation)
         return Plan(self._units + finalists, merged(self._calls), (NOTE, GEPA_NOTE) if self._gepa else (NOTE,))
 

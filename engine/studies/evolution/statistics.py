@@ -70,6 +70,21 @@ class RandomSearch(Portrait):
 
 
 @dataclass(frozen=True)
+class Measured(Statistics):
+    value: float | None
+    ci95: Interval | None
+
+
+@dataclass(frozen=True)
+class OnFront(Statistics):
+    genome_id: str
+    prompt: str
+    generation: int
+    objectives: Mapping[str, float | None]
+    held_out: Mapping[str, Measured]
+
+
+@dataclass(frozen=True)
 class Genomes(Statistics):
     total: int
     distinct_prompts: int
@@ -89,6 +104,8 @@ class SearchPerformance(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
+    LEFT_OUT = frozenset({"objectives", "front"})
+
     strategy: str
     generations: tuple[GenerationStatistics, ...]
     baseline_calls: int | None
@@ -104,6 +121,10 @@ class EvolutionStatistics(Statistics):
     calls_saved_by_racing: int | None
     search_calls: int
     random_search: RandomSearch | None
+    objectives: tuple[str, ...] | None
+    """several measures to be good at together; None: one fitness"""
+    front: tuple[OnFront, ...] | None
+    """prompts that no other beats in every objective, best in the first one first"""
     genomes: Genomes
     performance: SearchPerformance
 

@@ -4,8 +4,15 @@ from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.evaluation.grader import Grader
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
+from tidepool.engine.studies.evolution.evaluation.objectives import MOST_ON_FRONT
 from tidepool.engine.studies.evolution.evaluation.validation import score
-from tidepool.engine.studies.evolution.final_test.finale import by_problem, comparison, portrait, validated
+from tidepool.engine.studies.evolution.final_test.finale import (
+    by_problem,
+    comparison,
+    front_portraits,
+    portrait,
+    validated,
+)
 from tidepool.engine.studies.evolution.final_test.seed_final import best_seed
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.plan import plan
@@ -27,7 +34,8 @@ async def play(run: BatchRun) -> None:
     champion = evaluator.leader()
     baseline_calls = evaluator.calls - search_calls
     rival = await random_rival(evaluator, search_calls) if settings.random_baseline else None
-    finalists = [champion, baseline, *([rival.leader()] if rival else [])]
+    front = evaluator.front()[:MOST_ON_FRONT]
+    finalists = [champion, baseline, *([rival.leader()] if rival else []), *front]
     marks = await validated(evaluator, finalists, problems.validation)
     ours, theirs = (marks[one.genome.prompt] for one in (champion, baseline))
     result = {
@@ -40,6 +48,11 @@ async def play(run: BatchRun) -> None:
         "baseline_calls": baseline_calls,
         "random_search": None,
     }
+    if evaluator.objectives:
+        result |= {
+            "objectives": settings.objectives,
+            "front": front_portraits(front, evaluator.objectives, marks),
+        }
     if rival:
         drawn = rival.leader()
         random_marks = marks[drawn.genome.prompt]

@@ -4,7 +4,7 @@ A strategy brings genomes and reads scores; it never sees a held-out problem. Wh
 not asked again, so elites cost nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from statistics import fmean
 
@@ -15,8 +15,11 @@ from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.evaluation.diversity import distance_to_rest, mean_distance
+from tidepool.engine.studies.evolution.evaluation.fitness import Fitness
 from tidepool.engine.studies.evolution.evaluation.grader import Grader, Marks, Paper
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
+from tidepool.engine.studies.evolution.evaluation.objectives import fronts, objectives
+from tidepool.engine.studies.evolution.evaluation.objectives import scores as pareto_scores
 from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, comparable, rungs, survivors
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.operators.selection import elites
@@ -54,6 +57,7 @@ class Evaluator:
         self._recorder = recorder
         self._letter = letter
         self._calls_told = 0
+        self.objectives = objectives(settings.objectives)
         self._weights = settings.stated_weights()
         self._answered = True
 
@@ -81,12 +85,44 @@ class Evaluator:
 
     def scores(self, genomes: Sequence[Genome]) -> list[float]:
         """Scores that can be compared, whether they rest on few replies or on many."""
-        return _scores([self.known[genome.prompt] for genome in genomes])
+        return self._scores([self.known[genome.prompt] for genome in genomes])
 
     def leader(self, operator: str | None = None) -> Candidate:
-        """The best of all, or of those that came about in this way."""
-        candidates = [one for one in self.known.values() if operator in (None, one.genome.operator)]
-        return candidates[elites(_scores(candidates), 1)[0]]
+        """The best of all, or of those that came about in this way; where there are several objectives, the one of their front
+        that is best in the first of them."""
+        candidates = self.front(operator) or [
+            one for one in self.known.values() if operator in (None, one.genome.operator)
+        ]
+        first = self.objectives[:1]
+        scores = _comparable(candidates, first[0].of) if first else self._scores(candidates)
+        return candidates[elites(scores, 1)[0]]
+
+    def front(self, operator: str | None = None) -> list[Candidate]:
+        """Those who met all problems and whom none of these beats in every objective, best in the first one first."""
+        if not self.objectives:
+            return []
+        whole = [
+            one
+            for one in self.known.values()
+            if one.fitness and one.met >= len(self.problems) and operator in (None, one.genome.operator)
+        ]
+        points = self._points(whole)
+        first = fronts(points)[0] if points else []
+        return [whole[index] for index in sorted(first, key=lambda index: (-points[index][0], index))]
+
+    def _points(self, candidates: Sequence[Candidate]) -> list[tuple[float, ...]]:
+        return list(zip(*(_comparable(candidates, one.of) for one in self.objectives), strict=True))
+
+    def _scores(self, candidates: Sequence[Candidate]) -> list[float]:
+        if self.objectives:
+            return pareto_scores(self._points(candidates))
+        return _comparable(candidates, lambda fitness: fitness.total if fitness else None)
+
+    def _racing_scores(self, candidates: Sequence[Candidate]) -> list[float | None]:
+        """On the same problems, so as they are; None: nothing came back."""
+        if not self.objectives:
+            return [one.total for one in candidates]
+        return [score if one.fitness else None for score, one in zip(self._scores(candidates), candidates, strict=True)]
 
     def order(self, generation: int) -> list[int]:
         """In which order the problems come: other ones decide early in every generation."""
@@ -143,7 +179,9 @@ class Evaluator:
         for rung in self._rungs(len(entrants)) if entrants else ():
             places = order[rung.start : rung.end]
             await self.meet([(entrants[index], places) for index in racing], rung.look)
-            kept = survivors({index: entrants[index].total for index in racing}, rung.keep)
+            kept = survivors(
+                dict(zip(racing, self._racing_scores([entrants[index] for index in racing]), strict=True)), rung.keep
+            )
             for index in set(racing) - set(kept):
                 self.close(entrants[index])
             racing = kept
@@ -214,7 +252,6 @@ class Evaluator:
         return mean_distance(prompts, self.stream("diversity", len(self.history)))
 
 
-def _scores(candidates: Sequence[Candidate]) -> list[float]:
-    return comparable(
-        [one.total for one in candidates], [one.fitness.replies if one.fitness else 0 for one in candidates]
-    )
+def _comparable(candidates: Sequence[Candidate], measure: Callable[[Fitness | None], float | None]) -> list[float]:
+    replies = [one.fitness.replies if one.fitness else 0 for one in candidates]
+    return comparable([measure(one.fitness) for one in candidates], replies)

@@ -6,7 +6,7 @@ the share that is missing stands beside it. A reply that gives no answer was ans
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from statistics import fmean
 
 from tidepool.engine.errors import UsageError, located
@@ -46,6 +46,12 @@ class Fitness:
     """calls that came back"""
     missing: float
     """share of calls that did not"""
+    tokens: float = 0.0
+    """of a reply"""
+    words: int = 0
+    """of the prompt"""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """what a scorer measured beside its score, on average"""
 
 
 def weights_from(given: Mapping[str, float]) -> Weights:
@@ -78,7 +84,8 @@ def fitness_of(
     replies = sum(map(len, answered))
     accuracy = fmean(fmean(reply.worth for reply in one) for one in answered)
     consistent = consistency(answered)
-    efficient = efficiency(reply.length for one in answered for reply in one)
+    tokens = fmean(reply.length for one in answered for reply in one)
+    efficient = efficiency(tokens)
     penalty = length_penalty(prompt)
     total = (
         weights.accuracy * accuracy
@@ -88,7 +95,9 @@ def fitness_of(
         - penalty
     )
     missing = 1 - replies / asked
-    return Fitness(total, accuracy, consistent, efficient, diversity, penalty, replies, missing)
+    metrics = mean_metrics(reply for one in answered for reply in one)
+    words = len(prompt.split())
+    return Fitness(total, accuracy, consistent, efficient, diversity, penalty, replies, missing, tokens, words, metrics)
 
 
 def overall(by_model: Sequence[Fitness | None]) -> Fitness | None:
@@ -96,10 +105,21 @@ def overall(by_model: Sequence[Fitness | None]) -> Fitness | None:
     known = [fitness for fitness in by_model if fitness is not None]
     if not known:
         return None
-    shares = ("total", "accuracy", "consistency", "efficiency", "diversity", "length_penalty")
+    shares = ("total", "accuracy", "consistency", "efficiency", "diversity", "length_penalty", "tokens")
     missing = fmean(1.0 if fitness is None else fitness.missing for fitness in by_model)
     means = {name: fmean(getattr(fitness, name) for fitness in known) for name in shares}
-    return Fitness(**means, replies=sum(fitness.replies for fitness in known), missing=missing)
+    metrics = {name: fmean(one.metrics[name] for one in known if name in one.metrics) for name in known[0].metrics}
+    replies = sum(fitness.replies for fitness in known)
+    return Fitness(**means, replies=replies, missing=missing, words=known[0].words, metrics=metrics)
+
+
+def mean_metrics(replies: Iterable[Verdict]) -> dict[str, float]:
+    """By name, over the replies that have it."""
+    values: dict[str, list[float]] = {}
+    for reply in replies:
+        for name, value in reply.metrics.items():
+            values.setdefault(name, []).append(value)
+    return {name: fmean(found) for name, found in values.items()}
 
 
 def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
@@ -110,8 +130,8 @@ def consistency(answered: Sequence[Sequence[Verdict]]) -> float:
     return fmean(reply.answer is not None for replies in answered for reply in replies)
 
 
-def efficiency(lengths: Iterable[int]) -> float:
-    return 1 / (1 + fmean(lengths) / HALF_EFFICIENT_AT)
+def efficiency(tokens: float) -> float:
+    return 1 / (1 + tokens / HALF_EFFICIENT_AT)
 
 
 def length_penalty(prompt: str) -> float:

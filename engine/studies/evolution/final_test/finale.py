@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from statistics import fmean, variance
 from typing import Any
 
+from tidepool.engine.statistics.contrasts import student
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.evaluation.evaluator import NOTHING_ANSWERED, Evaluator
-from tidepool.engine.studies.evolution.evaluation.fitness import Replies
+from tidepool.engine.studies.evolution.evaluation.fitness import Replies, consistency, efficiency, mean_metrics
 from tidepool.engine.studies.evolution.evaluation.grader import Marks, Paper
+from tidepool.engine.studies.evolution.evaluation.objectives import Objective
 from tidepool.engine.studies.evolution.evaluation.validation import compare, held_out
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 Validated = Mapping[str, Marks]
 """by prompt"""
@@ -65,6 +69,49 @@ def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
         "components": asdict(fitness) if fitness else None,
         "models": models,
     }
+
+
+def front_portraits(
+    front: Sequence[Candidate], objectives: Sequence[Objective], marks: Validated
+) -> list[dict[str, Any]]:
+    """Each with its objectives as the search measured them, and on the held-out problems with their intervals."""
+    return [
+        {
+            "genome_id": one.genome.id,
+            "prompt": one.genome.prompt,
+            "generation": one.genome.generation,
+            "objectives": {goal.name: goal.measured(one.fitness) for goal in objectives},
+            "held_out": {goal.name: _held_out(goal, marks[one.genome.prompt], one) for goal in objectives},
+        }
+        for one in front
+    ]
+
+
+def _held_out(goal: Objective, marks: Marks, one: Candidate) -> dict[str, Any]:
+    """Over problems, which are the units; of what does not differ by problem there is one figure."""
+    replies = [[reply for reply in of_problem if reply is not None] for of_problem in by_problem(marks)]
+    if goal.name == "accuracy":
+        found = held_out(by_problem(marks))
+        return {"value": found.accuracy, "ci95": found.ci95}
+    if goal.name in ("words", "diversity"):
+        return {"value": goal.measured(one.fitness), "ci95": None}
+    values = [value for of_problem in replies if of_problem and (value := _measured(goal.name, of_problem)) is not None]
+    if len(values) < 2:
+        return {"value": values[0] if values else None, "ci95": None}
+    spread = student("student", len(values), fmean(values), variance(values) / len(values), len(values) - 1)
+    return {"value": spread.difference, "ci95": spread.interval}
+
+
+def _measured(name: str, replies: Sequence[Verdict]) -> float | None:
+    """Of one problem."""
+    match name:
+        case "tokens":
+            return fmean(reply.length for reply in replies)
+        case "efficiency":
+            return efficiency(fmean(reply.length for reply in replies))
+        case "consistency":
+            return consistency([replies])
+    return mean_metrics(replies).get(name)
 
 
 def comparison(ours: Marks, theirs: Marks, seed: int) -> dict[str, Any]:

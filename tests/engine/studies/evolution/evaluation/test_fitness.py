@@ -64,8 +64,8 @@ def test_consistency_is_agreement_or_having_an_answer(answered: list[list[Verdic
 
 
 def test_shorter_replies_are_more_efficient() -> None:
-    assert efficiency([0]) == 1.0
-    assert efficiency([20]) > efficiency([300]) > 0
+    assert efficiency(0) == 1.0
+    assert efficiency(20) > efficiency(300) > 0
 
 
 def test_the_length_penalty_starts_late_and_ends() -> None:
