@@ -188,7 +188,7 @@ def main() -> None:
 def show_learning(learner: LearnerName, seeds: Sequence[int], steps: int) -> None:
     for seed in seeds:
         heldout = learnt(learner, seed, steps)
-        cells = " | ".join(_cell(heldout[name]) for name in ("policy", "random", "best_constant"))
+        cells = " | ".join(_cell(heldout[name]) for name in ("policy", "random", "best_constant", "unchanged"))
         print(f"| {learner} | {seed} | {cells} | {'yes' if is_above(heldout) else 'no'} |", flush=True)
 
 
