@@ -71,6 +71,9 @@ class EvolutionSettings(Section):
     """the seed prompts are the first of them"""
     seed_prompts: list[Text] = Field(default_factory=list, max_length=10_000)
     """prompts to start from; else some fifty that come with Tidepool"""
+    material: Literal["", "own", "built-in", "both"] = ""
+    """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
+    seed_prompts, else built-in"""
     problems: Address = "arithmetic"
     """a built-in set, or a JSONL file of {"question", "answer"} (GSM8K's layout too)"""
     task: Literal["auto", "number", "choice", "label", "text"] = "auto"

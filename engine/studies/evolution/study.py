@@ -31,6 +31,8 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
     from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
 
     settings = with_sizes(settings_of(config))
+    if folder is not None and not settings.material:  # a batch that was frozen without it goes on with both
+        settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
     check_strategy(settings.strategy)
     if settings.frozen is None and settings.problems not in SETS:
         settings = settings.model_copy(update={"frozen": taken_in(settings, config.batch.seed, folder)})

@@ -18,9 +18,10 @@ def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
 
 
 def material_of(settings: EvolutionSettings) -> Material:
-    """What mutation inserts: sentences of the seed prompts, and nothing that the user did not write where there are own ones."""
+    """What mutation inserts: sentences of seed prompts, and nothing that the user did not write unless he says so."""
     own = tuple(segment for prompt in settings.seed_prompts for segment in genome_from(prompt).segments)
-    return Material(tuple(dict.fromkeys(own or segment_pool())))
+    built_in = () if own and settings.material == "own" else segment_pool()
+    return Material(tuple(dict.fromkeys((*(() if settings.material == "built-in" else own), *built_in))))
 
 
 def founders(evaluator: Evaluator, material: Material) -> list[Genome]:

@@ -90,6 +90,7 @@ _ROUNDED = re.compile(
 )
 _CONVERTED = re.compile(rf"{_NUMBER_LIKE}\s+([a-z]{{3,}}),\s+or\s+({_NUMBER_LIKE})\s+(?!\1)[a-z]{{3,}}", re.IGNORECASE)
 _CONCLUDES = re.compile(r"\W*(?:so|therefore|thus|hence|finally|in total|altogether|overall)\b", re.IGNORECASE)
+_ROW = re.compile(r"\s*(?:\||[-*•✔✓]\s|\d{1,2}[.)]\s|\(?[a-h]\)\s)")
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
 _BRIEF = 16
 """words of a sentence whose number may be a word"""
@@ -155,7 +156,7 @@ def _marked_number(sentence: str) -> Number | None:
 
 def _concluded(said_at_last: list[str]) -> Number | None:
     """From the last sentence that states one."""
-    for sentence in reversed(said_at_last):
+    for place, sentence in reversed(list(enumerate(_without_rows(said_at_last)))):
         if unreal(sentence):
             *_, sentence = _BUT.split(sentence) if _BUT.search(sentence) else [""]
             if unreal(sentence) or _THEN_WOULD.search(sentence):
@@ -164,6 +165,8 @@ def _concluded(said_at_last: list[str]) -> Number | None:
             if _RANGE.search(sentence) and sentence is not said_at_last[0]:
                 continue  # said of something else: the answer stood before it
             return None
+        if place and not numbers_in(_YEAR.sub(" ", plain(sentence))) and any(map(numbers_in, said_at_last[:place])):
+            continue  # a year beside the matter
         if number := _stated(_without_aside(sentence), first=False):
             return number
     if not said_at_last or any(map(str.isdigit, " ".join(said_at_last))):
@@ -172,6 +175,17 @@ def _concluded(said_at_last: list[str]) -> Number | None:
     begun = NUMBER_WORD.search(last)
     brief = len(said_at_last) <= 2 and len(last.split()) <= _BRIEF
     return in_words(last[begun.start() :]) if begun and brief and not _ONE.match(last, begun.start()) else None
+
+
+def _without_rows(said_at_last: list[str]) -> list[str]:
+    """Without the table or list that follows a sentence that states a number, where nothing more is said after it."""
+    words = [place for place, one in enumerate(said_at_last) if not _ROW.match(one)]
+    last = words[-1] if words else 0
+    rows = len(said_at_last) - 1 - last
+    stated = words and rows > 1 and numbers_in(_NAMES.sub(" ", plain(said_at_last[last])))
+    return (
+        said_at_last[: last + 1] if stated and said_at_last[last].rstrip("*_ ").endswith((":", ".")) else said_at_last
+    )
 
 
 def _without_aside(sentence: str) -> str:

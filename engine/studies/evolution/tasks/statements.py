@@ -76,7 +76,8 @@ _CHECK = re.compile(
 )
 _STEP = re.compile(r"^(?:step|part)\s*\d+\W*", re.IGNORECASE)
 _ENDS_WITH = re.compile(
-    r"\W*(?:reason|explanation|why|because|working|begründung|sanity|check|verif|proof|double|let|i['’]?ll|we can)",
+    r"\W*(?:steps\W*:|why\?|tips?\b|remember\b|try (?:these|this|it)|trivia|fun fact|further reading|by the way|übrigens|please (?:always|note|remember)|where (?:students|people)|double[- ]check|if you['’]d rather"
+    r"|(?:here is|here['’]s) (?:the|a|how|why)|common mistakes?|solutions?\W*:|in an? \w+ (?:right )?triangle|extra\b|bonus\b|reason|explanation|why|because|working|begründung|sanity|check|verif|proof|double|let|i['’]?ll|we can)",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -177,9 +178,9 @@ def committing(text: str) -> list[str]:
     kept: list[str] = []
     for one in sentences(text):
         bare = _STEP.sub("", one.strip("*_ "))
+        if kept and _ENDS_WITH.match(bare):
+            break
         if _CHECK.match(bare):
-            if kept and _ENDS_WITH.match(bare):
-                break
             continue
         if _ASKS.search(bare) and not _THEREFORE.search(bare, 4):
             continue
