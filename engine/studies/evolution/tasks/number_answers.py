@@ -91,6 +91,15 @@ _ROUNDED = re.compile(
 _CONVERTED = re.compile(rf"{_NUMBER_LIKE}\s+([a-z]{{3,}}),\s+or\s+({_NUMBER_LIKE})\s+(?!\1)[a-z]{{3,}}", re.IGNORECASE)
 _CONCLUDES = re.compile(r"\W*(?:so|therefore|thus|hence|finally|in total|altogether|overall)\b", re.IGNORECASE)
 _ROW = re.compile(r"\s*(?:\||[-*•✔✓]\s|\d{1,2}[.)]\s|\(?[a-h]\)\s)")
+_SETS_OUT = re.compile(
+    r"\W*(?:let|first|given|to (?:find|solve|get|compute|calculate|work)|we|step|if|each|every|assum|initially|start|since|when|suppose|in (?:april|may|january)|there are \d+ \w+ in each|"
+    r"the (?:problem|question|store|shop|total number of \w+ is given)|originally|at first|on \w+day|next|then|now|month|week|day)\b",
+    re.IGNORECASE,
+)
+_CONCLUSION = re.compile(
+    r"\b(?:so|therefore|thus|hence|in total|altogether|in all|total|finally|that makes|that gives|which gives|which means|leaves|leaving|remain|in conclusion|also|insgesamt|entonces|donc)\b|[=✅∴]",
+    re.IGNORECASE,
+)
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
 _BRIEF = 16
 """words of a sentence whose number may be a word"""
@@ -126,6 +135,8 @@ def _of(found: Said) -> Number | None:
         return None
     if (bold := _in_bold(found.text)) is not None:
         return bold
+    if (number := _said_first(found.text)) is not None:
+        return number
     opening, _, rest = found.text.partition("\n")
     if (number := whole_number(opening.rstrip(",+!"))) and (not rest or len(_LETTERS.findall(rest)) > 2):
         return number
@@ -142,6 +153,30 @@ def _in_bold(text: str) -> Number | None:
     if len({one.value for one in found}) != 1 or (_CONCLUDES.match(last) and not _BOLD.search(last)):
         return None
     return found[-1]
+
+
+def _said_first(text: str) -> Number | None:
+    """Of a reply that opens with a statement of its own and then explains it, without a conclusion at its end."""
+    first, *others = sentences(text) or [""]
+    brief = len(first.split()) <= 5 and len(numbers_in(plain(first))) == 1 and "=" not in first
+    if brief and others and not _SETS_OUT.match(first) and len(others[-1].split()) > 10:
+        return numbers_in(plain(first))[0]
+    opening, _, rest = text.partition("\n\n")
+    told = sentences(opening)
+    if (
+        not rest.strip()
+        or len(told) != 1
+        or "=" in opening
+        or _SETS_OUT.match(opening)
+        or unreal(opening)
+        or _hedged(opening)
+    ):
+        return None
+    after = committing(rest)
+    if any(_CONCLUSION.search(one) for one in after[-2:]) or opening.rstrip().endswith((":", "?")):
+        return None
+    found = numbers_in(_YEAR.sub(" ", without_brackets(_NAMES.sub(" ", plain(opening)))))
+    return found[0] if len({one.value for one in found}) in (1, 2) else None
 
 
 def _marked_number(sentence: str) -> Number | None:

@@ -49,7 +49,7 @@ _LISTED = re.compile(r"^[\s*_>-]*\(?[A-H][).:]")
 _TICKED = re.compile("[❌✗✘✖✅✓✔]|[:–-]\\s*(?:no|yes|(?:in)?correct|right|wrong)\\b", re.IGNORECASE)
 _CROSSED = re.compile("[❌✗✘✖]|[–-]\\s*(?:incorrect|wrong|no)\\b", re.IGNORECASE)
 _COMMITS = re.compile(
-    r"\b(?:i(?:['’]d| would|['’]ll| will)?|we|you (?:can|should)) (?:mark|label|classify|categori[sz]e|tag|rate|call|consider)\s+(?:it|this|that|the \w+|this \w+)\s+(?:as\s+)?(?:an?\s+)?",
+    r"\b(?:i(?:['’]d| would|['’]ll| will)?|we|you (?:can|should)) (?:mark|label|classify|categori[sz]e|tag|rate|call|consider)\s+(?:it|this|that|the \w+|this \w+)\s+(?:as\s+)?(?:an?\s+)?|\b(?:routed|labell?ed|classified|tagged|marked|categori[sz]ed) as\s+",
     re.IGNORECASE,
 )
 _FIELD = re.compile(
@@ -63,7 +63,7 @@ _LETTER_CUE = re.compile(
     re.IGNORECASE,
 )
 _LETTER_TAIL = re.compile(
-    r"^[)\]*_\"'”]*(?:\s*(?:[.:,;!?)—–。、]|-\s|$|\n)|\s+(?:is|are|was|as|because|since|and|or|nor|fits|stands|follows|has|seems|looks|would|cannot|can't|all|wins|remains|must|it|for|by|over|but)\b)",
+    r"^[)\]*_\"'”]*(?:\s*(?:[.:,;!?)—–。、]|-\s|$|\n)|\s+(?:is|are|was|as|because|since|and|or|nor|fits|stands|follows|has|seems|looks|would|cannot|can't|all|wins|remains|must|it|for|by|over|but|could|can|may|might|were|do)\b)",
     re.IGNORECASE,
 )
 
@@ -212,7 +212,7 @@ class _Chooser:
         listed = [one for one in told if _LISTED.match(one)]
         if len(listed) > 1 and not any(map(_TICKED.search, listed)):  # options gone through, one a line
             return self._concluded([one for one in told if one not in listed])
-        return self._first_word(found.text) or self._concluded(told)
+        return self._concluded(told) if len(listed) > 1 else self._first_word(found.text) or self._concluded(told)
 
     def _first_word(self, text: str) -> str | None:
         """ "Yes, it is." and "B. Because …": what a reply opens with, set off from the rest."""

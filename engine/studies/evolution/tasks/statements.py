@@ -77,8 +77,12 @@ _CHECK = re.compile(
 _STEP = re.compile(r"^(?:step|part)\s*\d+\W*", re.IGNORECASE)
 _ENDS_WITH = re.compile(
     r"\W*(?:steps\W*:|why\?|tips?\b|remember\b|try (?:these|this|it)|trivia|fun fact|further reading|by the way|übrigens|please (?:always|note|remember)|where (?:students|people)|double[- ]check|if you['’]d rather"
-    r"|(?:here is|here['’]s) (?:the|a|how|why)|common mistakes?|solutions?\W*:|in an? \w+ (?:right )?triangle|extra\b|bonus\b|reason|explanation|why|because|working|begründung|sanity|check|verif|proof|double|let|i['’]?ll|we can)",
+    r"|(?:here is|here['’]s) (?:the|a|how|why)|common mistakes?|solutions?\W*:|in an? \w+ (?:right )?triangle|extra\b|bonus\b|reason|explanation|why|because|working\s*:|begründung|sanity|check|verif|proof|double|let|i['’]?ll|we can)",
     re.IGNORECASE,
+)
+_RECHECK = re.compile(r"\W*(?:let|i['’]?ll|we can|double)", re.IGNORECASE)
+_CONFIRMED = re.compile(
+    r"\b(?:match|correct|confirm|right|holds|consistent|checks? out|works|yes|good)|[✓✔✅]", re.IGNORECASE
 )
 _ASKS = re.compile(
     r"\b(?:we (?:have|need|want) to (?:find|know|determine|calculate|compute|figure)|the question asks|let(?:'|’)?s (?:think|see|break|go|solve|work|start|find)|how (?:many|much)\b.*\b(?:remain|left|are|is)\b)",
@@ -93,7 +97,7 @@ _UNREAL = re.compile(
 _CLUELESS = re.compile(
     r"\b(?:not enough|(?:do not|don't|don’t) have enough|(?:cela|ça) dépend|(?:das|es) kommt darauf an|depende de|as an ai|would you like me to (?:carry|calculate|compute|solve|work|find|continue|do)|isn't enough|insufficient|no way to|cannot be (?:determined|answered|known|solved)|can't be (?:determined|answered|known)|unable to|impossible to (?:say|tell|know|determine)"
     r"|i (?:do not|don't) know|i (?:can't|cannot) (?:say|tell|determine|help|answer|solve|be sure|access|see|view|decide)|i'm sorry,? but|could you (?:clarify|tell|please)|please (?:provide|paste|clarify)"
-    r"|hard to (?:say|tell)|(?:i'm|i am) not sure (?:who|what|which|how|where|when|about)|(?:can't|cannot|can’t) (?:really )?(?:choose|decide|pick|see)|both (?:are|answers|readings|interpretations) (?:are )?(?:valid|possible|correct|fine)|an ai language model|doesn't (?:say|make it clear)|does not (?:say|make it clear)|no single|not possible to)",
+    r"|hard to (?:say|tell)|(?:i'm|i am) not sure (?:who|what|which|how|where|when|about)|(?:can't|cannot|can’t) (?:really )?(?:choose|decide|pick|see)|both (?:are|answers|readings|interpretations) (?:are )?(?:valid|possible|correct|fine)|an ai language model|doesn't (?:say|make (?:it )?clear)|does not (?:say|make (?:it )?clear)|no single|not possible to)",
     re.IGNORECASE,
 )
 _DEPENDS = re.compile(r"(?:^|[.!?]\s+)(?:well,? )?(?:it|that) depends\b", re.IGNORECASE)
@@ -179,7 +183,9 @@ def committing(text: str) -> list[str]:
     for one in sentences(text):
         bare = _STEP.sub("", one.strip("*_ "))
         if kept and _ENDS_WITH.match(bare):
-            break
+            if not _RECHECK.match(bare) or _CONFIRMED.search(text, text.index(one)):
+                break
+            continue  # it found something else
         if _CHECK.match(bare):
             continue
         if _ASKS.search(bare) and not _THEREFORE.search(bare, 4):

@@ -1,7 +1,7 @@
 """Labelled replies: which answer a careful reader says is given, and whether it is right.
 
-`first` was there before the code; `held` is its other half; `models` and `hostile` came from other writers, who saw neither
-code nor cases. What each set met when it was opened stands in docs/tasks.md; here no set may get worse.
+`first` was there before the code; `held` is its other half; the others came from other writers, who saw neither code nor
+cases. What each set met when it was opened stands in docs/tasks.md; here no set may get worse.
 """
 
 import json
@@ -16,7 +16,15 @@ from tidepool.engine.studies.evolution.tasks.numbers import expected_number
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
 CASES = Path(__file__).parent / "cases"
-LEAST = {"first": 100.0, "held": 99.0, "models": 100.0, "hostile": 87.9}
+LEAST = {
+    "first": 100.0,
+    "held": 99.0,
+    "models": 100.0,
+    "hostile": 98.7,
+    "everyday": 100.0,
+    "elaborated": 83.3,
+    "practice": 99.3,
+}
 """per cent"""
 
 
