@@ -51,9 +51,10 @@ async def run_frozen(
     """`play` leads the study in place of its kind."""
     kind = load_kind(config.batch.kind)
     plan = kind.plan(config)
+    folder = await asyncio.to_thread(_found_code, study, kind, config)
     servers = _name_servers(kind, config, on_event)
     async with OpenAccounts(kind, config) as accounts:
-        batch_id = await asyncio.to_thread(_written_down, path, config)
+        batch_id = await asyncio.to_thread(_written_down, path, config, folder)
         accounts.name_batch(batch_id)
         turn = Session(
             *(path, batch_id, config, plan, accounts, control or RunControl(), on_event),
@@ -67,12 +68,29 @@ def enlist(study: Config | Study, database: str | Path) -> str:
     """A new batch that waits: checked and written down, to be run by `resume_batch` in a process of its own."""
     path = Path(database)
     config = freeze(study, path)
-    load_kind(config.batch.kind).plan(config)  # what no run would take is refused now
-    return _written_down(path, config)
+    kind = load_kind(config.batch.kind)
+    kind.plan(config)  # what no run would take is refused now
+    return _written_down(path, config, _found_code(study, kind, config))
 
 
-def _written_down(path: Path, config: FrozenConfig) -> str:
-    """What the user's own config asks for is trusted from then on, by its id and this very config."""
+def _found_code(study: Config | Study, kind: KindSpec, config: FrozenConfig) -> Path | None:
+    """The folder in which the study's own code lies, where it has any and that can be run."""
+    if not kind.code(config):
+        return None
+    folder = None if isinstance(study, Study) else study.origin.folder
+    kind.find_code(config, (folder or Path.cwd(), Path.cwd()))
+    return folder or Path.cwd()
+
+
+def _find_code_again(kind: KindSpec, config: FrozenConfig, batch_id: str, path: Path) -> None:
+    """Where it lay, where one stands, or beside the study file."""
+    if kind.code(config):
+        kind.find_code(config, (*trust_record().folders_of(batch_id), Path.cwd(), path.absolute().parent))
+
+
+def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None) -> str:
+    """What the user's own config asks for is trusted from then on, by its id and this very config; code that it runs is
+    looked for in the same folder again."""
     prepare(path)
     text = config.to_json()
     batch_id = batches.create_batch(
@@ -85,6 +103,8 @@ def _written_down(path: Path, config: FrozenConfig) -> str:
         version=program_version(),
     )
     trust_record().vouch(batch_id, text)
+    if folder is not None:
+        trust_record().keep_folder(batch_id, folder)
     return batch_id
 
 
@@ -125,8 +145,9 @@ async def resume_led(
     if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = load_kind(config.batch.kind)
-    verdict = judged(batch["id"], batch["config"], config, kind.models(config), changes)
+    verdict = judged(batch["id"], batch["config"], config, kind.models(config), changes, kind.code(config))
     verdict.refuse(trust)
+    await asyncio.to_thread(_find_code_again, kind, config, batch["id"], path)
     servers = _name_servers(kind, config, on_event)
     async with OpenAccounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
@@ -182,7 +203,8 @@ def config_to_resume(reference: str, database: str | Path, overrides: Iterable[s
 def refuse_strangers(batch: sqlite3.Row) -> None:
     """Raises where the batch, as its file has it, could not go on without a word of the user: for who cannot ask."""
     config = load_frozen(batch["config"])
-    judged(batch["id"], batch["config"], config, load_kind(config.batch.kind).models(config)).refuse(trust=False)
+    kind = load_kind(config.batch.kind)
+    judged(batch["id"], batch["config"], config, kind.models(config), code=kind.code(config)).refuse(trust=False)
 
 
 def program_version() -> str:

@@ -97,6 +97,14 @@ class Ledger:
             found.setdefault(number, Remembered(UnitStatus.IN_PROGRESS, {})).entries[row["step"]] = row
         return found
 
+    def marks_of(self, sequence_number: int) -> dict[str, dict[str, Any]]:
+        """What the answers of a unit were marked, by step."""
+        rows = self.reader.execute(
+            "SELECT step, extracted, correct, score, details FROM answer WHERE unit_id = ?",
+            (unit_id(self.batch_number, sequence_number),),
+        )
+        return {row["step"]: dict(row) for row in rows}
+
     def open_cache(self, seed: int, kind: str) -> None:
         """Only batches of the same seed and kind can hold the same key, so without one there is nothing to look up."""
         row = self.reader.execute(

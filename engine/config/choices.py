@@ -1,5 +1,6 @@
 """A key whose value is a name of a registry: what is built in, or what an installed package adds."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ class OneOf:
     registry: Registry[Any]
     beside: tuple[str, ...] = ()
     """names that mean something else than an entry of the registry"""
+    like: str = ""
+    """a pattern of names that are no entries either, and typed by hand"""
 
     def options(self) -> Iterator[str]:
         yield from self.registry
@@ -31,6 +34,8 @@ class OneOf:
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
 
     def _checked(self, name: str) -> str:
+        if self.like and re.fullmatch(self.like, name):
+            return name
         if name not in self.beside and name not in self.registry:
             raise ValueError(self.registry.unknown(name, self.beside))
         return name

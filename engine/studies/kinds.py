@@ -50,6 +50,14 @@ def _all_named(config: "FrozenConfig") -> set[str]:
     return models_named(config.settings)
 
 
+def _no_code(config: "FrozenConfig") -> tuple[str, ...]:
+    return ()
+
+
+def _nothing_to_find(config: "FrozenConfig", folders: Sequence[Path]) -> None:
+    return None
+
+
 def _nothing(connection: sqlite3.Connection, batch: Mapping[str, Any], config: "StoredConfig") -> dict[str, Any]:
     return {}
 
@@ -79,6 +87,12 @@ class KindSpec:
     """
     models: "Callable[[FrozenConfig], set[str]]" = _all_named
     """Every PROVIDER:MODEL the study may call; by default all that its section names."""
+    code: "Callable[[FrozenConfig], tuple[str, ...]]" = _no_code
+    """What it runs on this machine that is no part of Tidepool or of an installed package, in words: asked about before a
+    batch of a stranger's file goes on."""
+    find_code: "Callable[[FrozenConfig, Sequence[Path]], None]" = _nothing_to_find
+    """Looks for that code in these folders, and raises before anything is bought where it cannot be run. Called for a batch
+    of the user's own alone."""
     statistics: "Callable[[sqlite3.Connection, Mapping[str, Any], StoredConfig], dict[str, Any]]" = _nothing
     """The `statistics` of the JSON summary, from the file alone; of the config its plain values, or all of it checked."""
     differences: Callable[[sqlite3.Connection, Sequence[sqlite3.Row]], list[dict[str, Any]]] | None = None

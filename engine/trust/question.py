@@ -13,6 +13,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
+from tidepool.engine.trust.origins import shown
 from tidepool.engine.trust.record import config_hash
 from tidepool.engine.trust.servers import NamedServer, judged
 from tidepool.storage import batches
@@ -26,7 +27,7 @@ MEANING = "Yes adds this batch, with the config it has now, to the trust record 
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion:
-    """Servers that only a file names. A yes is for this very config."""
+    """Servers and code that only a file names. A yes is for this very config."""
 
     batch_id: str
     name: str
@@ -37,15 +38,28 @@ class TrustQuestion:
     """of the whole study, as planned; None: it cannot be planned"""
     most_usd: float | None
     """what they cost at most, by prices that are known here; None: unknown"""
+    code: tuple[str, ...] = ()
+    """what would be run on this machine"""
 
     @property
     def config_hash(self) -> str:
         """What an approval is passed on by."""
         return config_hash(self.config)
 
+    @property
+    def title(self) -> str:
+        names = [*(["servers"] if self.servers else []), *(["code"] if self.code else [])]
+        return f"{' and '.join(names).capitalize()} that only the file names"
+
+    @property
+    def asked(self) -> str:
+        """What it is about, after the name of the batch."""
+        servers = ["would ask servers that are not known here"] if self.servers else []
+        return " and ".join([*servers, *(["would run code on this machine"] if self.code else [])])
+
     def rows(self) -> list[tuple[str, str]]:
         """What there is to look at: every server with its models and keys, then the price."""
-        rows: list[tuple[str, str]] = []
+        rows: list[tuple[str, str]] = [("runs", shown(words)) for words in self.code]
         for one in self.servers[:MOST_SHOWN]:
             rows += [("server", one.where), ("models", ", ".join(one.models))]
             rows.append(("key", " and ".join(one.keys) or "none is sent"))
@@ -66,13 +80,14 @@ def question_about(path: Path, reference: str, changes: Iterable[str] = ()) -> T
     stored = load_frozen(batch["config"])
     config = with_overrides(stored, said)
     models = load_kind(config.batch.kind).models(config)
-    verdict = judged(batch["id"], batch["config"], config, models, said)
-    if not verdict.strange:
+    code = load_kind(config.batch.kind).code(config)
+    verdict = judged(batch["id"], batch["config"], config, models, said, code)
+    if not verdict.strange and not verdict.code:
         return None
     # What a yes adopts is the stored config: servers in it that `--set` replaces this time are told as well.
     servers = dict.fromkeys((*verdict.strange, *judged(batch["id"], batch["config"], stored, models).strange))
     calls, price = _price(config, tuple(servers))
-    return TrustQuestion(batch["id"], batch["name"], batch["config"], tuple(servers), calls, price)
+    return TrustQuestion(batch["id"], batch["name"], batch["config"], tuple(servers), calls, price, verdict.code)
 
 
 def _price(config: FrozenConfig, strange: Sequence[NamedServer]) -> tuple[int | None, float | None]:

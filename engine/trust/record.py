@@ -2,7 +2,8 @@
 
 A batch counts by its id together with the hash of its frozen config (a copy that comes back may be changed), a server
 by scheme, host and port together with the name of the key's variable. No key is ever written. Beside them stands what
-`tidepool api` was asked to run (to wait for a run is no word about servers), and which drafts were written here.
+`tidepool api` was asked to run (to wait for a run is no word about servers), which drafts were written here, and in which
+folder the code of a batch lies.
 
 Where the record cannot be written, or could have been written by others, that is said once, and what is vouched for
 holds for this process.
@@ -37,6 +38,7 @@ _TABLES = (
     "PRIMARY KEY (scheme, host, port, key_variable))",
     "CREATE TABLE IF NOT EXISTS batch (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
     "CREATE TABLE IF NOT EXISTS queue (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
+    "CREATE TABLE IF NOT EXISTS folder (id TEXT PRIMARY KEY, path TEXT, at REAL)",
     "CREATE TABLE IF NOT EXISTS draft (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
 )
 
@@ -113,6 +115,15 @@ class TrustRecord:
         """With every config of it; returns how many those were. Raises where they cannot be forgotten."""
         query = "DELETE FROM batch WHERE id = ?"
         return self._write(lambda record: record.execute(query, (batch_id,)).rowcount, lasting=True)
+
+    def keep_folder(self, batch_id: str, folder: Path) -> None:
+        """Where the config of a batch lay that runs code from its folder: no study file says such a thing."""
+        row = (batch_id, str(folder.resolve()), time.time())
+        self._write(lambda record: record.execute("INSERT OR REPLACE INTO folder VALUES (?, ?, ?)", row).rowcount)
+
+    def folders_of(self, batch_id: str) -> list[Path]:
+        rows = self._rows("SELECT CAST(id AS TEXT), CAST(path AS TEXT) FROM folder")
+        return [Path(path) for known, path in rows if known == batch_id]
 
     # -- servers -----------------------------------------------------------------------------------------
 

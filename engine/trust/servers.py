@@ -20,6 +20,7 @@ from tidepool.engine.config.user_endpoints import user_providers
 from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.registries import PROVIDERS
+from tidepool.engine.trust.code import without_code
 from tidepool.engine.trust.origins import is_loopback, origin_of, shown
 from tidepool.engine.trust.record import TrustedServer, config_hash, trust_record
 
@@ -113,22 +114,34 @@ class TrustVerdict:
     """it was not, but `--set` says where all its calls go: so it is from now on"""
     strange: tuple[NamedServer, ...] = ()
     """servers that only the file names"""
+    code: tuple[str, ...] = ()
+    """in words, what it would run on this machine because the file says so"""
 
     @property
     def own(self) -> bool:
         return self.known or self.said
 
     def refuse(self, trust: bool | str) -> None:
-        """Raises before a key or a word goes to a strange server, unless this process was told to trust them: those of
-        whatever the file says, or of the config with this hash alone."""
-        if self.strange and trust is not True and trust != config_hash(self.frozen):
+        """Raises before a key or a word goes to a strange server, or code is run, unless this process was told to trust
+        them: those of whatever the file says, or of the config with this hash alone."""
+        if trust is True or trust == config_hash(self.frozen):
+            return
+        if self.code:
+            raise NotTrusted(_code_refusal(self.batch_id, self.code))
+        if self.strange:
             raise NotTrusted(_refusal(self.batch_id, self.strange))
 
 
 def judged(
-    batch_id: str, frozen: str, config: FrozenConfig, models: Iterable[str], changes: Sequence[str] = ()
+    batch_id: str,
+    frozen: str,
+    config: FrozenConfig,
+    models: Iterable[str],
+    changes: Sequence[str] = (),
+    code: tuple[str, ...] = (),
 ) -> TrustVerdict:
-    """`frozen` is the config as the file has it, `config` the same with the `--set` changes."""
+    """`frozen` is the config as the file has it, `config` the same with the `--set` changes, `code` what it would run: where
+    calls go can be said by `--set`, what is run cannot."""
     record = trust_record()
     if record.knows(batch_id, frozen):
         return TrustVerdict(batch_id, frozen, known=True, said=False)
@@ -136,9 +149,9 @@ def judged(
     said = _said(changes) if named else {}
     trusted = [*record.servers(), *_users_servers()] if named else []
     unsaid = [one for one in named if not (_is_said(one, said) or _is_known(one, trusted))]
-    by_word = not unsaid and any(_is_said(one, said) for one in named)
+    by_word = not unsaid and not code and any(_is_said(one, said) for one in named)
     strange = tuple(one for one in unsaid if not _is_harmless(one))
-    return TrustVerdict(batch_id, frozen, known=False, said=by_word, strange=strange)
+    return TrustVerdict(batch_id, frozen, known=False, said=by_word, strange=strange, code=code)
 
 
 def keys_sent(provider: str, settings: ProviderSettings) -> tuple[str, ...]:
@@ -151,10 +164,10 @@ def keys_sent(provider: str, settings: ProviderSettings) -> tuple[str, ...]:
 
 
 def without_strange_addresses(batch_id: str, frozen: str) -> dict[str, Any]:
-    """The config of a batch for a new one, which will be the user's own word: what says where words go comes along only
-    where the batch is known here."""
+    """The config of a batch for a new one, which will be the user's own word: what says where words go, and which code is
+    run, comes along only where the batch is known here."""
     config: dict[str, Any] = json.loads(frozen)
-    return config if trust_record().knows(batch_id, frozen) else without(config, says_where)
+    return config if trust_record().knows(batch_id, frozen) else without_code(without(config, says_where))
 
 
 def without_addresses(config: dict[str, Any]) -> dict[str, Any]:
@@ -247,6 +260,14 @@ def _is_harmless(one: NamedServer) -> bool:
 
 SHOWN = 5
 """servers that a refusal names"""
+
+
+def _code_refusal(batch_id: str, code: Sequence[str]) -> str:
+    return (
+        f"The file wants batch {batch_id} to run code on this machine: {'; '.join(map(shown, code))}. Nothing was run and "
+        "nothing sent. The batch was made on another machine, or was changed since it last ran on this one. If you know this "
+        f"code, add --trust for this once, or make the batch your own as it is now: tidepool trust add {batch_id}."
+    )
 
 
 def _refusal(batch_id: str, refused: Sequence[NamedServer]) -> str:

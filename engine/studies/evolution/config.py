@@ -12,8 +12,11 @@ from tidepool.engine.config.sections import Address, ModelName, ReasoningEffort,
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
+from tidepool.engine.trust.code import NOT_TRUSTED
 
-ScorerName = Annotated[str, OneOf(SCORERS, beside=("",))]
+OWN_SCORER = rf"(?:{NOT_TRUSTED})?(?P<file>[^:\\\0]{{1,200}}\.py):(?P<function>[A-Za-z_]\w{{0,99}})"
+
+ScorerName = Annotated[str, OneOf(SCORERS, beside=("",), like=OWN_SCORER)]
 PresetName = Literal["balanced", "conservative", "aggressive"]
 
 
@@ -85,7 +88,14 @@ class EvolutionSettings(Section):
     validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
     """problems held out: they judge the champion and never choose it"""
     scorer: ScorerName = ""
-    """how a reply is marked: empty, its answer must match the problem's; or the name of a scorer of an installed package"""
+    """how a reply is marked: empty, by its task; or file.py:function, a scorer of your own in the folder of the config; or the
+    name of a scorer of an installed package"""
+    scorer_sha256: str = Field(default="", pattern=r"^(?:[0-9a-f]{64})?$")
+    """of the scorer's file; Tidepool fills this in"""
+    pass_mark: float = Field(default=0.7, ge=0, le=1)
+    """the score from which on a reply counts as correct, where a scorer or a judge gives scores"""
+    marking_seconds: float = Field(default=10.0, gt=0, le=3600)
+    """that a scorer of your own may take for one reply"""
     samples: int = Field(default=1, ge=1, le=1000)
     """replies per problem"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)

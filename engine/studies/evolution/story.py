@@ -19,11 +19,18 @@ from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.records.recorder import Recorder
 from tidepool.engine.studies.evolution.strategies.random_search import search_on
 from tidepool.engine.studies.evolution.strategies.strategy import strategy_named
+from tidepool.engine.studies.evolution.tasks.marking import open_marker
 
 
 async def play(run: BatchRun) -> None:
+    settings = settings_of(run.config)
+    async with open_marker(run, settings) as marker:
+        await _evolve(run, Grader(run, settings, marker))
+
+
+async def _evolve(run: BatchRun, grader: Grader) -> None:
     settings, problems = settings_of(run.config), problems_of(run.config)
-    grader, numbering, recorder = Grader(run, settings), Numbering(), Recorder(run)
+    numbering, recorder = Numbering(), Recorder(run)
     recorder.tell_problems("search", problems.training)
     recorder.tell_problems("judge", problems.validation)
     evaluator = Evaluator(run, settings, problems.training, grader, numbering, recorder)

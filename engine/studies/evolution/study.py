@@ -29,8 +29,9 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
     from tidepool.engine.studies.evolution.pace import with_limits, with_sizes
     from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
     from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
+    from tidepool.engine.studies.evolution.tasks.code import with_code_frozen
 
-    settings = with_sizes(settings_of(config))
+    settings = with_code_frozen(with_sizes(settings_of(config)), folder)
     if folder is not None and not settings.material:  # a batch that was frozen without it goes on with both
         settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
     check_strategy(settings.strategy)
@@ -45,6 +46,20 @@ def models(config: "FrozenConfig") -> set[str]:
 
     settings = settings_of(config)
     return models_named(settings, but={"mutator"} if settings.strategy == "random" else ())
+
+
+def code(config: "FrozenConfig") -> tuple[str, ...]:
+    from tidepool.engine.studies.evolution.inputs import settings_of
+    from tidepool.engine.studies.evolution.tasks.code import code_in_words
+
+    return code_in_words(settings_of(config))
+
+
+def find_code(config: "FrozenConfig", folders: Sequence[Path]) -> None:
+    from tidepool.engine.studies.evolution.inputs import settings_of
+    from tidepool.engine.studies.evolution.tasks.code import find_code
+
+    find_code(settings_of(config), folders)
 
 
 def plan(config: "FrozenConfig") -> "Plan":
@@ -99,6 +114,8 @@ KIND = KindSpec(
     settings=settings,
     freeze=freeze,
     models=models,
+    code=code,
+    find_code=find_code,
     plan=plan,
     play=play,
     statistics=statistics,
@@ -108,6 +125,6 @@ KIND = KindSpec(
     contents=CONTENTS,
     shape=shape,
     files=("problems",),
-    filled_in=("frozen",),
+    filled_in=("frozen", "scorer_sha256"),
     roles={"model": "solver", "models": "solver", "mutator": "rewriter"},
 )

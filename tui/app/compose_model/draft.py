@@ -17,6 +17,7 @@ from typing import Any
 import tomlkit
 
 from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.trust.code import code_named
 from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.servers import says_where
 from tidepool.tui.app.compose_model.edits import ANYTHING, Put, edited, value_at, values_of
@@ -167,18 +168,20 @@ def _strangers(draft: Draft) -> Draft:
 
 
 def _may_say_where(text: str) -> bool:
-    """The sections are named, or might be in letters written as numbers."""
-    return "providers" in text or "\\" in text
+    """The keys are named, or might be in letters written as numbers."""
+    return any(word in text for word in ("providers", "scorer", "allow_code", "\\"))
 
 
 def _without_addresses(text: str) -> str:
     """What cannot be read yet might name a server as soon as it can, in plain letters or others: of that nothing is kept."""
     try:
-        sections = values_of(text).get("providers")
+        values = values_of(text)
     except ValueError:
         return "" if _may_say_where(text) else text
+    sections = values.get("providers")
     named = sections.items() if isinstance(sections, dict) else ()
-    strange = [
+    strange = [Put(path, UNSET if value is None else value) for path, value in code_named(values)]
+    strange += [
         Put(("providers", name, key), UNSET)
         for name, settings in named
         if isinstance(settings, dict)

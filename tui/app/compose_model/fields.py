@@ -134,7 +134,7 @@ def _inner_section(annotation: Any) -> type[BaseModel] | None:
 
 def _options(remarks: Sequence[Any]) -> tuple[str, ...]:
     """The names of a registry, with what installed packages add."""
-    return next((tuple(remark.options()) for remark in remarks if isinstance(remark, OneOf)), ())
+    return next((tuple(remark.options()) for remark in remarks if isinstance(remark, OneOf) and not remark.like), ())
 
 
 def _names_model(metadata: Sequence[Any]) -> bool:

@@ -24,8 +24,8 @@ class TrustDialog(Dialog[bool]):
     def compose(self) -> ComposeResult:
         question = self._question
         with VerticalScroll(classes="dialog -wide") as box:
-            box.border_title = Content("Servers that only the file names")
-            words = f"{one_line(question.name)} ({question.batch_id}) would ask servers that are not known here."
+            box.border_title = Content(question.title)
+            words = f"{one_line(question.name)} ({question.batch_id}) {question.asked}."
             yield Static(Content(words), classes="dialog-text")
             rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
             yield Static(Content(shortened(rows)), id="servers", classes="dialog-text")

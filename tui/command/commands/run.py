@@ -71,7 +71,7 @@ def _ask_for_trust(options: argparse.Namespace) -> None:
     if question is None:
         return
     name = one_line(question.name)
-    title = f"Batch {question.batch_id} ({name}) would ask servers that are not known here, and only its file names:"
+    title = f"Batch {question.batch_id} ({name}) {question.asked}, and only its file names them:"
     lines = [title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows()), MEANING]
     tell("\n".join(lines))
     if agreed("Go on with it?"):

@@ -4,10 +4,10 @@ A call that failed for good is a gap in the marks, never a wrong answer, and nob
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import reasoning_of
@@ -19,8 +19,9 @@ from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.pace import pace_of
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
-from tidepool.engine.studies.evolution.tasks.marking import marker_of
-from tidepool.engine.studies.evolution.tasks.verdict import Verdict
+from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
+from tidepool.engine.studies.evolution.tasks.marking import Marker
+from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, kept
 from tidepool.storage.states import FinishReason
 
 T = TypeVar("T")
@@ -32,7 +33,10 @@ class Marked(NamedTuple):
 
 
 Marks = dict[str, list[list[Marked | None]]]
-"""by model: for each problem of the paper its samples; None: that call failed"""
+"""by model: for each problem of the paper its samples; None: that call failed, or its mark is missing"""
+
+Kept = Mapping[str, Mapping[str, Any]]
+"""the marks that the file has of a unit, by step: what was marked once stays marked so"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +55,10 @@ class Paper:
 
 
 class Grader:
-    def __init__(self, run: BatchRun, settings: EvolutionSettings) -> None:
+    def __init__(self, run: BatchRun, settings: EvolutionSettings, marker: Marker) -> None:
         self._run = run
         self._settings = settings
-        self._marker = marker_of(settings)
+        self._marker = marker
         self.models = settings.solvers()
 
     def calls_for(self, problems: int) -> int:
@@ -82,8 +86,9 @@ class Grader:
         return await (self._run.all(stories) if at_once is None else self._run.lanes(stories, at_once))
 
     async def _mark_one(self, paper: Paper, at_once: int | None) -> Marks:
+        kept = self._run.ledger.marks_of(paper.unit.number) if self._run.resumed else {}
         calls = (
-            self._ask(paper, number, problem, model, paper.first_sample + sample)
+            self._ask(paper, number, problem, model, paper.first_sample + sample, kept)
             for number, problem in paper.questions
             for model in self.models
             for sample in range(self._settings.samples)
@@ -98,10 +103,13 @@ class Grader:
                 marks[model].append(list(islice(left, self._settings.samples)))
         return marks
 
-    async def _ask(self, paper: Paper, number: int, problem: Problem, model: str, sample: int) -> Marked | None:
+    async def _ask(
+        self, paper: Paper, number: int, problem: Problem, model: str, sample: int, kept: Kept
+    ) -> Marked | None:
         step = f"{paper.name}/p{number}/s{sample}"
         step = step if len(self.models) == 1 else f"{step}/{model}"
-        marked = await self._answer(paper, problem, model, step)
+        reply = await self._answer(paper, problem, model, step)
+        mark = reply and await self._mark(reply, problem, kept.get(step))
         if not paper.unit.settled:
             self._run.ledger.put_answer(
                 paper.unit.number,
@@ -111,11 +119,15 @@ class Grader:
                 split=paper.split,
                 problem=number,
                 sample=sample,
-                **(marked.verdict.columns() if marked else {}),
+                **(mark.columns() if mark else {}),
             )
-        return marked
+        return Marked(mark, reply.text) if reply and isinstance(mark, Verdict) else None
 
-    async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> Marked | None:
+    async def _mark(self, reply: GivenReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
+        mark = kept(before, reply.length) if before else None
+        return mark or await self._marker.mark(reply, problem)
+
+    async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> GivenReply | None:
         call = Call(
             step=step,
             wave=paper.wave,
@@ -132,4 +144,4 @@ class Grader:
             return None
         length = reply.output_tokens or expected_tokens(reply.text)
         cut = reply.finish_reason == FinishReason.CUT
-        return Marked(self._marker.mark(reply.text, problem, length, cut=cut), reply.text)
+        return GivenReply(reply.text, length, cut, paper.unit, step, paper.wave)

@@ -5,6 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+WHY = "unmarked"
+"""in an answer's details: why a reply that was given has no mark"""
+NOTE = "note"
+"""in an answer's details: what is worth a word about the mark"""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -17,6 +22,8 @@ class Verdict:
     """between 0 and 1, of a scorer that knows more than right and wrong"""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """what else a scorer measured, by name"""
+    note: str = ""
+    """e.g. how a reply's code failed"""
 
     @property
     def worth(self) -> float:
@@ -24,8 +31,54 @@ class Verdict:
 
     def columns(self) -> dict[str, Any]:
         """As the file keeps it."""
-        details = json.dumps(dict(self.metrics)) if self.metrics else None
+        told: dict[str, Any] = {**self.metrics, **({NOTE: self.note} if self.note else {})}
+        details = json.dumps(told, ensure_ascii=False) if told else None
         return {"extracted": self.answer, "correct": self.correct, "score": self.worth, "details": details}
+
+
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """A reply was given, and whoever marks it could not: missing, never wrong."""
+
+    why: str
+
+    def columns(self) -> dict[str, Any]:
+        return {"details": json.dumps({WHY: self.why}, ensure_ascii=False)}
+
+
+def kept(columns: Mapping[str, Any], length: int) -> Verdict | Unmarked | None:
+    """A mark as the file has it; None where it has none. What was marked stays marked so, however long ago that was."""
+    told = _read(columns["details"])
+    if WHY in told:
+        return Unmarked(str(told[WHY]))
+    if columns["correct"] is None:
+        return None
+    return Verdict(
+        columns["extracted"],
+        bool(columns["correct"]),
+        length,
+        columns["score"],
+        metrics_in(told),
+        str(told.get(NOTE, "")),
+    )
+
+
+def metrics_in(details: Mapping[str, Any]) -> dict[str, float]:
+    """Of an answer's details, those that are numbers."""
+    return {
+        name: float(value)
+        for name, value in details.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def _read(details: str | None) -> dict[str, Any]:
+    """The file may be a stranger's."""
+    try:
+        told = json.loads(details) if details else {}
+    except (ValueError, RecursionError):
+        told = {}
+    return told if isinstance(told, dict) else {}
 
 
 Scorer = Callable[[str, str, int], Verdict]

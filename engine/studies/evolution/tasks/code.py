@@ -1,0 +1,37 @@
+"""What an evolution runs that is not Tidepool's: a scorer of the user's own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.tasks.own_scorer import WHERE, find, hash_of, own_scorer
+from tidepool.engine.trust.code import NOT_TRUSTED
+
+
+def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> EvolutionSettings:
+    """The hash of the scorer in place, when a batch is made; it lies beside the config, or where one stands."""
+    if settings.scorer.startswith(NOT_TRUSTED):
+        raise UsageError(
+            f"evolution.scorer is {settings.scorer!r}: only a stranger's file named this scorer, and it runs code on this "
+            f"machine. If you know the file, write scorer = {settings.scorer.removeprefix(NOT_TRUSTED)!r} yourself.",
+            WHERE,
+        )
+    if (own := own_scorer(settings.scorer)) is None:
+        return settings
+    if folder is not None:
+        found = hash_of(own, (folder, Path.cwd()), settings.scorer_sha256)
+        return settings.model_copy(update={"scorer_sha256": found})
+    if not settings.scorer_sha256:
+        raise UsageError("The batch's own config names a scorer without its hash, as no frozen one does.", WHERE)
+    return settings
+
+
+def code_in_words(settings: EvolutionSettings) -> tuple[str, ...]:
+    own = own_scorer(settings.scorer)
+    return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}…)",) if own else ()
+
+
+def find_code(settings: EvolutionSettings, folders: Sequence[Path]) -> None:
+    if own := own_scorer(settings.scorer):
+        find(own, settings.scorer_sha256, folders, settings.marking_seconds)
