@@ -79,8 +79,11 @@ class EvolutionSettings(Section):
     seed_prompts, else built-in"""
     problems: Address = "arithmetic"
     """a built-in set, or a JSONL file of {"question", "answer"} (GSM8K's layout too)"""
-    task: Literal["auto", "number", "choice", "label", "text"] = "auto"
-    """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text"""
+    task: Literal["auto", "number", "choice", "label", "text", "python"] = "auto"
+    """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text | python
+    (code, which the problem's tests are run on)"""
+    allow_code: bool = False
+    """true: code that models write may be run on this machine, as task = "python" does"""
     labels: list[Text] = Field(default_factory=list, max_length=100)
     """the labels of task = "label"; empty: the answers of the file"""
     max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
@@ -95,7 +98,7 @@ class EvolutionSettings(Section):
     pass_mark: float = Field(default=0.7, ge=0, le=1)
     """the score from which on a reply counts as correct, where a scorer or a judge gives scores"""
     marking_seconds: float = Field(default=10.0, gt=0, le=3600)
-    """that a scorer of your own may take for one reply"""
+    """that a scorer of your own, or the code of a reply with its tests, may take for one reply"""
     samples: int = Field(default=1, ge=1, le=1000)
     """replies per problem"""
     temperature: float | None = Field(default=0.7, ge=0, le=2)

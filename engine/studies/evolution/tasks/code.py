@@ -1,4 +1,4 @@
-"""What an evolution runs that is not Tidepool's: a scorer of the user's own."""
+"""What an evolution runs that is not Tidepool's: a scorer of the user's own, and code that models write."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
             WHERE,
         )
     if (own := own_scorer(settings.scorer)) is None:
-        return settings
+        return _with_code_allowed(settings)
     if folder is not None:
         found = hash_of(own, (folder, Path.cwd()), settings.scorer_sha256)
         return settings.model_copy(update={"scorer_sha256": found})
@@ -27,9 +27,24 @@ def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> Evolut
     return settings
 
 
+def _with_code_allowed(settings: EvolutionSettings) -> EvolutionSettings:
+    if _runs_replies(settings) and not settings.allow_code:
+        raise UsageError(
+            'evolution.task is "python": code that a model writes would be run on this machine. Its time, memory and files are '
+            "limited, but it is no sandbox (docs/tasks.md). If you want that, say so in your config: allow_code = true.",
+            ("evolution", "allow_code"),
+        )
+    return settings
+
+
+def _runs_replies(settings: EvolutionSettings) -> bool:
+    return settings.task == "python" and not settings.scorer
+
+
 def code_in_words(settings: EvolutionSettings) -> tuple[str, ...]:
-    own = own_scorer(settings.scorer)
-    return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}…)",) if own else ()
+    if own := own_scorer(settings.scorer):
+        return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}…)",)
+    return ('Python that models write, and its tests (task = "python")',) if _runs_replies(settings) else ()
 
 
 def find_code(settings: EvolutionSettings, folders: Sequence[Path]) -> None:

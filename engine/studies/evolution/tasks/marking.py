@@ -9,6 +9,8 @@ from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.code_run import CodeRuns
+from tidepool.engine.studies.evolution.tasks.code_task import CodeMarker
 from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
 from tidepool.engine.studies.evolution.tasks.own_scorer import allowed, own_scorer
 from tidepool.engine.studies.evolution.tasks.scorer_process import ScorerMarker, ScorerProcess
@@ -60,4 +62,6 @@ def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
         return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
     if settings.scorer:
         return _ByScorer(SCORERS.named(settings.scorer))
+    if settings.task == "python":
+        return CodeMarker(CodeRuns(settings.marking_seconds))
     return _ByTask(AnswerTask(settings.task, tuple(settings.labels)))

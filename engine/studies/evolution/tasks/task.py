@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.code_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.number_answers import number_answer
 from tidepool.engine.studies.evolution.tasks.numbers import expected_number, same, written
 from tidepool.engine.studies.evolution.tasks.options import choice_answer, label_answer
@@ -57,6 +58,8 @@ class AnswerTask:
         """Why no reply could ever be right; None: one could."""
         expected = problem.answer
         match self.kind(expected):
+            case "python":
+                return impossible_tests(problem)
             case "number" if expected_number(expected) is None:
                 return f"the expected answer {expected!r} is no number"
             case "choice" if letter_of(expected, choices_of(problem.fields)) is None:

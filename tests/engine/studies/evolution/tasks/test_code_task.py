@@ -1,0 +1,174 @@
+"""Code of replies: what is taken for code, how it is marked, and what it cannot do to the machine."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.evolution.running import study
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.errors import NotTrusted, UsageError
+from tidepool.engine.run import enlist, resume_batch
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRuns
+from tidepool.engine.studies.evolution.tasks.code_task import CodeMarker, checks_for, code_of
+from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+
+SECONDS = 1.0
+ADD = "def add(a, b):\n    return a + b\n"
+TESTS = "assert add(1, 2) == 3\nassert add(-1, 1) == 0\nassert add(2, 2) == 4\n"
+HUMAN_EVAL = Problem(
+    'def add(a, b):\n    """Adds."""\n',
+    "    return a + b",
+    {
+        "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(2, 2) == 4\n",
+        "entry_point": "add",
+    },
+)
+MBPP = Problem("Write a function add.", ADD, {"test_list": TESTS.splitlines(), "test_setup_code": "import math"})
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (f"Here:\n```python\n{ADD}```\nDone.", ADD),
+        (f"```\n{ADD}```", ADD),
+        (f"```python\nx = 1\n```\nor better\n```py\n{ADD}```", ADD),
+        (f"```python\n{ADD}```\nand it prints\n```\n3 is right\n```", ADD),
+        (f"```python\n{ADD}```\nin the shell\n```bash\npython add.py\n```", ADD),
+        (f"<think>```python\nadd = None\n```</think>\n~~~python\n{ADD}~~~", ADD),
+        (f"```python\n{ADD}", ADD),
+        (ADD, ADD.strip("\n")),
+        ("The answer is 42.", None),
+        ("42", None),
+        ("", None),
+    ],
+)
+def test_the_last_block_of_python_is_the_code_of_a_reply(reply: str, code: str | None) -> None:
+    assert code_of(reply, Problem("Write add.", TESTS)) == code
+
+
+def test_the_layouts_of_human_eval_and_mbpp_are_known() -> None:
+    assert code_of("    return a + b", HUMAN_EVAL) == f"{HUMAN_EVAL.question}\n    return a + b"
+    assert code_of("```python\n    return a + b\n```", HUMAN_EVAL) == f"{HUMAN_EVAL.question}\n    return a + b\n"
+    assert code_of(f"```python\n{ADD}```", HUMAN_EVAL) == ADD
+    assert checks_for(MBPP).source.startswith("import math\nassert add(1, 2)") and checks_for(MBPP).checks == 3
+    assert AnswerTask("python").impossible(Problem("", "assert add(")) is not None
+    assert AnswerTask("python").impossible(MBPP) is None
+
+
+UNITTEST = """
+import unittest
+class T(unittest.TestCase):
+    def test_one(self): self.assertEqual(add(1, 2), 3)
+    def test_two(self): self.assertEqual(add(2, 2), 5)
+"""
+MARKED: dict[str, tuple[str, str, tuple[int, int]]] = {
+    "right": (ADD, TESTS, (3, 3)),
+    "partly": ("def add(a, b): return 3 if a == 1 else 4", TESTS, (2, 3)),
+    "in a loop": (ADD, "for n in range(5):\n    assert add(n, n) == 2 * n", (5, 5)),
+    "not reached": (ADD, "if add(1, 1) == 3:\n    assert False\nassert add(1, 2) == 3", (1, 1)),
+    "raises": ("def add(a, b): raise OverflowError", TESTS, (0, 3)),
+    "raises at once": ("1 / 0", TESTS, (0, 3)),
+    "no such function": ("def plus(a, b): return a + b", TESTS, (0, 3)),
+    "breaks the tests": (ADD, "assert add(1, 2) == 3\nadd(1, '2')\nassert add(2, 2) == 4", (1, 2)),
+    "test functions": (ADD, "def test_a():\n    assert add(1, 2) == 3\ndef test_b():\n    add(1, '2')", (1, 2)),
+    "test cases": (ADD, UNITTEST, (1, 2)),
+    "no asserts": (ADD, "if add(1, 2) != 3: raise ValueError", (1, 1)),
+    "no asserts, wrong": ("def add(a, b): return 0", "if add(1, 2) != 3: raise ValueError", (0, 1)),
+    "checks nothing": (ADD, "def check(candidate):\n    assert candidate(1, 2) == 3", (0, 1)),
+    "leaves early": ("import sys\nsys.exit(0)", TESTS, (0, 3)),
+    "leaves without a word": ("import os\nos._exit(0)", TESTS, (0, 3)),
+    "kills itself": ("import signal\nsignal.raise_signal(9)", TESTS, (0, 3)),
+    "a flood": (f"{ADD}\nprint('x' * 50_000_000)\nimport sys\nsys.stderr.write('y' * 50_000_000)", TESTS, (3, 3)),
+    "numbers in a dataclass": (
+        "from dataclasses import dataclass\n@dataclass\nclass P:\n    a: int\ndef add(a, b): return P(a + b).a",
+        TESTS,
+        (3, 3),
+    ),
+}
+
+
+def ran(*jobs: tuple[str, str]) -> list[CodeResult]:
+    async def all_of_them() -> list[CodeResult]:
+        runs = CodeRuns(SECONDS)
+        return await asyncio.gather(*(runs.result(code, tests, "", 3) for code, tests in jobs))
+
+    return asyncio.run(all_of_them())
+
+
+def test_a_mark_is_the_share_of_checks_that_were_met() -> None:
+    results = ran(*((code, tests) for code, tests, _ in MARKED.values()))
+    found = {name: (one.passed, one.total) for name, one in zip(MARKED, results, strict=True)}
+    assert found == {name: expected for name, (_, _, expected) in MARKED.items()}
+
+
+def test_code_that_would_harm_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    outside = tmp_path / "outside"
+    kept = tmp_path / "kept"
+    kept.write_text("mine")
+    hostile = {
+        "loops": "while True: pass",
+        "sleeps": "import time\ntime.sleep(60)",
+        "eats memory": "x = 'x' * (4 << 30)",
+        "forks": "import os\nfor _ in range(5): os.fork()",
+        "a shell": f"import os\nos.system('touch {outside}')",
+        "a process": f"import subprocess\nsubprocess.run(['touch', {str(outside)!r}])",
+        "by another name": "import _posixsubprocess, os\nos.posix_spawn('/bin/true', ['true'], {})",
+        "writes outside": f"open({str(outside)!r}, 'w').write('x')",
+        "writes by number": f"import os\nos.open({str(outside)!r}, os.O_CREAT | os.O_WRONLY)",
+        "removes": f"import os\nos.remove({str(kept)!r})",
+        "renames": f"import os\nos.rename({str(kept)!r}, 'here')",
+        "a large file": "open('f', 'w').write('x' * (2 << 20))",
+        "calls out": "import socket\nsocket.create_connection(('127.0.0.1', 9))",
+        "calls C": "import ctypes\nctypes.CDLL(None).fork()",
+        "kills": f"import os\nos.kill({os.getpid()}, 15)",
+    }
+    honest = {
+        "reads the environment": "import os\nassert 'OPENAI_API_KEY' not in os.environ and 'HOME' not in os.environ",
+        "writes in its folder": "open('f', 'w').write('x')\nassert open('f').read() == 'x'",
+        "its folder is empty": "import os\nassert os.listdir() == []",
+    }
+    began = time.monotonic()
+    results = ran(*((f"{code}\n", "assert True") for code in (*hostile.values(), *honest.values())))
+    found = {name: one.passed == one.total for name, one in zip((*hostile, *honest), results, strict=True)}
+    assert found == {**dict.fromkeys(hostile, False), **dict.fromkeys(honest, True)}
+    assert not outside.exists() and kept.read_text() == "mine"
+    assert time.monotonic() - began < 30
+
+
+async def test_a_reply_with_code_is_marked_by_its_tests() -> None:
+    marker = CodeMarker(CodeRuns(SECONDS))
+
+    async def mark(text: str) -> Any:
+        found = await marker.mark(GivenReply(text, 7, False, None, "p0", 1), MBPP)  # type: ignore[arg-type]
+        return found.answer, found.correct, found.score, found.note
+
+    assert await mark(f"```python\n{ADD}```") == ("3 of 3 checks", True, 1.0, "")
+    wrong = "```python\ndef add(a, b): return 3\n```"
+    assert await mark(wrong) == ("1 of 3 checks", False, pytest.approx(1 / 3), "AssertionError")
+    assert await mark("I cannot.") == (None, False, 0.0, "the reply has no Python")
+
+
+def test_nothing_is_run_without_a_word_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="allow_code = true"):
+        freeze(study(task="python"), tmp_path / "x.db")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    return lambda name: monkeypatch.setenv("TIDEPOOL_STATE", str(tmp_path / name))
+
+
+async def test_a_strangers_batch_has_no_code_run(tmp_path: Path, machine: Callable[[str], None]) -> None:
+    machine("here")
+    batch = enlist(study(task="python", allow_code=True), tmp_path / "study.db")
+    machine("there")
+    with pytest.raises(NotTrusted, match="Python that models write"):
+        await resume_batch(batch, tmp_path / "study.db")
