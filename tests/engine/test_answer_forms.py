@@ -12,11 +12,11 @@ from tidepool.engine.providers.anthropic.request_format import AnthropicRequestF
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat
 from tidepool.engine.providers.protocol import Notices
+from tidepool.engine.ratings import read_rating
 from tidepool.engine.studies.evolution.operators.rewrites import read_rewrite as read_prompt
 from tidepool.engine.studies.mutation.environment.rewards import read_judgement
 from tidepool.engine.studies.mutation.operators import read_rewrite as read_query
 from tidepool.engine.studies.secret_game.detectors.judge import read_verdict
-from tidepool.engine.studies.simulation.judging import read_rating
 
 
 def asked(model: str, **more: Any) -> Call:

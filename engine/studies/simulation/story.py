@@ -13,12 +13,12 @@ from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.library.entities import Entity
+from tidepool.engine.ratings import read_rating
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, settings_of
 from tidepool.engine.studies.simulation.combinations import Combination, combinations
 from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
-from tidepool.engine.studies.simulation.judging import read_rating
 from tidepool.engine.studies.simulation.prompts import Setting, enacted, judgement, narrated
 from tidepool.engine.studies.simulation.scenes import Span, Speech, split_reply, split_scene, spoken_aloud
 from tidepool.storage.states import FinishReason

@@ -5,13 +5,13 @@ import pytest
 from tidepool.engine.call import Message
 from tidepool.engine.library.entity_types import generate
 from tidepool.engine.library.type_files import built_in_types
+from tidepool.engine.ratings import read_rating
 from tidepool.engine.simulated.simulation import persona
 from tidepool.engine.simulated.simulation.conversation_judge import recognises, speak
 from tidepool.engine.simulated.simulation.stances import STEPS
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.simulation.combinations import combinations
 from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
-from tidepool.engine.studies.simulation.judging import read_rating
 from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, enacted, judgement
 
 

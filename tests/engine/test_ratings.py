@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.simulation.judging import read_rating
+from tidepool.engine.ratings import read_rating
 
 
 @pytest.mark.parametrize(
