@@ -13,10 +13,14 @@ from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat
 from tidepool.engine.providers.protocol import Notices
 from tidepool.engine.ratings import read_rating
-from tidepool.engine.studies.evolution.operators.rewrites import read_rewrite as read_prompt
+from tidepool.engine.studies.evolution.operators.rewrites import read_rewrite
 from tidepool.engine.studies.mutation.environment.rewards import read_judgement
 from tidepool.engine.studies.mutation.operators import read_rewrite as read_query
 from tidepool.engine.studies.secret_game.detectors.judge import read_verdict
+
+
+def read_prompt(reply: str, original: str, *, cut: bool = False) -> str | None:
+    return read_rewrite(reply, original, cut=cut).text or None
 
 
 def asked(model: str, **more: Any) -> Call:

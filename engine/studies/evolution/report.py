@@ -20,6 +20,7 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.wording import in_flight, number, p_value
 from tidepool.engine.studies.evolution.evaluation.objectives import objectives
+from tidepool.engine.studies.evolution.records.finding_names import counted_reasons
 from tidepool.engine.studies.evolution.statistics import (
     ByModel,
     EvolutionStatistics,
@@ -108,10 +109,10 @@ def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:
 
 def _finalists(found: EvolutionStatistics) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (title, Number(row.fitness, 3), _share(row.accuracy), _held_out(row), _share(row.missing))
+        (title, Number(row.fitness, 3), _share(row.accuracy), _held_out(row), _share(row.missing), _words(row))
         for title, row in _finalist_rows(found).items()
     ]
-    columns = ("prompt", "fitness", "training", "held out (95 %)", "missing")
+    columns = ("prompt", "fitness", "training", "held out (95 %)", "missing", "words")
     return table("on problems never used for selection", columns, rows)
 
 
@@ -171,6 +172,10 @@ def _measured(measure: str, one: Measured) -> Estimate:
     return Estimate(_scaled(measure, one.value), _bounds(measure, one), digits, " %" if measure in SHARES else "")
 
 
+def _words(row: Portrait) -> Cell:
+    return row.length.words if row.length else len(row.prompt.split())
+
+
 def _models(found: EvolutionStatistics) -> Iterator[Block]:
     ours, theirs = ((row.models if row else None) or {} for row in (found.champion, found.baseline))
     if len(ours) > 1:
@@ -191,6 +196,10 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
     )
     if found.baseline_calls:
         yield "seeds", f"{found.baseline_calls:,} calls more, to find the best seed prompt with care"
+    if found.rewrites:
+        refused = found.refused_rewrites or {}
+        told = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
+        yield "rewrites", f"{found.rewrites:,}{told}"
     if saved and saved < 0:
         yield "racing", f"{-saved:,} calls more: too few problems to drop anybody early, and leaders are asked twice"
     elif saved:

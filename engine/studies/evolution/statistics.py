@@ -38,12 +38,23 @@ class ByModel(Statistics):
 
 
 @dataclass(frozen=True)
+class Length(Statistics):
+    """Of what a model is shown before the question."""
+
+    words: int
+    tokens: int
+    """as far as one can tell without the model's own tokenizer"""
+
+
+@dataclass(frozen=True)
 class Portrait(Statistics):
     """A prompt with what it is worth; an unfinished run has not met the held-out problems."""
 
-    LEFT_OUT = frozenset({"components"})
+    LEFT_OUT = frozenset({"components", "length"})
 
     prompt: str
+    length: Length | None
+    """a gain that is paid with a prompt ten times as long is another gain"""
     fitness: float | None
     accuracy: float | None
     validation_accuracy: float | None
@@ -104,7 +115,7 @@ class SearchPerformance(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
-    LEFT_OUT = frozenset({"objectives", "front"})
+    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "objectives", "front"})
 
     strategy: str
     generations: tuple[GenerationStatistics, ...]
@@ -120,6 +131,10 @@ class EvolutionStatistics(Statistics):
     stopped_by: str | None
     calls_saved_by_racing: int | None
     search_calls: int
+    rewrites: int | None
+    """that came back; None: not recorded"""
+    refused_rewrites: Mapping[str, int] | None
+    """by reason"""
     random_search: RandomSearch | None
     objectives: tuple[str, ...] | None
     """several measures to be good at together; None: one fitness"""

@@ -1,5 +1,7 @@
 """Prompt evolution: search on training problems, then an honest word on held-out ones."""
 
+from typing import Any
+
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.evaluation.grader import Grader
@@ -15,7 +17,9 @@ from tidepool.engine.studies.evolution.final_test.finale import (
 )
 from tidepool.engine.studies.evolution.final_test.seed_final import best_seed
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
+from tidepool.engine.studies.evolution.operators.guards import ACCEPTED
 from tidepool.engine.studies.evolution.plan import plan
+from tidepool.engine.studies.evolution.records.finding_names import counted_reasons
 from tidepool.engine.studies.evolution.records.recorder import Recorder
 from tidepool.engine.studies.evolution.strategies.random_search import search_on
 from tidepool.engine.studies.evolution.strategies.strategy import strategy_named
@@ -53,6 +57,7 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
         "calls_saved_by_racing": evaluator.calls_saved,
         "search_calls": search_calls,
         "baseline_calls": baseline_calls,
+        **told_rewrites(evaluator),
         "random_search": None,
     }
     if evaluator.objectives:
@@ -71,6 +76,14 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
     recorder.tell_validation(problems.validation, [score(replies) for replies in by_problem(ours)])
     recorder.tell_result(result)
     run.reason = stopped_by
+
+
+def told_rewrites(evaluator: Evaluator) -> dict[str, Any]:
+    """How many came back, and how many of them were refused for which reason."""
+    refused = {reason: count for reason, count in evaluator.rewrites.most_common() if reason != ACCEPTED}
+    if refused:
+        evaluator.run.log("info", f"Rewrites refused: {counted_reasons(refused)}.")
+    return {"rewrites": evaluator.rewrites.total(), "refused_rewrites": refused}
 
 
 async def random_rival(evaluator: Evaluator, calls: int) -> Evaluator:

@@ -4,6 +4,7 @@ A strategy brings genomes and reads scores; it never sees a held-out problem. Wh
 not asked again, so elites cost nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
 from statistics import fmean
@@ -22,6 +23,7 @@ from tidepool.engine.studies.evolution.evaluation.objectives import fronts, obje
 from tidepool.engine.studies.evolution.evaluation.objectives import scores as pareto_scores
 from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, comparable, rungs, survivors
 from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.operators.guards import Guard
 from tidepool.engine.studies.evolution.operators.selection import elites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.records.recorder import Recorder
@@ -54,6 +56,9 @@ class Evaluator:
         """units there may be in all, as far as one can tell before the search is over"""
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
+        self.guard = Guard(settings.task, settings.labels, problems)
+        self.rewrites: Counter[str] = Counter()
+        """what became of those that came back: accepted, or why they were refused"""
         self._recorder = recorder
         self._letter = letter
         self._calls_told = 0

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from statistics import fmean, variance
 from typing import Any
 
+from tidepool.engine.prices import expected_tokens
 from tidepool.engine.statistics.contrasts import student
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
@@ -56,6 +57,7 @@ def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
         }
     return {
         "prompt": genome.prompt,
+        "length": {"words": len(genome.prompt.split()), "tokens": expected_tokens(genome.prompt)},
         "fitness": fitness.total if fitness else None,
         "accuracy": fitness.accuracy if fitness else None,
         "validation_accuracy": outcome.accuracy,

@@ -14,6 +14,7 @@ from tidepool.engine.errors import CallFailed
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome, split_segments
 from tidepool.engine.studies.evolution.operators.breeding import Child, made_new, rewritten
+from tidepool.engine.studies.evolution.operators.guards import ACCEPTED
 from tidepool.engine.studies.evolution.operators.mutation import Material
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem, read_rewrite, rewrite_request
 from tidepool.storage.states import FinishReason
@@ -67,8 +68,10 @@ async def rewritten_by_model(
     except CallFailed:
         return child.genome
     cut = reply.finish_reason == FinishReason.CUT
-    text = read_rewrite(reply.text, child.genome.prompt, failures, cut=cut)
-    return child.genome if text is None else rewritten(child, split_segments(text))
+    read, prompt = read_rewrite(reply.text, child.genome.prompt, cut=cut), child.genome.prompt
+    refused = read.refused or evaluator.guard.refuses(read.text, prompt, [one.expected for one in failures])
+    evaluator.rewrites[refused or ACCEPTED] += 1
+    return child.genome if refused else rewritten(child, split_segments(read.text))
 
 
 def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:

@@ -1,8 +1,8 @@
 """Mutation by a model: what it is asked, and a guarded reading of what it says.
 
 A rewriter's reply becomes a prompt that is sent thousands of times, so it is read with suspicion: only
-the text between the tags counts (or a reply that is plainly nothing else), and refusals, essays and
-leaked answers are turned down. A reply that is turned down leaves the parent as it was.
+the text between the tags counts (or a reply that is plainly nothing else), and refusals and essays are turned
+down; leaked answers and changed tasks by the guard. A reply that is turned down leaves the parent as it was.
 """
 
 import re
@@ -15,7 +15,6 @@ REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
 MOST_WORDS = 250
 MOST_FAILURES = 4
 _REPLY_SHOWN = 400
-_TELLING = 20
 
 SYSTEM = (
     "You edit instructions that are given to a language model before it solves a problem. "
@@ -63,16 +62,25 @@ def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = 
     return RewriteRequest(SYSTEM, "\n\n".join(parts))
 
 
-def read_rewrite(reply: str, original: str, failures: Sequence[FailedProblem] = (), *, cut: bool = False) -> str | None:
-    """The new prompt, or None when the reply is no use: empty, unchanged, cut short, a refusal, an essay, a leak."""
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    text: str = ""
+    """the new prompt"""
+    refused: str | None = None
+    """why there is none: unusable, too_long, unchanged, refusal"""
+
+
+def read_rewrite(reply: str, original: str, *, cut: bool = False) -> Rewrite:
     text = _TAG.sub(" ", _inner(reply, cut))
     text = "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).strip(' \n"“”`')
     words = len(text.split())
-    if not 2 <= words <= MOST_WORDS or text == original.strip():
-        return None
-    if _REFUSAL.search(text) or any(_leaks(text, failure) for failure in failures):
-        return None
-    return text
+    if words < 2:
+        return Rewrite(refused="unusable")
+    if words > MOST_WORDS:
+        return Rewrite(refused="too_long")
+    if text == original.strip():
+        return Rewrite(refused="unchanged")
+    return Rewrite(refused="refusal") if _REFUSAL.search(text) else Rewrite(text)
 
 
 def _inner(reply: str, cut: bool) -> str:
@@ -89,12 +97,6 @@ def _inner(reply: str, cut: bool) -> str:
     if fenced:
         return str(fenced[-1])
     return "" if cut else _TALK.sub("", reply.strip() + "\n")
-
-
-def _leaks(text: str, failure: FailedProblem) -> bool:
-    """A prompt that quotes a training problem has learned it by heart."""
-    opening = " ".join(failure.question.lower().split())[:40]
-    return len(opening) >= _TELLING and opening in " ".join(text.lower().split())
 
 
 def _shown(failure: FailedProblem) -> str:

@@ -121,8 +121,8 @@ class PureEvolution:
         request = rewrite_request(child.rewrite, child.genome.prompt, failures)
         seed = seed_of(self.seed, "rewrite", generation, place)
         reply = prompt_rewriter.speak("rewriter", request.system, (Message("user", request.user),), seed)
-        text = read_rewrite(reply.text, child.genome.prompt, failures)
-        if text is not None:
+        text = read_rewrite(reply.text, child.genome.prompt).text
+        if text:
             return rewritten(child, split_segments(text))
         return made_new(Child(child.genome), self.known, material, stream(seed, "instead")).genome
 

@@ -33,18 +33,18 @@ FAILURE = FailedProblem("How many apples does Rosa have if she buys 3 boxes of 4
         ("I'm sorry, but I can't help with that.", None),
         ("<prompt>As an AI, I think twice.</prompt>", None),
         ("<prompt>" + "Think hard. " * 200 + "</prompt>", None),
-        (f"<prompt>If asked: {FAILURE.question} say 12.</prompt>", None),
     ],
 )
 def test_a_reply_is_read_with_suspicion(reply: str, prompt: str | None) -> None:
-    assert read_rewrite(reply, OLD, [FAILURE]) == prompt
+    read = read_rewrite(reply, OLD)
+    assert read.text == (prompt or "") and bool(read.refused) == (prompt is None)
 
 
 @given(st.text())
 def test_no_reply_breaks_the_reading_or_smuggles_in_a_tag(reply: str) -> None:
     for text in (reply, f"<prompt>{reply}</prompt>"):
         read = read_rewrite(text, OLD)
-        assert read is None or ("<prompt>" not in read and 2 <= len(read.split()) <= 250)
+        assert read.refused or ("<prompt>" not in read.text and 2 <= len(read.text.split()) <= 250)
 
 
 @pytest.mark.parametrize("kind", REWRITES)

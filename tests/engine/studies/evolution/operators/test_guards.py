@@ -1,0 +1,91 @@
+"""Labelled rewrites: which of them a careful reader would refuse, and why.
+
+`first` and `held` are two halves written before the guard, which was built on the first; `later` was written in the manner
+of large models when it stood. When opened, `held` met 45 of 45 and `later` 26 of 28; here no set may get worse.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidepool.engine.simulated.evolution.prompt_rewriter import ADVICE, UNHELPFUL
+from tidepool.engine.studies.evolution.operators.guards import Guard
+from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
+from tidepool.engine.studies.evolution.seeds import segment_pool
+
+CASES = Path(__file__).parent / "cases"
+SETS_OF_CASES = ("first", "held", "later")
+PROBLEMS = {
+    "number": {
+        "How many apples does Rosa have if she buys 3 boxes of 4 apples each and gives 5 away?": "7",
+        "A factory makes 36 lamps an hour for 8 hours on each of 9 days, of which 17 are spoiled. How many are left?": "2575",
+        "Nora's shop sold 253,400 tickets in May and 23 in June. How many tickets were sold in all?": "253423",
+        "Sven walks 14 miles a day for 3 days. How many miles is that?": "42",
+        "A book costs $18. How much do 7 books cost?": "126",
+        "Elif is 12 years older than Jonas, who is 19. How old is Elif?": "31",
+        "Malik shares 96 marbles among 8 friends. How many does each get?": "12",
+        "Of 60 tickets 35 % are sold. How many is that?": "21",
+        "Priya saves 5 cents a minute. How many cents is that in 12 minutes?": "60",
+    },
+    "label": {
+        "The battery died after two days and the shop never wrote back.": "negative",
+        "Great, another update that breaks the one feature I paid for.": "negative",
+        "Light, quiet, and it still looks new after a year.": "positive",
+        "It arrived on Tuesday in a brown box.": "neutral",
+    },
+    "choice": {
+        "Which gas do plants take in from the air when they make sugar?": "C",
+        "Which planet is closest to the sun?": "B",
+        "What do bees make?": "D",
+    },
+    "text": {
+        "Which river flows through Vienna, Bratislava, Budapest and Belgrade?": "Danube",
+        "Who wrote Middlemarch?": "George Eliot",
+        "What is the capital of Mongolia?": "Ulaanbaatar",
+    },
+    "yesno": {
+        "All violinists in the town orchestra are also members of the choir. Ivo is a violinist there. Is Ivo in the choir?": "yes",
+        "Some bakers rise early. Otto is a baker. Must Otto rise early?": "no",
+        "No cat in the house is black. Tom is a cat in the house. Is Tom black?": "no",
+        "Every key is made of brass. This is a key. Is it made of brass?": "yes",
+    },
+}
+LABELS = {"label": ("positive", "negative", "neutral")}
+
+
+def guard(task: str) -> Guard:
+    problems = tuple(Problem(question, answer) for question, answer in PROBLEMS[task].items())
+    return Guard("auto" if task == "yesno" else task, LABELS.get(task, ()), problems)
+
+
+def refused(case: dict[str, Any]) -> str | None:
+    shown = list(PROBLEMS[case["task"]].values())[:3]
+    return guard(case["task"]).refuses(case["rewrite"], case["original"], shown)
+
+
+@pytest.mark.parametrize("name", SETS_OF_CASES)
+def test_rewrites_are_refused_as_a_careful_reader_refuses_them(name: str) -> None:
+    lines = (CASES / f"rewrites_{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    cases = [json.loads(line) for line in lines]
+    wrong = [(case["id"], found) for case in cases if (found := refused(case)) != case["reason"]]
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_sentence_that_comes_with_tidepool_is_refused(name: str) -> None:
+    problems = problem_set(name, 100, 20, seed=3).training
+    careful = Guard("auto", (), problems)
+    shown = [problem.answer for problem in problems[:4]]
+    for sentence in (*segment_pool(), *(text for texts in ADVICE.values() for text in texts), *UNHELPFUL):
+        assert careful.refuses(f"Think. {sentence}", "Think.", shown) is None, sentence
+
+
+@given(st.text(), st.text(), st.sampled_from(sorted(PROBLEMS)))
+def test_no_text_breaks_the_guard_and_what_was_there_before_is_never_refused(text: str, other: str, task: str) -> None:
+    assert guard(task).refuses(text, text, ["7"]) is None
+    guard(task).refuses(text, other, [other])
