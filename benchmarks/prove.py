@@ -51,6 +51,7 @@ PROOFS = {
     "coding": "Hand coding: do the intervals hold?",
     "detectors": "Reveals in labelled messages",
     "evolution_truth": "Prompt evolution: what it claims",
+    "truth.planted": "Prompt evolution: what no seed says",
     "evolution_speed": "Prompt evolution: many calls at once",
     "simulations": "Two thousand simulations",
     "app": "The terminal app",

@@ -19,6 +19,7 @@ RESPONDERS: dict[str, tuple[str, ...]] = {
     "solver": ("evolution.solver",),
     "solver-small": ("evolution.solver",),
     "solver-large": ("evolution.solver",),
+    "solver-planted": ("evolution.solver",),
     "flat-solver": ("evolution.solver",),
     "persona": ("simulation.persona",),
     "encoder": ("mutation.encoder",),

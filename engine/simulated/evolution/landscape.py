@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from tidepool.engine.simulated.evolution.planted import habit
+
 KINDS = ("arithmetic", "logic", "strings")
 
 
@@ -161,7 +163,7 @@ MIDDLE_LEVEL = 3
 CEILING = 0.98
 SILENT, SILENT_WITH_FORMAT = 0.06, 0.01
 
-SKILL = {"solver": -1.0, "solver-small": -1.6, "solver-large": -0.3}
+SKILL = {"solver": -1.0, "solver-small": -1.6, "solver-large": -0.3, "solver-planted": -0.3}
 FLAT_SKILL, FLAT_SILENT = 0.5, 0.02
 
 _NEGATIONS = (" not ", " don't ", " never ", " without ", " no ", " skip ", " avoid ", " nor ", " cannot ")
@@ -205,7 +207,7 @@ def chance(model_name: str, prompt: str, kind: str, level: int) -> tuple[float, 
         return (1 - FLAT_SILENT) * _squashed(FLAT_SKILL - hardness), FLAT_SILENT
     reading = read_prompt(prompt)
     skill = SKILL.get(model_name, SKILL["solver"])
-    right = _squashed(skill + reading.worth[KINDS.index(kind)] - hardness)
+    right = _squashed(skill + reading.worth[KINDS.index(kind)] - hardness) * (1 - habit(model_name, prompt, kind))
     return (1 - reading.silent) * right, reading.silent
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.dice import Dice
 from tidepool.engine.simulated.evolution.landscape import read_prompt
+from tidepool.engine.simulated.evolution.planted import REMEDIES, noticed
 from tidepool.engine.simulated.reply import SimulatedReply
 from tidepool.engine.studies.evolution.genome import join_segments, split_segments
 from tidepool.engine.studies.evolution.operators.rewrites import SYSTEM, TASKS
@@ -95,7 +96,11 @@ def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     if dice.unit() < _JUNK_RATE:
         return SimulatedReply(dice.pick(JUNK), "junk")
     segments = list(split_segments(found[1]))
-    if kind == "reflect":
+    chance = noticed(asked) if kind == "reflect" else 0.0
+    if chance and dice.unit() < chance:
+        segments.insert(int(dice.unit() * (len(segments) + 1)), dice.pick(REMEDIES))
+        done = "added: remedy"
+    elif kind == "reflect":
         done = _add(segments, _wanted(asked), kind, dice)
     elif kind == "elaborate":
         done = _add(segments, _EVERYTHING, kind, dice)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.dice import mix
 from tidepool.engine.simulated.evolution.landscape import chance, is_flat, read_prompt
+from tidepool.engine.simulated.evolution.planted import habit, in_pairs
 from tidepool.engine.simulated.reply import SimulatedReply
 from tidepool.engine.studies.evolution.problems.builtin.sets import Recognised, recognise
 
@@ -48,6 +49,8 @@ def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) 
         return SimulatedReply(_reply(model_name, system, known, known.worked.answer, dice), "right")
     if draw < right + silent:
         return SimulatedReply(_SILENCE[dice % 3], "silent")
+    if (spoilt := habit(model_name, system, known.kind)) and draw < right / (1 - spoilt) + silent:
+        return SimulatedReply(_reply(model_name, system, known, in_pairs(known.worked.answer), dice, " pairs"), "pairs")
     return SimulatedReply(_reply(model_name, system, known, _mistake(known, dice >> 8), dice), "wrong")
 
 
@@ -67,10 +70,10 @@ def _of_known(model_name: str, prompt: str, question: str) -> float:
 _chance = lru_cache(maxsize=32768)(chance)
 
 
-def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: int) -> str:
+def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: int, unit: str = "") -> str:
     style = _style(model_name, system)
-    closing = f"{_CLOSINGS[dice % 5]} {answer}." if style != "brief" else ""
-    ending = f"#### {answer}" if dice & 96 else f"So the answer is {answer}."
+    closing = f"{_CLOSINGS[dice % 5]} {answer}{unit}." if style != "brief" else ""
+    ending = f"#### {answer}{unit}" if dice & 96 else f"So the answer is {answer}{unit}."
     if style == "brief":
         return f"{known.worked.working}\n{ending}"
     opening = _OPENINGS[(dice >> 16) % 5]
