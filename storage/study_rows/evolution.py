@@ -1,7 +1,10 @@
 """The genomes of an evolution."""
 
+import json
 import sqlite3
 from typing import Any
+
+from tidepool.storage.unit_ids import unit_id
 
 
 def genome(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
@@ -11,6 +14,56 @@ def genome(connection: sqlite3.Connection, batch_number: int, genome_id: str) ->
         (batch_number, genome_id),
     ).fetchone()
     return None if row is None else dict(row)
+
+
+def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
+    """A genome with its parents and the parts of its fitness. One that is in no family, as those of a random search, is
+    known by what its calls were given."""
+    row = connection.execute(
+        "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing, details FROM genome "
+        "WHERE batch_number = ? AND genome_id = ?",
+        (batch_number, genome_id),
+    ).fetchone()
+    if row is not None:
+        found = dict(row)
+        return found | {"parents": json.loads(found["parents"]), "details": json.loads(found["details"] or "{}")}
+    asked = connection.execute(
+        "SELECT u.round AS generation, u.interaction_type AS operator, p.text AS prompt FROM unit u "
+        "JOIN call c ON c.unit_id = u.id AND c.step GLOB '*/p[0-9]*/s[0-9]*' JOIN prompt p ON p.hash = c.prompt "
+        "WHERE u.id BETWEEN ? AND ? AND u.participants = ? LIMIT 1",
+        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1, json.dumps([genome_id])),
+    ).fetchone()
+    if asked is None:
+        return None
+    unknown: dict[str, Any] = {"parents": [], "fitness": None, "accuracy": None, "missing": None, "details": {}}
+    return {"genome_id": genome_id, **dict(asked), **unknown}
+
+
+def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: str, most: int = 20) -> list[str]:
+    """Ids that begin so, of all that were bred or asked."""
+    rows = connection.execute(
+        "SELECT genome_id FROM genome WHERE batch_number = :batch AND substr(genome_id, 1, length(:id)) = :id "
+        "UNION SELECT j.value FROM unit u, json_each(u.participants) j WHERE u.id BETWEEN :first AND :last "
+        "AND substr(j.value, 1, length(:id)) = :id ORDER BY 1 LIMIT :most",
+        {
+            "batch": batch_number,
+            "id": beginning,
+            "first": unit_id(batch_number, 0),
+            "last": unit_id(batch_number + 1, 0) - 1,
+            "most": most,
+        },
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def twins(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> tuple[str, ...]:
+    """The genomes with the same prompt, this one first: a prompt that came about twice is asked once."""
+    rows = connection.execute(
+        "SELECT genome_id FROM genome WHERE batch_number = :batch AND genome_id <> :id AND prompt IN "
+        "(SELECT prompt FROM genome WHERE batch_number = :batch AND genome_id = :id) ORDER BY generation, genome_id",
+        {"batch": batch_number, "id": genome_id},
+    ).fetchall()
+    return (genome_id, *(row[0] for row in rows))
 
 
 def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:

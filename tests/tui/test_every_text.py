@@ -31,7 +31,15 @@ BATCHES = {
 """one of each kind in the fixture"""
 
 OF_A_BATCH: dict[str, list[list[str]]] = {
-    "show": [["BATCH"], ["BATCH", "--conversation", "1"], ["BATCH", "--conversation", "2"], ["BATCH", "--genealogy"]],
+    "show": [
+        ["BATCH"],
+        ["BATCH", "--conversation", "1"],
+        ["BATCH", "--conversation", "2"],
+        ["BATCH", "--genealogy"],
+        ["BATCH", "--genome", "champion"],
+        ["BATCH", "--genome", POISON],
+        ["BATCH", "--problem", "1", "--split", "judge"],
+    ],
     "stats": [["BATCH"]],
     "log": [["BATCH"]],
     "code": [

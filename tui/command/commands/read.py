@@ -1,10 +1,11 @@
 """`tidepool show`, `stats`, `log`: reading one batch."""
 
 import argparse
+import sqlite3
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.errors import NotFound
+from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -14,12 +15,25 @@ from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.terminal import console
 from tidepool.tui.drawing.words import resting, utc
 
+if TYPE_CHECKING:
+    from tidepool.storage.reading.queries import Transcript
+
+SPLITS = ("judge", "choose", "search")
+
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH")
     if name == "show":
         parser.add_argument("--conversation", type=int, metavar="N", help="the transcript of one conversation")
         parser.add_argument("--genealogy", action="store_true", help="the family tree of an evolution")
+        parser.add_argument(
+            "--genome",
+            metavar="ID",
+            help="one prompt of an evolution and what it answered: an id, its beginning, champion or baseline",
+        )
+        parser.add_argument("--problem", type=int, metavar="N", help="what prompts answered to one problem")
+        parser.add_argument("--split", choices=SPLITS, help="only problems that are searched, chosen or judged by")
+        parser.add_argument("--full", action="store_true", help="all answers, and each in full")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,6 +48,11 @@ def _show(options: argparse.Namespace) -> None:
     if options.genealogy:
         _show_genealogy(options)
         return
+    if options.genome is not None or options.problem is not None:
+        _show_answers(options)
+        return
+    if options.split or options.full:
+        raise UsageError("--split and --full go with --genome ID or --problem N, and --full with --conversation N.")
     summary = summarise(options.db, options.batch)
     if options.json:
         say_json(summary)
@@ -60,10 +79,51 @@ def _show_conversation(options: argparse.Namespace) -> None:
         found = transcript(connection, batch["number"], options.conversation)
     if found is None:
         raise NotFound(f"Batch {batch['id']} has no conversation {options.conversation} (yet).")
-    if options.json:
+    if batch["kind"] == "evolution":
+        _show_evaluation(options, batch, found)
+    elif options.json:
         say_json(asdict(found))
     else:
         print_transcript(console(), batch["kind"], found)
+
+
+def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Transcript") -> None:
+    """Of an evolution a unit is what one prompt was asked at a time."""
+    from tidepool.engine.studies.evolution.replies import evaluation_blocks, found_answers
+    from tidepool.storage.reading.answers import AnswerFilter
+    from tidepool.tui.drawing.blocks import print_blocks
+
+    with reading(options.db) as connection:
+        wanted = AnswerFilter(conversation=options.conversation, problem=options.problem, split=options.split)
+        found = found_answers(connection, batch, wanted, (unit.participants or [""])[0])
+    if options.json:
+        say_json({**asdict(unit), **found.as_json()})
+    else:
+        print_blocks(console(), evaluation_blocks(unit, found, full=options.full))
+
+
+def _show_answers(options: argparse.Namespace) -> None:
+    from tidepool.engine.studies.evolution.replies import found_answers, genome_blocks, genome_named, problem_blocks
+    from tidepool.storage.reading.answers import AnswerFilter
+    from tidepool.tui.drawing.blocks import print_blocks
+
+    with reading(options.db) as connection:
+        batch = _evolution(connection, options.batch, "prompts that answer problems")
+        genome = None if options.genome is None else genome_named(connection, batch, options.genome)
+        found = found_answers(connection, batch, AnswerFilter(problem=options.problem, split=options.split), genome)
+    if genome is None and not found.answers:
+        raise NotFound(f"Nobody of batch {batch['id']} was asked problem {options.problem} (yet).")
+    if options.json:
+        say_json(found.as_json())
+    else:
+        print_blocks(console(), (genome_blocks if genome else problem_blocks)(found, full=options.full))
+
+
+def _evolution(connection: sqlite3.Connection, reference: str, what: str) -> sqlite3.Row:
+    batch = find_batch(connection, reference)
+    if batch["kind"] != "evolution":
+        raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has {what}.")
+    return batch
 
 
 def _show_genealogy(options: argparse.Namespace) -> None:
@@ -71,9 +131,7 @@ def _show_genealogy(options: argparse.Namespace) -> None:
     from tidepool.tui.drawing.genealogy import print_family
 
     with reading(options.db) as connection:
-        batch = find_batch(connection, options.batch)
-        if batch["kind"] != "evolution":
-            raise NotFound(f"Batch {batch['id']} is a {batch['kind']}: only an evolution has a family tree.")
+        batch = _evolution(connection, options.batch, "a family tree")
         family = read_family(connection, batch["number"], statistics_of(connection, batch))
     if options.json:
         say_json({"batch_id": batch["id"], **family.as_json()})

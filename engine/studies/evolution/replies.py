@@ -1,0 +1,245 @@
+"""What prompts answered, to read: one prompt with its answers, one problem with everybody's, one evaluation.
+
+Wrong answers come first. One that is missing, because its call failed, is told with the error and never as a wrong one.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from tidepool.engine.errors import NotFound
+from tidepool.engine.results.blocks import Block, Cell, Number, Words, table
+from tidepool.engine.results.wording import UNKNOWN, number
+from tidepool.engine.studies.evolution.records.finalists import ROLES, finalists
+from tidepool.storage.reading.answers import (
+    GRADES,
+    SPLITS,
+    Answer,
+    AnswerFilter,
+    answers_kept,
+    matching_answers,
+    read_answers,
+)
+from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.study_rows.evolution import genome_history, genomes_like, twins
+
+TITLES = {"judge": "held-out problems", "choose": "choosing problems", "search": "training problems"}
+FIRST = 12
+"""answers of each split that are shown where not all are asked for"""
+NOT_KEPT = (
+    "This batch was run before answers were kept: its replies are here as they came, without the questions and without a word "
+    "on which were right."
+)
+UNREAD = {"missing": "(missing)", "wrong": "(none)", "right": "(none)", "ungraded": UNKNOWN}
+"""in place of an answer that was read from a reply"""
+PARTS = ("accuracy", "consistency", "efficiency", "diversity", "length_penalty")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAnswers:
+    """Some answers of a batch, and what they have in common."""
+
+    batch_id: str
+    graded: bool
+    roles: Mapping[str, str]
+    """genome id → what it is in the end, for people"""
+    answers: Sequence[Answer]
+    genome: Mapping[str, Any] | None = None
+    asked_as: tuple[str, ...] = ()
+    """other genomes with the same prompt: it was asked once, under one of these names"""
+
+    def as_json(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"batch_id": self.batch_id, "graded": self.graded}
+        if self.genome:
+            told["genome"] = {**self.genome, "role": self.roles.get(self.genome["genome_id"])}
+            told["asked_as"] = list(self.asked_as)
+        counts = by_split(self.answers)
+        told["counts"] = {split: dict(Counter(one.grade for one in found)) for split, found in counts.items()}
+        return {**told, "answers": [as_json(one) for one in self.answers]}
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """The columns of the view `answers`, and why a call failed."""
+    told = asdict(answer)
+    told["correct"] = {"right": True, "wrong": False}.get(told.pop("grade"))
+    return told
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def genome_named(connection: sqlite3.Connection, batch: sqlite3.Row, reference: str) -> str:
+    """The id of a genome: named by its beginning, or by its role."""
+    if reference in ROLES:
+        found = finalists(connection, batch["number"]).get(reference)
+        if found is None:
+            raise NotFound(f"Batch {batch['id']} has no {ROLES[reference]} (yet).")
+        return found
+    like = genomes_like(connection, batch["number"], reference) if reference else []
+    if len(like) == 1 or reference in like:
+        return reference if reference in like else like[0]
+    if not like:
+        known = ", ".join(ROLES)
+        raise NotFound(f"Batch {batch['id']} has no genome {reference!r}. An id, its beginning, or one of: {known}.")
+    raise NotFound(
+        f"{reference!r} could be {', '.join(like[:5])}{' or others' if len(like) > 5 else ''}: say more of it."
+    )
+
+
+def found_answers(
+    connection: sqlite3.Connection, batch: sqlite3.Row, wanted: AnswerFilter, genome_id: str | None = None
+) -> FoundAnswers:
+    """Those that are wanted; with a genome, those of its prompt."""
+    number = batch["number"]
+    history, others = None, tuple[str, ...]()
+    if genome_id is not None:
+        history = genome_history(connection, number, genome_id)
+        others = twins(connection, number, genome_id)
+        wanted = replace(wanted, genomes=() if wanted.conversation else others)
+    found = read_answers(connection, number, matching_answers(connection, number, wanted))
+    roles: dict[str, str] = {}
+    for role, genome in finalists(connection, number).items():
+        roles.setdefault(genome, ROLES[role])
+    graded = answers_kept(connection, number) or not found
+    return FoundAnswers(batch["id"], graded, roles, found, history, others[1:])
+
+
+def by_split(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
+    found: dict[str, list[Answer]] = {split: [] for split in SPLITS}
+    for answer in answers:
+        found.setdefault(answer.split, []).append(answer)
+    return {split: some for split, some in found.items() if some}
+
+
+# -- for people ----------------------------------------------------------------------------------------------
+
+
+def genome_blocks(found: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
+    """The prompt, how it came about, what it is worth, and its answers by split."""
+    genome = found.genome
+    if genome is not None:
+        role = found.roles.get(genome["genome_id"])
+        yield Words(f"genome {genome['genome_id']}" + (f": {role}" if role else ""), "strong")
+        yield Words(genome["prompt"], "quoted")
+        yield table("", ("", ""), list(_history(found, genome)), left=2)
+    yield from answer_blocks(found, full=full)
+
+
+def evaluation_blocks(unit: Transcript, found: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
+    """One unit: what a prompt was asked at a time."""
+    yield Words(f"evaluation {unit.sequence_number:,}, {unit.status}", "strong")
+    if unit.error:
+        yield Words(f"failed: {unit.error}", "warning")
+    yield from genome_blocks(found, full=full)
+
+
+def _history(found: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    generation = "" if genome["generation"] is None else f", generation {genome['generation']}"
+    yield "came about", f"{genome['operator']}{generation}"
+    if genome["parents"]:
+        yield "parents", ", ".join(genome["parents"])
+    if found.asked_as:
+        yield "same prompt", f"{', '.join(found.asked_as)}: it was asked once"
+    if genome["fitness"] is not None:
+        parts = ((name, genome["details"].get(name)) for name in PARTS)
+        told = ", ".join(f"{name.replace('_', ' ')} {number(part, 3)}" for name, part in parts if part is not None)
+        yield "fitness", number(genome["fitness"], 3) + (f": {told}" if told else "")
+    if models := sorted({answer.model for answer in found.answers if answer.model}):
+        yield "asked", ", ".join(models)
+    if genome["missing"]:
+        yield "missing", f"{number(100 * genome['missing'], 1, ' %')} of its calls"
+
+
+def problem_blocks(found: FoundAnswers, *, full: bool = False) -> Iterator[Block]:
+    """One problem, in each split that has one of its number: who got it right, and what they said."""
+    for split, answers in by_split(found.answers).items():
+        one = answers[0]
+        yield Words(f"{TITLES.get(split, split)}, number {one.problem}: {counted(answers)}", "strong")
+        if one.question is not None:
+            yield table("", ("", ""), [("question", one.question), ("gold", one.gold or "")], left=2)
+        rows = [_who(found, genome, some) for genome, some in _by_genome(found, answers).items()]
+        columns = ("genome", "", "read as", "generation", "right", "asked")
+        yield table("", columns, rows, left=3, first=len(rows) if full else 40)
+    yield from answer_blocks(found, full=full, by_problem=False)
+
+
+def _by_genome(found: FoundAnswers, answers: Sequence[Answer]) -> dict[str, list[Answer]]:
+    """Who stood at the end first, then as the answers come: who was wrong before who was right."""
+    groups: dict[str, list[Answer]] = {genome: [] for genome in found.roles}
+    for answer in answers:
+        groups.setdefault(answer.genome_id, []).append(answer)
+    return {genome: some for genome, some in groups.items() if some}
+
+
+def _who(found: FoundAnswers, genome: str, answers: Sequence[Answer]) -> tuple[Cell, ...]:
+    read = dict.fromkeys(answer.extracted or UNREAD[answer.grade] for answer in answers)
+    right = sum(answer.grade == "right" for answer in answers)
+    generation = answers[0].generation
+    known: Cell = Number(None) if generation is None else generation
+    return (
+        genome,
+        found.roles.get(genome, ""),
+        ", ".join(read),
+        known,
+        right if found.graded else Number(None),
+        len(answers),
+    )
+
+
+def answer_blocks(found: FoundAnswers, *, full: bool = False, by_problem: bool = True) -> Iterator[Block]:
+    """`by_problem`: the answers are to many problems, so each is told with its question."""
+    if not found.graded:
+        yield Words(NOT_KEPT, "warning")
+    if not found.answers:
+        yield Words("no answer fits", "quiet")
+    for split, answers in by_split(found.answers).items():
+        if by_problem:
+            yield Words(f"{TITLES.get(split, split)}: {counted(answers)}", "strong")
+        shown = answers if full else answers[:FIRST]
+        for answer in shown:
+            yield from one_answer(found, answer, full=full, question=by_problem)
+        if left := answers[len(shown) :]:
+            yield Words(f"… and {counted(left)} more: --full shows all in full, --problem N one problem", "quiet")
+
+
+def counted(answers: Sequence[Answer]) -> str:
+    grades = Counter(answer.grade for answer in answers)
+    return ", ".join(f"{grades[grade]:,} {grade.replace('ungraded', 'replies')}" for grade in GRADES if grades[grade])
+
+
+def one_answer(found: FoundAnswers, answer: Answer, *, full: bool, question: bool = True) -> Iterator[Block]:
+    rows = list(answer_facts(answer, question=question))
+    whole = full and answer.reply is not None
+    if answer.reply is not None and not whole:
+        rows.append(("reply", answer.reply))
+    yield table(_title(found, answer), ("", ""), rows, left=2)
+    if whole and answer.reply is not None:
+        yield Words(answer.reply, "quoted")
+
+
+def _title(found: FoundAnswers, answer: Answer) -> str:
+    where = f"problem {answer.problem}" + (f", sample {answer.sample}" if answer.sample else "")
+    who = "" if found.genome else f" by {answer.genome_id}"
+    models = {one.model for one in found.answers}
+    asked = f", {answer.model}" if len(models) > 1 else ""
+    return f"{where}{who}{asked}" + ("" if answer.grade == "ungraded" else f": {answer.grade}")
+
+
+def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str, str]]:
+    """All but the reply, which may be long."""
+    if question and answer.question is not None:
+        yield "question", answer.question
+        yield "gold", answer.gold or ""
+    if answer.grade == "missing":
+        yield "missing", answer.error or "the call failed"
+        return
+    if answer.grade != "ungraded":
+        yield "read as", answer.extracted if answer.extracted is not None else "(no answer was found in the reply)"
+    if answer.score not in (None, 0.0, 1.0):
+        yield "score", number(answer.score, 3)
+    for name, value in answer.metrics.items():
+        yield name, f"{value:g}" if isinstance(value, int | float) else str(value)
+    if answer.finish_reason == "cut":
+        yield "cut", "the reply ended at its length limit"

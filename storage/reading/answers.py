@@ -1,0 +1,192 @@
+"""What the prompts of an evolution answered: every reply to every problem, as it was graded. Lists are read as bare numbers,
+wrong answers first, and what stands behind them for the rows that somebody looks at.
+
+Batches that were run before answers were kept have none. Their replies are read from the calls, whose steps name the problem
+and the sample (`g4.17/p12/s0`); what was asked and how it was graded is not known.
+"""
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidepool.storage.reading import search
+from tidepool.storage.reading.typed_rows import whole
+from tidepool.storage.schema.check import SEARCH_INDEX
+from tidepool.storage.unit_ids import UNIT_BITS, unit_id
+
+SPLITS = ("judge", "choose", "search")
+"""parts of the problems, in the order in which they are told"""
+GRADES = ("wrong", "missing", "right", "ungraded")
+"""likewise: missing is an answer whose call failed, ungraded one of a batch that kept no grades"""
+_MASK = (1 << UNIT_BITS) - 1
+
+_GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
+    a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong' ELSE 'missing' END AS grade
+    FROM answer a WHERE a.unit_id BETWEEN :first AND :last"""
+_UNGRADED = """SELECT c.id, c.unit_id, c.step, u.round AS generation,
+    CASE WHEN json_valid(u.participants) THEN json_extract(u.participants, '$[0]') END AS genome_id,
+    CASE WHEN c.step LIKE 'validation/%' THEN 'judge' ELSE 'search' END AS split,
+    CAST(substr(c.step, instr(c.step, '/p') + 2) AS INTEGER) AS problem,
+    CAST(substr(c.step, instr(c.step, '/s') + 2) AS INTEGER) AS sample, NULL AS extracted, NULL AS score, NULL AS details,
+    CASE c.status WHEN 'answered' THEN 'ungraded' ELSE 'missing' END AS grade
+    FROM call c JOIN unit u ON u.id = c.unit_id
+    WHERE c.unit_id BETWEEN :first AND :last AND c.step GLOB '*/p[0-9]*/s[0-9]*'"""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFilter:
+    """Which answers are wanted; what is not said does not matter."""
+
+    words: str = ""
+    """in the reply or in the question"""
+    grade: str | None = None
+    genomes: tuple[str, ...] = ()
+    problem: int | None = None
+    split: str | None = None
+    conversation: int | None = None
+    """the unit it is a part of, by its sequence number"""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerHead:
+    """An answer in a list."""
+
+    grade: str
+    genome_id: str
+    split: str
+    problem: int
+    sample: int
+    extracted: str | None
+    gold: str | None
+    question: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    conversation: int
+    generation: int | None
+    genome_id: str
+    split: str
+    problem: int
+    sample: int
+    model: str | None
+    question: str | None
+    gold: str | None
+    reply: str | None
+    """None: the call failed"""
+    error: str | None
+    """why it did"""
+    extracted: str | None
+    grade: str
+    score: float | None
+    finish_reason: str | None
+    metrics: dict[str, Any] = field(default_factory=dict)
+    """what else a scorer measured"""
+
+
+def answers_kept(connection: sqlite3.Connection, batch_number: int) -> bool:
+    """False of a batch that was run before answers were kept, and of one that has none yet."""
+    found = connection.execute("SELECT 1 FROM answer WHERE unit_id BETWEEN ? AND ? LIMIT 1", _bounds(batch_number))
+    return found.fetchone() is not None
+
+
+def matching_answers(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFilter) -> "array[int]":
+    """Their numbers: the wrong ones first, of them the worst; then by split and problem."""
+    source, values = _source(connection, batch_number, wanted)
+    conditions = _conditions(connection, wanted, values)
+    rows = connection.execute(
+        f"SELECT a.id FROM ({source}) a WHERE {' AND '.join(conditions) or '1'} "
+        f"ORDER BY {_place('a.grade', GRADES)}, a.score, {_place('a.split', SPLITS)}, a.problem, a.id",
+        values,
+    )
+    return array("q", (row[0] for row in rows))
+
+
+def answer_heads(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> dict[int, AnswerHead]:
+    rows = connection.execute(
+        "SELECT a.id, a.grade, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, substr(a.extracted, 1, 100), "
+        f"substr(p.gold, 1, 100), substr(p.question, 1, 300) FROM ({_only(connection, batch_number)}) a {_PROBLEM}",
+        _numbered(batch_number, numbers),
+    ).fetchall()
+    return {row[0]: whole(AnswerHead(*row[1:])) for row in rows}
+
+
+def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> list[Answer]:
+    """In the order of their numbers."""
+    rows = connection.execute(
+        "SELECT a.id, a.unit_id, a.generation, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, c.model, p.question, "
+        "p.gold, CASE WHEN c.status = 'answered' THEN c.text END, c.error, a.extracted, a.grade, a.score, "
+        f"c.finish_reason, a.details FROM ({_only(connection, batch_number)}) a {_PROBLEM} "
+        "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step",
+        _numbered(batch_number, numbers),
+    ).fetchall()
+    found = {row[0]: whole(Answer(row[1] & _MASK, *row[2:16], *_metrics(row[16]))) for row in rows}
+    return [found[number] for number in numbers if number in found]
+
+
+def _metrics(details: str | None) -> list[dict[str, Any]]:
+    found = json.loads(details) if details else {}
+    return [found if isinstance(found, dict) else {}]
+
+
+_PROBLEM = "LEFT JOIN problem p ON p.batch_number = :batch AND p.split = a.split AND p.number = a.problem"
+
+
+def _bounds(batch_number: int) -> tuple[int, int]:
+    return unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
+
+
+def _source(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFilter) -> tuple[str, dict[str, Any]]:
+    first, last = _bounds(batch_number)
+    if wanted.conversation is not None:
+        first = last = unit_id(batch_number, wanted.conversation)
+    values = {"batch": batch_number, "first": first, "last": last}
+    return _GRADED if answers_kept(connection, batch_number) else _UNGRADED, values
+
+
+def _only(connection: sqlite3.Connection, batch_number: int) -> str:
+    """The answers with some numbers, looked up one by one."""
+    kept = answers_kept(connection, batch_number)
+    return (
+        f"{_GRADED if kept else _UNGRADED} AND {'a.rowid' if kept else 'c.id'} IN (SELECT value FROM json_each(:ids))"
+    )
+
+
+def _numbered(batch_number: int, numbers: Sequence[int]) -> dict[str, Any]:
+    first, last = _bounds(batch_number)
+    return {"batch": batch_number, "first": first, "last": last, "ids": json.dumps(list(numbers))}
+
+
+def _conditions(connection: sqlite3.Connection, wanted: AnswerFilter, values: dict[str, Any]) -> list[str]:
+    conditions = []
+    for column in ("grade", "problem", "split"):
+        if (value := getattr(wanted, column)) is not None:
+            conditions.append(f"a.{column} = :{column}")
+            values[column] = value
+    if wanted.genomes:
+        conditions.append("a.genome_id IN (SELECT value FROM json_each(:genomes))")
+        values["genomes"] = json.dumps(wanted.genomes)
+    if search.match_of(wanted.words):
+        conditions.append(_worded(connection, wanted.words, values))
+    return conditions
+
+
+def _worded(connection: sqlite3.Connection, words: str, values: dict[str, Any]) -> str:
+    """Replies by the index, as far as it is filled; questions are few and are looked through."""
+    values["question"] = "%" + "%".join(search.search_words(words)) + "%"
+    found = "(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND question LIKE :question)"
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)).fetchone() is None:
+        return found
+    values["match"] = search.match_of(words)
+    return (
+        f"({found} OR (a.unit_id, a.step) IN (SELECT c.unit_id, c.step FROM {SEARCH_INDEX} s JOIN call c ON c.id = s.rowid "
+        f"WHERE {SEARCH_INDEX} MATCH :match))"
+    )
+
+
+def _place(column: str, words: Sequence[str]) -> str:
+    whens = " ".join(f"WHEN '{word}' THEN {place}" for place, word in enumerate(words))
+    return f"CASE {column} {whens} ELSE {len(words)} END"

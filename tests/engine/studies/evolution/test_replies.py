@@ -1,0 +1,131 @@
+"""Every reply can be read: by prompt, by problem, by evaluation; wrong ones first, missing ones with their error."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.evolution.running import run, study
+from tests.support.poison import ALL_KINDS
+from tidepool.engine.errors import NotFound
+from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_named, problem_blocks
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import prepare, reading
+from tidepool.storage.reading.answers import AnswerFilter
+from tidepool.tui.command.main import main
+
+
+@pytest.fixture(scope="module")
+def evolved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An evolution in which some calls fail."""
+    path = tmp_path_factory.mktemp("evolved") / "study.db"
+    config = study(max_generations=2, random_baseline=True, simulated={"fatal_rate": 0.05})
+    asyncio.run(run(config, path))
+    return path
+
+
+def told(capsys: pytest.CaptureFixture[str], database: Path, *words: str) -> str:
+    code = main(["--db", str(database), "show", "last", *words])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    return printed.out
+
+
+def told_json(capsys: pytest.CaptureFixture[str], database: Path, *words: str) -> Any:
+    return json.loads(told(capsys, database, *words, "--json"))
+
+
+def found_in(database: Path, wanted: AnswerFilter, genome: str | None = None) -> FoundAnswers:
+    with reading(database) as connection:
+        batch = find_batch(connection, "last")
+        return found_answers(connection, batch, wanted, genome and genome_named(connection, batch, genome))
+
+
+def rows(database: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(database)) as connection:
+        return connection.execute(query, values).fetchall()
+
+
+def test_a_prompt_is_shown_with_its_history_and_its_answers(evolved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    champion = told_json(capsys, evolved)["statistics"]["champion"]
+    found = told_json(capsys, evolved, "--genome", "champion")
+    assert found["genome"]["prompt"] == champion["prompt"] and found["genome"]["role"] == "champion"
+    asked = rows(evolved, "SELECT count(*) FROM answers WHERE genome_id = ?", champion["genome_id"])[0][0]
+    assert len(found["answers"]) == asked == sum(sum(some.values()) for some in found["counts"].values())
+    shown = told(capsys, evolved, "--genome", champion["genome_id"][:6], "--split", "judge")
+    wrong = [answer for answer in found["answers"] if answer["split"] == "judge" and answer["correct"] is False]
+    assert f"held-out problems: {len(wrong)} wrong" in shown and "training" not in shown
+    assert shown.count(": wrong\n") == min(12, len(wrong))
+
+
+def test_a_problem_is_shown_with_everybodys_answers(evolved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = "problem, split, genome_id, question, gold, reply, extracted"
+    wrong = rows(evolved, f"SELECT {columns} FROM answers WHERE correct = 0 AND extracted IS NOT NULL LIMIT 1")[0]
+    everybody = told_json(capsys, evolved, "--problem", str(wrong[0]))["answers"]
+    assert {answer["split"] for answer in everybody} == {"judge", "search"}
+    assert len(everybody) == rows(evolved, "SELECT count(*) FROM answers WHERE problem = ?", wrong[0])[0][0]
+    one = next(answer for answer in everybody if answer["reply"] == wrong[5])
+    assert tuple(one[name] for name in columns.split(", ")) == wrong and one["correct"] is False
+    shown = told(capsys, evolved, "--problem", str(wrong[0]), "--split", wrong[1], "--full")
+    assert wrong[2] in shown and wrong[6] in shown and wrong[5].splitlines()[0][:40] in shown
+    both = found_in(evolved, AnswerFilter(problem=3))
+    titles = [block.text for block in problem_blocks(both) if getattr(block, "level", "") == "strong"]
+    assert [title.partition(",")[0] for title in titles] == ["held-out problems", "training problems"]
+
+
+def test_an_evaluation_is_shown_with_its_questions_and_replies(
+    evolved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = rows(evolved, "SELECT sequence_number FROM conversations WHERE interaction_type = 'validation'")[0][0]
+    shown = told(capsys, evolved, "--conversation", str(unit), "--full")
+    assert shown.count("\nquestion  ") == 20 and "held-out problems" in shown and "training problems" not in shown
+    found = told_json(capsys, evolved, "--conversation", str(unit))
+    assert found["sequence_number"] == unit and len(found["answers"]) == 20
+
+
+def test_a_missing_answer_is_told_with_its_error_and_never_as_a_wrong_one(
+    evolved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    everything = found_in(evolved, AnswerFilter()).answers
+    grades = [answer.grade for answer in everything]
+    assert grades == sorted(grades, key=["wrong", "missing", "right"].index) and len(set(grades)) == 3
+    for answer in everything:
+        assert (answer.reply is None) == (answer.error is not None) == (answer.grade == "missing")
+        assert as_json(answer)["correct"] is {"wrong": False, "missing": None, "right": True}[answer.grade]
+    lost = next(answer for answer in everything if answer.grade == "missing")
+    shown = told(capsys, evolved, "--genome", lost.genome_id, "--problem", str(lost.problem), "--split", lost.split)
+    assert f"problem {lost.problem}: missing" in shown and str(lost.error).split(".")[0][:30] in shown
+
+
+def test_a_prompt_is_named_by_its_beginning_or_its_role(evolved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    statistics = told_json(capsys, evolved)["statistics"]
+    with reading(evolved) as connection:
+        batch = find_batch(connection, "last")
+        for role in ("champion", "baseline", "random_search"):
+            named = genome_named(connection, batch, role)
+            assert named == statistics[role]["genome_id"] == genome_named(connection, batch, named[:8])
+        with pytest.raises(NotFound, match="no genome 'zzz'"):
+            genome_named(connection, batch, "zzz")
+        starts = [row[0][0] for row in connection.execute("SELECT DISTINCT genome_id FROM answers")]
+        with pytest.raises(NotFound, match="say more of it"):
+            genome_named(connection, batch, max(starts, key=starts.count))
+    drawn = found_in(evolved, AnswerFilter(), "random_search")
+    assert drawn.genome and drawn.genome["prompt"] == statistics["random_search"]["prompt"]
+
+
+def test_replies_of_a_batch_from_before_answers_were_kept_are_read_without_grades(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(ALL_KINDS, tmp_path / "study.db"))
+    prepare(path)
+    assert main(["--db", str(path), "show", "46e2", "--genome", "champion"]) == 0
+    shown = capsys.readouterr().out
+    assert "run before answers were kept" in shown and "held-out problems: 10 replies" in shown
+    assert "problem 1\n" in shown and "right," not in shown and "wrong" not in shown
+    assert main(["--db", str(path), "show", "0c13", "--genome", "champion"]) == 2
+    assert "only an evolution has prompts" in capsys.readouterr().err
