@@ -245,6 +245,12 @@ class Summary(dict[str, Any]):
 
         return self._table("genomes", GenomeRow)
 
+    def answers(self) -> "RowTable[rows.AnswerRow]":
+        """Every reply of a prompt to a problem, as it was graded."""
+        from tidepool.engine.results.rows import AnswerRow
+
+        return self._table("answers", AnswerRow)
+
     def training(self) -> "RowTable[rows.TrainingRow]":
         """Every update of a mutation's learner."""
         from tidepool.engine.results.rows import TrainingRow

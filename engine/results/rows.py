@@ -85,6 +85,25 @@ class GenomeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerRow:
+    batch_id: str
+    generation: int | None
+    genome_id: str
+    problem: int
+    sample: int
+    model: str | None
+    question: str | None
+    gold: str | None
+    reply: str | None
+    extracted: str | None
+    correct: bool | None
+    score: float | None
+    finish_reason: str | None
+    split: str
+    conversation_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingRow:
     batch_id: str
     update_number: int

@@ -55,7 +55,7 @@ def units_of(
     connection: sqlite3.Connection, batch: sqlite3.Row, contents: ExportContents = PLAIN
 ) -> Iterator[dict[str, Any]]:
     """Each unit with its messages and what else its kind keeps of it, in order."""
-    for page in unit_pages(connection, batch["number"]):
+    for page in unit_pages(connection, batch["number"], contents.of_units):
         messages = _by_unit(connection, "messages", batch, page)
         rows_by_view = {view: _by_unit(connection, view, batch, page) for view in contents.of_units}
         details = _details(connection, page) if contents.details is not None else {}

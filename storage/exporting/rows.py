@@ -1,13 +1,15 @@
 """Rows of one batch by view, page by page: an export of any size holds little memory and no snapshot for long."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tidepool.storage.unit_ids import unit_id
 
 UNITS_A_PAGE = 500
+FEWER_A_PAGE = {"answers": 20}
+"""of views with hundreds of rows by unit"""
 
 ORDER = {
     "conversations": "id",
@@ -45,13 +47,14 @@ class RowPage:
     """ids of the units, both included"""
 
 
-def unit_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[RowPage]:
-    """The units of a batch in pages of neighbouring ids."""
+def unit_pages(connection: sqlite3.Connection, batch_number: int, views: Iterable[str] = ()) -> Iterator[RowPage]:
+    """The units of a batch in pages of neighbouring ids, of a size that suits the views they are read for."""
+    size = min((FEWER_A_PAGE.get(view, UNITS_A_PAGE) for view in views), default=UNITS_A_PAGE)
     after, end = unit_id(batch_number, 0), unit_id(batch_number + 1, 0)
     while True:
         row = connection.execute(
             "SELECT min(id), max(id) FROM (SELECT id FROM unit WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
-            (after, end, UNITS_A_PAGE),
+            (after, end, size),
         ).fetchone()
         if row[0] is None:
             return
@@ -75,7 +78,7 @@ def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> It
         for row in connection.execute(f"SELECT * FROM {view} WHERE batch_id = ?{order}", (batch["id"],)).fetchall():
             yield tuple(row)
         return
-    for page in unit_pages(connection, batch["number"]):
+    for page in unit_pages(connection, batch["number"], [view]):
         yield from map(tuple, page_of(connection, view, batch, page))
 
 

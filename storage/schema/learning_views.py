@@ -46,7 +46,10 @@ ANSWERS = View(
             since=2,
         ),
         ViewColumn(
-            "split", "text", "Which part of the problems it is from, such as `training` or `validation`.", since=2
+            "split",
+            "text",
+            "What its problem is for: prompts are bred by `search`, picked by `choose`, judged by `judge`.",
+            since=2,
         ),
         ViewColumn("conversation_id", "integer", "The evaluation it is a part of: `conversations.id`.", since=2),
     ),

@@ -23,7 +23,7 @@ A boolean is 0 or 1. A moment is a text such as `2026-01-31T08:15:30.250Z`, in U
 SELECT o.agent, avg(o.revealed) FROM outcomes o JOIN batches b ON b.id = o.batch_id WHERE b.name = 'pilot' GROUP BY o.agent;
 ```
 
-CSV and Parquet exports have the columns of `messages` and, by kind, of `outcomes`, `genomes` or `training`; `results.json` has the rows
+CSV and Parquet exports have the columns of `messages` and, by kind, of `outcomes`, `genomes` and `answers`, or `training`; `results.json` has the rows
 of the same views with their units. A simulation has tables of its own ([docs/simulations.md](simulations.md#exports)).
 
 CSV is UTF-8 without a mark at its beginning, as scripts expect. Excel takes such a file for Latin-1 and shows "Ã¼" for "ü": open it by

@@ -2,4 +2,6 @@
 
 from tidepool.storage.exporting.contents import ExportContents
 
-CONTENTS = ExportContents(views=("messages", "genomes"), beside_units=("genomes",), details=None)
+CONTENTS = ExportContents(
+    views=("messages", "genomes"), where_filled=("answers",), beside_units=("genomes",), details=None
+)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tidepool.engine.errors import NotFound
-from tidepool.engine.results.blocks import Block, Cell, Number, Words, table
+from tidepool.engine.results.blocks import Block, Cell, Folded, Number, Words, table
 from tidepool.engine.results.wording import UNKNOWN, number
 from tidepool.engine.studies.evolution.records.finalists import ROLES, finalists
 from tidepool.storage.reading.answers import (
@@ -243,3 +243,29 @@ def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str
         yield name, f"{value:g}" if isinstance(value, int | float) else str(value)
     if answer.finish_reason == "cut":
         yield "cut", "the reply ended at its length limit"
+
+
+# -- on a page -----------------------------------------------------------------------------------------------
+
+
+def mistakes(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
+    """What the champion got wrong on held-out problems: a dozen to read, folded away."""
+    champion = finalists(connection, batch["number"]).get("champion")
+    if champion is None:
+        return []
+    wanted = AnswerFilter(grade="wrong", genomes=twins(connection, batch["number"], champion), split="judge")
+    numbers = matching_answers(connection, batch["number"], wanted)
+    shown = read_answers(connection, batch["number"], numbers[:FIRST])
+    if not shown:
+        return []
+    told = [_in_words(answer) for answer in shown]
+    if left := len(numbers) - len(shown):
+        told.append(f"{left:,} more are in an export as json, csv or parquet.")
+    title = f"what the champion got wrong on held-out problems: {len(shown)} of {len(numbers):,} answers"
+    return [Folded(title, "\n\n".join(told))]
+
+
+def _in_words(answer: Answer) -> str:
+    facts = "\n".join(f"{name}: {value}" for name, value in answer_facts(answer))
+    sample = f", sample {answer.sample}" if answer.sample else ""
+    return f"Problem {answer.problem}{sample}, {answer.model}\n{facts}\nreply: {answer.reply}"

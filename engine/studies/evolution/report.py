@@ -1,5 +1,6 @@
 """Did it get better, and can one believe it: champion against best seed prompt, and the way there."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,9 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.wording import in_flight, number, p_value
 from tidepool.engine.studies.evolution.evaluation.objectives import objectives
+from tidepool.engine.studies.evolution.problem_statistics import ProblemStatistics
 from tidepool.engine.studies.evolution.records.finding_names import counted_reasons
+from tidepool.engine.studies.evolution.replies import mistakes
 from tidepool.engine.studies.evolution.statistics import (
     ByModel,
     EvolutionStatistics,
@@ -29,6 +32,7 @@ from tidepool.engine.studies.evolution.statistics import (
     Portrait,
     RandomSearch,
 )
+from tidepool.storage.plain_text import one_line
 
 MOST_GENERATIONS = 12
 SHARES = ("accuracy", "consistency", "efficiency", "diversity")
@@ -47,11 +51,16 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         _finalists(found),
         *_front(found),
         *_models(found),
+        *_problems(found.problems),
         table("the search", ("", ""), list(_search(found)), left=2),
         *_prompts(found),
         *_drawn(found),
         _generations(found.generations),
     ]
+
+
+def further(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
+    return mistakes(connection, batch)
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
@@ -184,6 +193,30 @@ def _models(found: EvolutionStatistics) -> Iterator[Block]:
             for model, row in ours.items()
         ]
         yield table("the champion by model", ("model", "fitness", "held out (95 %)", "best seed"), rows)
+
+
+def _problems(found: ProblemStatistics | None) -> Iterator[Block]:
+    if found is None or not found.compared:
+        return
+    won, lost = len(found.won), len(found.lost)
+    does = "solves and the best seed prompt does not" if found.binary else "does better on than the best seed prompt"
+    yield Words(f"{won:,} problem{'' if won == 1 else 's'} that the champion {does}, {lost:,} the other way")
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"{one.problem}",
+            one_line(one.question, 35),
+            one_line(one.gold, 12),
+            *map(_whole, (one.champion, one.baseline)),
+        )
+        for one in found.hardest
+    ]
+    if rows:
+        columns = ("problem", "question", "gold", "champion", "best seed")
+        yield table("the hardest held-out problems", columns, rows, left=3)
+
+
+def _whole(share: float | None) -> Number:
+    return Number(None if share is None else 100 * share, 0, " %")
 
 
 def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:

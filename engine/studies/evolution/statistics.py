@@ -2,12 +2,14 @@
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
+from tidepool.engine.studies.evolution.problem_statistics import ProblemStatistics, problem_statistics
+from tidepool.engine.studies.evolution.records.finalists import finalists_in
 from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT
 from tidepool.storage.batches import progress_of
 from tidepool.storage.study_rows.evolution import genome, genome_counts
@@ -115,7 +117,7 @@ class SearchPerformance(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
-    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "objectives", "front"})
+    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "objectives", "front", "problems"})
 
     strategy: str
     generations: tuple[GenerationStatistics, ...]
@@ -142,6 +144,8 @@ class EvolutionStatistics(Statistics):
     """prompts that no other beats in every objective, best in the first one first"""
     genomes: Genomes
     performance: SearchPerformance
+    problems: ProblemStatistics | None
+    """which held-out problems were solved; not before they were met, and not of batches that kept no answers"""
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
@@ -155,7 +159,8 @@ def evolution_statistics(connection: sqlite3.Connection, batch_number: int, stra
     found = {"strategy": strategy, "generations": generations, **result}
     found["genomes"] = _genomes(connection, batch_number)
     found["performance"] = _performance(connection, batch_number, result)
-    return EvolutionStatistics.from_json(found)
+    problems = problem_statistics(connection, batch_number, finalists_in(result)) if RESULT in told else None
+    return replace(EvolutionStatistics.from_json(found), problems=problems)
 
 
 def _so_far(connection: sqlite3.Connection, batch_number: int, generations: list[dict[str, Any]]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ ROW_OF = {
     "outcomes": rows.OutcomeRow,
     "judgements": rows.JudgementRow,
     "genomes": rows.GenomeRow,
+    "answers": rows.AnswerRow,
     "training": rows.TrainingRow,
     "log": rows.LogRow,
 }

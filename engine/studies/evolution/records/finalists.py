@@ -1,6 +1,8 @@
 """Who stands at the end of an evolution, by role; of one that goes on, who leads so far."""
 
 import sqlite3
+from collections.abc import Mapping
+from typing import Any
 
 from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT
 from tidepool.storage.study_rows.findings import findings
@@ -14,6 +16,10 @@ def finalists(connection: sqlite3.Connection, batch_number: int) -> dict[str, st
     told = findings(connection, batch_number)
     result = told.get(RESULT)
     if result is not None:
-        return {role: result[role]["genome_id"] for role in ROLES if result.get(role)}
+        return finalists_in(result)
     leaders = [content["leader"] for name, content in told.items() if name.startswith(GENERATION)]
     return {"champion": leaders[-1], "baseline": leaders[0]} if leaders else {}
+
+
+def finalists_in(result: Mapping[str, Any]) -> dict[str, str]:
+    return {role: result[role]["genome_id"] for role in ROLES if result.get(role)}

@@ -1,6 +1,7 @@
 """Every reply can be read: by prompt, by problem, by evaluation; wrong ones first, missing ones with their error."""
 
 import asyncio
+import csv
 import json
 import shutil
 import sqlite3
@@ -13,6 +14,7 @@ import pytest
 from tests.engine.studies.evolution.running import run, study
 from tests.support.poison import ALL_KINDS
 from tidepool.engine.errors import NotFound
+from tidepool.engine.exports.export import export_batch
 from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, found_answers, genome_named, problem_blocks
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import prepare, reading
@@ -116,6 +118,41 @@ def test_a_prompt_is_named_by_its_beginning_or_its_role(evolved: Path, capsys: p
             genome_named(connection, batch, max(starts, key=starts.count))
     drawn = found_in(evolved, AnswerFilter(), "random_search")
     assert drawn.genome and drawn.genome["prompt"] == statistics["random_search"]["prompt"]
+
+
+def test_answers_go_out_with_every_export(evolved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = "problem, sample, genome_id, split, question, gold, reply, extracted"
+    kept = sorted(map(str, rows(evolved, f"SELECT {columns} FROM answers")))
+    names = columns.split(", ")
+    (path,) = (one for one in export_batch(evolved, "last", "csv", tmp_path / "csv") if one.name == "answers.csv")
+    with path.open(encoding="utf-8", newline="") as stream:
+        assert len(list(csv.DictReader(stream))) == len(kept)
+    written = export_batch(evolved, "last", "json", tmp_path)
+    units = json.loads(written[0].read_text(encoding="utf-8"))["units"]
+    exported = [tuple(answer[name] for name in names) for unit in units for answer in unit["answers"]]
+    assert sorted(map(str, exported)) == kept
+    champion = told_json(capsys, evolved)["statistics"]["champion"]["genome_id"]
+    wrong = "FROM answers WHERE split = 'judge' AND correct = 0 AND genome_id = ?"
+    (question,) = rows(evolved, f"SELECT question {wrong} ORDER BY problem", champion)[0]
+    (count,) = rows(evolved, f"SELECT count(*) {wrong}", champion)[0]
+    for name in ("html", "markdown"):
+        (page,) = export_batch(evolved, "last", name, tmp_path)
+        text = page.read_text(encoding="utf-8")
+        assert f"What the champion got wrong on held-out problems: {min(12, count)} of {count} answers" in text
+        assert question in text
+
+
+def test_problems_won_and_lost_add_up_to_the_difference(evolved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = told_json(capsys, evolved)["statistics"]
+    problems = found["problems"]
+    gained = len(problems["won"]) - len(problems["lost"])
+    assert problems["compared"] == found["pairs"] and problems["binary"]
+    assert gained == pytest.approx(found["pairs"] * found["difference"])
+    shares = [one["right"] for one in problems["hardest"]]
+    assert shares == sorted(shares) and shares[0] < 1 and all(one["question"] for one in problems["hardest"])
+    assert f"the champion solves and the best seed prompt does not, {len(problems['lost'])} the other way" in " ".join(
+        told(capsys, evolved).split()
+    )
 
 
 def test_replies_of_a_batch_from_before_answers_were_kept_are_read_without_grades(
