@@ -37,7 +37,7 @@ async def run_batch(
 ) -> Summary:
     """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
     path = Path(database)
-    return await run_frozen(freeze(study, path), path, on_event=on_event, control=control)
+    return await run_frozen(freeze(study, path), path, folder=_folder_of(study), on_event=on_event, control=control)
 
 
 async def run_frozen(
@@ -45,13 +45,14 @@ async def run_frozen(
     path: Path,
     *,
     play: Play | None = None,
+    folder: Path | None = None,
     on_event: Listener | None = None,
     control: RunControl | None = None,
 ) -> Summary:
-    """`play` leads the study in place of its kind."""
+    """`play` leads the study in place of its kind; in `folder` lies code of its own, if there is any."""
     kind = load_kind(config.batch.kind)
     plan = kind.plan(config)
-    folder = await asyncio.to_thread(_found_code, study, kind, config)
+    folder = await asyncio.to_thread(_found_code, folder, kind, config)
     servers = _name_servers(kind, config, on_event)
     async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config, folder)
@@ -70,14 +71,18 @@ def enlist(study: Config | Study, database: str | Path) -> str:
     config = freeze(study, path)
     kind = load_kind(config.batch.kind)
     kind.plan(config)  # what no run would take is refused now
-    return _written_down(path, config, _found_code(study, kind, config))
+    return _written_down(path, config, _found_code(_folder_of(study), kind, config))
 
 
-def _found_code(study: Config | Study, kind: KindSpec, config: FrozenConfig) -> Path | None:
+def _folder_of(study: Config | Study) -> Path | None:
+    """Where its config was written."""
+    return None if isinstance(study, Study) else study.origin.folder
+
+
+def _found_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Path | None:
     """The folder in which the study's own code lies, where it has any and that can be run."""
     if not kind.code(config):
         return None
-    folder = None if isinstance(study, Study) else study.origin.folder
     kind.find_code(config, (folder or Path.cwd(), Path.cwd()))
     return folder or Path.cwd()
 

@@ -43,7 +43,7 @@ _NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _COMMITTED = re.compile(
-    r"\b(?:i(?:['’]d|['’]ll| would| will|['’]m going to) (?:go with|say|guess|pick|choose|answer|settle on|stick with)|i(?:['’]m| am) going with|my (?:best )?(?:guess|estimate|bet|pick) (?:is|would be))\b[\s:]*",
+    r"\b(?:i(?:['’]d|['’]ll| would| will|['’]m going to) (?:go with|say|guess|pick|choose|answer|settle on|stick with)|i(?:['’]m| am) going with|(?:i|we) count(?:ed)?|my (?:best )?(?:guess|estimate|bet|pick) (?:is|would be))\b[\s:]*",
     re.IGNORECASE,
 )
 _HEADED = re.compile(rf"^\s*#{{1,4}}\s*(?:final\s+)?{_NOUN}\s*:?\s*\n+", re.IGNORECASE | re.MULTILINE)
