@@ -13,7 +13,9 @@ from tidepool.engine.statistics.comparisons import compare_samples, pairwise
 from tidepool.engine.statistics.intervals import mean_interval
 from tidepool.engine.statistics.permutations import mean_difference_p_value
 from tidepool.engine.studies.evolution.evaluation.validation import paired_p_value
+from tidepool.engine.studies.evolution.over_seeds import RUNS
 from tidepool.engine.studies.evolution.records.finding_names import VALIDATION
+from tidepool.engine.studies.several_seeds import groups_of, seed_differences
 from tidepool.storage.study_rows.findings import finding
 
 Scores = Sequence[float | None]
@@ -21,7 +23,10 @@ Scores = Sequence[float | None]
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    """Of batches that came to their end."""
+    """Of batches that came to their end; where a config was run with several seeds, of whole runs."""
+    groups = groups_of(connection, batches, RUNS)
+    if len(groups) < len(batches):
+        return seed_differences(groups, RUNS)
     seed = batches[0]["seed"] % 2**32
     judged = [_judged(connection, batch["number"]) for batch in batches]
     ids = [batch["id"] for batch in batches]

@@ -294,7 +294,11 @@ def _generations(told: Sequence[GenerationStatistics]) -> Table:
 
 
 def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """Strategy, effort, and what the champion is worth on held-out problems."""
+    """Strategy, effort, and what the champion is worth on held-out problems; of several seeds, what their runs say together."""
+    if any("seeds" in one for one in differences):
+        from tidepool.engine.studies.evolution.over_seeds import blocks_over_seeds
+
+        return blocks_over_seeds(batches, differences)
     ids = [batch["batch_id"] for batch in batches]
     gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
     columns = ("", "strategy", "calls", "held out % (95 %)", "best seed", "points over #1", "p")

@@ -11,7 +11,8 @@ from typing import Any
 
 from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.paired import paired
-from tidepool.engine.studies.mutation.several_seeds import groups_of, seed_differences
+from tidepool.engine.studies.mutation.seeds import RUNS
+from tidepool.engine.studies.several_seeds import groups_of, seed_differences
 from tidepool.storage.study_rows.findings import finding
 
 REWARDS = "heldout_rewards"
@@ -19,9 +20,9 @@ REWARDS = "heldout_rewards"
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    groups = groups_of(connection, batches)
+    groups = groups_of(connection, batches, RUNS)
     if len(groups) < len(batches):
-        return seed_differences(groups)
+        return seed_differences(groups, RUNS)
     rewards = [finding(connection, batch["number"], REWARDS) or {} for batch in batches]
     return pairwise([batch["id"] for batch in batches], rewards, compared, "reward of the policy on a held-out query")
 

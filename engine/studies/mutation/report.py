@@ -76,9 +76,9 @@ def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping
     """Of several seeds; nothing where each batch stands for itself."""
     if not any("seeds" in one for one in differences):
         return []
-    from tidepool.engine.studies.mutation.seeds_report import seed_blocks
+    from tidepool.engine.studies.mutation.seeds import blocks_over_seeds
 
-    return seed_blocks(batches, differences)
+    return blocks_over_seeds(batches, differences)
 
 
 def _reward(row: Reward) -> Estimate:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.engine.studies.evolution.running import run, study
+from tidepool.engine.results.blocks import Figure, Words
 from tidepool.engine.results.comparing import compare
+from tidepool.engine.results.comparison_report import comparison_blocks
 from tidepool.engine.studies.evolution.comparison import _compared
 from tidepool.tui.command.commands.compare import print_comparison
 from tidepool.tui.drawing.terminal import console
@@ -60,3 +62,23 @@ async def test_strategies_stand_in_one_table(database: Path, capsys: pytest.Capt
     words = [line.split()[:2] for line in shown.splitlines()]
     assert all([f"#{place}", name] in words for place, name in enumerate(("genetic", "random", "reflective"), 1))
     assert f"{100 * (other - one):+.1f} (" in shown and "as two samples" in shown and "#3 over #2" in shown
+
+
+async def test_one_config_over_several_seeds_is_told_by_its_runs(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    sizes = {"population_size": 4, "max_generations": 2, "max_problems": 6, "validation_problems": 8, "elite_size": 1}
+    ids = [(await run(study(seed=seed, **sizes), database))["batch_id"] for seed in (1, 2, 3)]
+    found = compare(database, ids)
+    (gap,) = found["differences"]
+    champions = [batch["statistics"]["champion"]["validation_accuracy"] for batch in found["batches"]]
+    seeds = [batch["statistics"]["baseline"]["validation_accuracy"] for batch in found["batches"]]
+    assert gap["groups"] == ["genetic", "baseline"] and gap["seeds"] == [1, 2, 3]
+    assert gap["by_seed"] == pytest.approx([ours - theirs for ours, theirs in zip(champions, seeds, strict=True)])
+    assert gap["p_value"] is None and gap["verdict"] == "no verdict from 3 seeds: 5 more of each are needed"
+    blocks = comparison_blocks(found["batches"], found["differences"])
+    told = [block.text for block in blocks if isinstance(block, Words)]
+    assert any("genetic against the best seed prompt, 3 seeds" in text for text in told)
+    assert [block.title for block in blocks if isinstance(block, Figure)] == [
+        "held out %, a dot a seed",
+        "best fitness in training, over seeds",
+    ]

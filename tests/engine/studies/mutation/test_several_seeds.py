@@ -9,14 +9,15 @@ from tidepool import run_batch
 from tidepool.engine.results.blocks import Figure, Words
 from tidepool.engine.results.comparing import compare
 from tidepool.engine.results.comparison_report import comparison_blocks
-from tidepool.engine.studies.mutation.several_seeds import Group, labels, seed_differences
+from tidepool.engine.studies.mutation.seeds import RUNS
+from tidepool.engine.studies.several_seeds import Group, labels, seed_differences
 
 
 def group(learner: str, rewards: list[float], baseline: list[float] | None = None, **settings: object) -> Group:
     found = Group({"learner": learner, "reward": "similarity", **settings}, "a name", [f"{learner}{len(rewards)}"])
-    found.rewards["policy"] = dict(enumerate(rewards))
+    found.values["policy"] = dict(enumerate(rewards))
     if baseline:
-        found.rewards["random"] = dict(enumerate(baseline))
+        found.values["random"] = dict(enumerate(baseline))
     return found
 
 
@@ -25,25 +26,25 @@ POOR = [0.60, 0.61, 0.60, 0.65, 0.62, 0.64, 0.59, 0.60]
 
 
 def test_with_eight_seeds_one_learner_may_beat_another_and_with_seven_it_may_not() -> None:
-    (found,) = seed_differences([group("ppo", GOOD), group("bandit", POOR)])
+    (found,) = seed_differences([group("ppo", GOOD), group("bandit", POOR)], RUNS)
     assert found["groups"] == ["learner ppo", "learner bandit"] and found["seeds"] == list(range(8))
     assert found["p_value"] == pytest.approx(2 / 2**8) == found["p_value_holm"]
     assert found["verdict"] == "better (p = 0.008)" and found["seeds_missing"] == 0
-    (fewer,) = seed_differences([group("ppo", GOOD[:7]), group("bandit", POOR)])
+    (fewer,) = seed_differences([group("ppo", GOOD[:7]), group("bandit", POOR)], RUNS)
     assert fewer["p_value"] is None and fewer["difference_ci95"][0] > 0
     assert fewer["verdict"] == "no verdict from 7 seeds: 1 more of each is needed"
 
 
 def test_many_questions_at_once_need_more_seeds_than_eight() -> None:
     several = [group("bandit", GOOD, gamma=gamma) for gamma in range(5)]
-    found = seed_differences(several)
+    found = seed_differences(several, RUNS)
     assert len(found) == 10 and {one["verdict"] for one in found} == {
         "no verdict from 8 seeds: 1 more of each is needed"
     }
 
 
 def test_a_learner_and_its_baselines_are_a_question_of_their_own() -> None:
-    found = seed_differences([group("ppo", GOOD, POOR), group("bandit", POOR, POOR)])
+    found = seed_differences([group("ppo", GOOD, POOR), group("bandit", POOR, POOR)], RUNS)
     assert [one["groups"] for one in found] == [
         ["learner ppo", "random"],
         ["learner bandit", "random"],
@@ -57,9 +58,9 @@ def test_a_learner_and_its_baselines_are_a_question_of_their_own() -> None:
 
 
 def test_groups_are_named_by_what_tells_them_apart() -> None:
-    assert labels([group("ppo", GOOD)]) == ["ppo"]
-    assert labels([group("ppo", GOOD, gamma=0.9), group("ppo", GOOD, gamma=0.5)]) == ["gamma 0.9", "gamma 0.5"]
-    assert labels([group("foreign", GOOD), group("foreign", GOOD)]) == ["a name (1)", "a name (2)"]
+    assert labels([group("ppo", GOOD)], RUNS) == ["ppo"]
+    assert labels([group("ppo", GOOD, gamma=0.9), group("ppo", GOOD, gamma=0.5)], RUNS) == ["gamma 0.9", "gamma 0.5"]
+    assert labels([group("foreign", GOOD), group("foreign", GOOD)], RUNS) == ["a name (1)", "a name (2)"]
 
 
 async def test_compared_batches_of_one_config_show_curves_with_spread_and_a_dot_a_seed(database: Path) -> None:

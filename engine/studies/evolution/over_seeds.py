@@ -1,0 +1,68 @@
+"""Runs of an evolution over several seeds: what each is worth, and how they are shown."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidepool.engine.results.blocks import Block, Figure
+from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
+from tidepool.engine.studies.evolution.records.finding_names import RESULT
+from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
+from tidepool.engine.studies.several_seeds import Runs
+from tidepool.storage.study_rows.findings import finding
+
+CHAMPION = "champion"
+WORDS = SeedWords(
+    title="champions on held-out problems, over seeds",
+    measure="held out %",
+    held_out="problems",
+    kind="strategy",
+    digits=1,
+    baselines={"baseline": "the best seed prompt", "random_search": "random search"},
+)
+
+
+def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
+    result: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
+    roles = (CHAMPION, "baseline", "random_search")
+    return {name: row["validation_accuracy"] for name in roles if (row := result.get(name))}
+
+
+RUNS = Runs(
+    section="evolution",
+    main=CHAMPION,
+    measure="held-out accuracy of a run's champion",
+    called_by="strategy",
+    values=_values,
+    bulky=("seed_prompts",),
+    drawn=("frozen",),
+)
+
+
+def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
+    known = {
+        batch["batch_id"]: (batch["seed"], EvolutionStatistics.from_json(batch["statistics"])) for batch in batches
+    }
+    groups = {label: dict(known[batch] for batch in ids) for label, ids in members_of(differences).items()}
+    worth = {
+        label: {seed: run.champion.validation_accuracy for seed, run in runs.items() if run.champion}
+        for label, runs in groups.items()
+    }
+    curves = [
+        one
+        for label, runs in groups.items()
+        if (
+            one := curve_over_seeds(
+                label, [{row.generation: row.best for row in run.generations} for run in runs.values()]
+            )
+        )
+    ]
+    drawn = Figure(
+        "lines",
+        "best fitness in training, over seeds",
+        tuple(curves),
+        xlabel="generation",
+        ylabel="fitness",
+        caption=BAND,
+    )
+    return seed_blocks(worth, differences, WORDS, [drawn] if curves else [], scale=100)

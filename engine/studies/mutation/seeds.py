@@ -1,0 +1,70 @@
+"""Runs of a mutation over several seeds: what each is worth, and how they are shown."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidepool.engine.results.blocks import Block, Figure
+from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
+from tidepool.engine.studies.mutation.config import FOREIGN
+from tidepool.engine.studies.mutation.statistics import MutationStatistics
+from tidepool.engine.studies.several_seeds import Runs
+from tidepool.storage.study_rows.findings import finding
+
+POLICY = "policy"
+WORDS = SeedWords(
+    title="policies on held-out queries, over seeds",
+    measure="mean reward",
+    held_out="queries",
+    kind="learner",
+    baselines={
+        "random": "random play",
+        "best_constant": "the best constant operator",
+        "unchanged": "the unchanged query",
+    },
+)
+
+
+def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, float | None]:
+    heldout: Mapping[str, Any] = finding(connection, batch["number"], "heldout") or {}
+    learnt = {name: row for name, row in heldout.get("others", {}).items() if name == "bandit"}
+    told = {name: heldout.get(name) for name in (POLICY, "random", "best_constant", "unchanged")} | learnt
+    return {name: row["mean_reward"] for name, row in told.items() if row}
+
+
+RUNS = Runs(
+    section="mutation",
+    main=POLICY,
+    measure="mean reward of a run's policy on held-out queries",
+    called_by="learner",
+    values=_values,
+    bulky=("query_list", "policy_content"),
+    by_name=lambda settings: settings.get("learner") == FOREIGN,
+)
+
+
+def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:
+    known = {batch["batch_id"]: (batch["seed"], MutationStatistics.from_json(batch["statistics"])) for batch in batches}
+    groups = {label: dict(known[batch] for batch in ids) for label, ids in members_of(differences).items()}
+    rewards = {
+        label: {seed: run.heldout.policy.mean_reward for seed, run in runs.items() if run.heldout}
+        for label, runs in groups.items()
+    }
+    curves = [
+        one
+        for label, runs in groups.items()
+        if (
+            one := curve_over_seeds(
+                label, [{row.env_steps: row.smoothed for row in run.updates} for run in runs.values()]
+            )
+        )
+    ]
+    drawn = Figure(
+        "lines",
+        "reward while learning, over seeds",
+        tuple(curves),
+        xlabel="answered steps",
+        ylabel="mean reward",
+        caption=f"Smoothed. {BAND}",
+    )
+    return seed_blocks(rewards, differences, WORDS, [drawn] if curves else [])

@@ -1,0 +1,121 @@
+"""One config over several seeds, against its baselines and against other configs: runs are what is counted.
+
+Batches that differ in nothing but their seed are one group. Runs of one seed held back the same problems or queries, so they
+are compared seed by seed.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from tidepool.engine.statistics.comparisons import holm
+from tidepool.engine.statistics.paired import SeedContrast, paired_by_seed, seeds_in_words
+
+MOST_DIFFERENCES = 3
+"""settings by which groups are named; where more differ, the names of the batches are shorter"""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """How a kind counts its runs."""
+
+    section: str
+    """of the config"""
+    main: str
+    """what a run is worth: its policy, its champion"""
+    measure: str
+    called_by: str
+    """the setting that names a group that is alone"""
+    values: Callable[[sqlite3.Connection, sqlite3.Row], Mapping[str, float | None]]
+    """what each contender of a run came to, on what was held out"""
+    bulky: tuple[str, ...] = ()
+    """settings that name nothing"""
+    drawn: tuple[str, ...] = ()
+    """settings that Tidepool drew by the seed: they part no groups"""
+    by_name: Callable[[Mapping[str, Any]], bool] = lambda settings: False
+    """whether groups are told apart by the names of their batches"""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The runs of one config."""
+
+    settings: Mapping[str, Any]
+    name: str
+    batches: list[str] = field(default_factory=list)
+    values: dict[str, dict[int, float]] = field(default_factory=dict)
+    """by contender and seed"""
+
+    def take(self, batch: sqlite3.Row, values: Mapping[str, float | None]) -> None:
+        self.batches.append(batch["id"])
+        for name, value in values.items():
+            if value is not None:
+                self.values.setdefault(name, {})[batch["seed"]] = value
+
+
+def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], runs: Runs) -> list[Group]:
+    groups: dict[str, Group] = {}
+    for batch in batches:
+        written = json.loads(batch["config"]).get(runs.section, {})
+        settings = {name: value for name, value in written.items() if name not in runs.drawn}
+        key = json.dumps([settings, batch["name"] if runs.by_name(settings) else ""], sort_keys=True)
+        groups.setdefault(key, Group(settings, batch["name"])).take(batch, runs.values(connection, batch))
+    return list(groups.values())
+
+
+def labels(groups: Sequence[Group], runs: Runs) -> list[str]:
+    """By what tells them apart, else by the setting that names them."""
+    names = dict.fromkeys(name for group in groups for name in group.settings if name not in runs.bulky)
+    apart = [name for name in names if len({json.dumps(group.settings.get(name)) for group in groups}) > 1]
+    if len(groups) == 1:
+        return [str(groups[0].settings.get(runs.called_by, runs.main))]
+    if not apart or len(apart) > MOST_DIFFERENCES:
+        return [f"{group.name} ({place})" for place, group in enumerate(groups, 1)]
+    return [", ".join(f"{name} {group.settings.get(name)}" for name in apart) for group in groups]
+
+
+def seed_differences(groups: Sequence[Group], runs: Runs) -> list[dict[str, Any]]:
+    """Each group against its baselines, and every two groups; Holm's correction is over each of these families, since they
+    are different questions."""
+    named = list(zip(labels(groups, runs), groups, strict=True))
+    families = [
+        [
+            (label, name, group, group, name)
+            for name in group.values
+            if name not in (runs.main, group.settings.get(runs.called_by))
+        ]
+        for label, group in named
+    ]
+    families.append(
+        [(one, other, first, second, runs.main) for (one, first), (other, second) in combinations(named, 2)]
+    )
+    return [one for family in families for one in _compared(family, runs)]
+
+
+def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) -> list[dict[str, Any]]:
+    found: list[tuple[dict[str, Any], SeedContrast]] = []
+    for one, other, first, second, against in family:
+        ours, theirs = first.values.get(runs.main, {}), second.values.get(against, {})
+        if contrast := paired_by_seed(ours, theirs, len(family)):
+            about = {"groups": [one, other], "batches": [first.batches, second.batches]}
+            found.append(({"measure": runs.measure, **about}, contrast))
+    adjusted = iter(holm([one.p_value for _, one in found if one.p_value is not None]))
+    return [_told(about, one, None if one.p_value is None else next(adjusted)) for about, one in found]
+
+
+def _told(about: Mapping[str, Any], found: SeedContrast, p_value_holm: float | None) -> dict[str, Any]:
+    return {
+        **about,
+        "paired": True,
+        "seeds": list(found.seeds),
+        "by_seed": list(found.gaps),
+        "difference": found.difference,
+        "difference_ci95": found.interval and list(found.interval),
+        "p_value": found.p_value,
+        "p_value_holm": p_value_holm,
+        "seeds_missing": found.missing,
+        "verdict": seeds_in_words(found, p_value_holm),
+    }
