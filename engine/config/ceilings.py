@@ -46,3 +46,7 @@ CONFIG_BYTES = 8 * 2**20
 """of a config file"""
 FILE_BYTES = 64 * 2**20
 """of a file that a config names, and of a config that has taken in everything"""
+DATA_BYTES = 256 * 2**20
+"""of a file of problems"""
+ROWS = 1_000_000
+"""of a file of problems"""

@@ -29,7 +29,8 @@ only (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`).
 Nothing may be larger than a study needs, whether it comes from a file, the app, the API or Python: a batch has at most
 {ceilings.UNITS:,} units of {ceilings.WAVES:,} messages each ({ceilings.GENERATIONS:,} generations), {ceilings.ENTITIES:,} entities or {ceilings.AGENTS:,} agents; a name
 {ceilings.NAME:,} letters, a context {ceilings.CONTEXT:,}, any other text {ceilings.TEXT:,}; metadata {ceilings.METADATA:,} bytes; a config file
-{ceilings.CONFIG_BYTES >> 20} MiB, a file that it names {ceilings.FILE_BYTES >> 20} MiB.
+{ceilings.CONFIG_BYTES >> 20} MiB, a file that it names {ceilings.FILE_BYTES >> 20} MiB, a file of problems
+{ceilings.DATA_BYTES >> 20} MiB and {ceilings.ROWS:,} rows.
 """
 
 

@@ -1,6 +1,6 @@
 """The section [evolution]."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -8,7 +8,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import Address, ModelName, ReasoningEffort, Section, Text
+from tidepool.engine.config.sections import Address, ModelName, ReasoningEffort, Section, Text, Word
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
@@ -32,6 +32,8 @@ class WeightSettings(Section):
 class ProblemEntry(Section):
     question: Text
     answer: Text
+    fields: dict[str, Any] = Field(default_factory=dict)
+    """what else its row has"""
 
 
 class FrozenProblems(Section):
@@ -39,6 +41,11 @@ class FrozenProblems(Section):
 
     training: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
     validation: list[ProblemEntry] = Field(max_length=ceilings.ITEMS)
+    choosing: list[ProblemEntry] = Field(default_factory=list, max_length=ceilings.ITEMS)
+    sources: dict[str, Address] = Field(default_factory=dict)
+    """split → where its problems are from"""
+    notes: list[Text] = Field(default_factory=list, max_length=ceilings.ITEMS)
+    """what is doubtful about them, told before the run"""
 
 
 class EvolutionSettings(Section):
@@ -78,7 +85,15 @@ class EvolutionSettings(Section):
     """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
     seed_prompts, else built-in"""
     problems: Address = "arithmetic"
-    """a built-in set, or a JSONL file of {"question", "answer"} (GSM8K's layout too)"""
+    """a built-in set, a file (JSONL, JSON, CSV, TSV, Parquet) of questions and answers, or a folder of Hugging Face's datasets"""
+    fields: dict[Word, Address] = Field(default_factory=dict, max_length=100)
+    """which columns of the files are what: { question = "prompt", answer = "answers.text.0", choices = "options" }"""
+    question_template: Text = ""
+    """a question made of several columns: "{context}\\n\\n{question}\""""
+    choose_from: Address = ""
+    """a file or folder of one's own for choose_problems; empty: a part of problems"""
+    judge_from: Address = ""
+    """a file or folder of one's own for validation_problems; empty: a part of problems"""
     task: Literal["auto", "number", "choice", "label", "text", "python"] = "auto"
     """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text | python
     (code, which the problem's tests are run on)"""
@@ -87,7 +102,9 @@ class EvolutionSettings(Section):
     labels: list[Text] = Field(default_factory=list, max_length=100)
     """the labels of task = "label"; empty: the answers of the file"""
     max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
-    """problems that choose"""
+    """problems that prompts are bred by"""
+    choose_problems: int = Field(default=0, ge=0, le=ceilings.ITEMS)
+    """problems that pick the champion among the best five of the search; 0: the search's own problems pick it"""
     validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
     """problems held out: they judge the champion and never choose it"""
     scorer: ScorerName = ""
@@ -155,6 +172,10 @@ class EvolutionSettings(Section):
             raise WrongValue("models names one model twice", "models")
         if any(not prompt.strip() for prompt in self.seed_prompts):
             raise WrongValue("seed_prompts has an empty prompt", "seed_prompts")
+        if self.choose_from and not self.choose_problems:
+            raise WrongValue(
+                "choose_from is given, but choose_problems is 0: say how many of them choose", "choose_problems"
+            )
         if "elite_size" in self.model_fields_set and self.elite_size >= self.population_size:
             told = f"elite_size leaves no room for children in a population of {self.population_size}"
             raise WrongValue(told, "elite_size")

@@ -1,13 +1,27 @@
 """What an evolution is given: its settings and its problems, as the config or a file has them."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.config.toml_files import named_file
+from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
-from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, problem_set
+from tidepool.engine.studies.evolution.problems.asked import Columns
+from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
+from tidepool.engine.studies.evolution.problems.layout import Sources, source_at, sources_at
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, Split, problem_set
+from tidepool.engine.studies.evolution.problems.taking_in import Finished, take_in
+from tidepool.engine.studies.evolution.tasks.code_task import impossible_tests
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+
+BY_ANSWER = ("auto", "number", "choice", "label", "text")
+"""tasks that compare a reply with the expected answer"""
+MOST_LABELS = 100
+SHOWN = 3
+"""doubtful answers that a warning quotes"""
 
 
 def settings_of(config: ConfigSections) -> EvolutionSettings:
@@ -16,21 +30,136 @@ def settings_of(config: ConfigSections) -> EvolutionSettings:
 
 def problems_of(config: FrozenConfig) -> ProblemSet:
     settings = settings_of(config)
-    if settings.frozen is None:
-        return problem_set(settings.problems, settings.max_problems, settings.validation_problems, config.batch.seed)
-    training, validation = (
-        tuple(Problem(entry.question, entry.answer) for entry in entries)
-        for entries in (settings.frozen.training, settings.frozen.validation)
+    if (frozen := settings.frozen) is None:
+        return _built_in(settings, config.batch.seed)
+    splits = (
+        tuple(Problem(entry.question, entry.answer, entry.fields) for entry in entries)
+        for entries in (frozen.training, frozen.validation, frozen.choosing)
     )
-    return ProblemSet(settings.problems, training, validation)
+    return ProblemSet(settings.problems, *splits)
 
 
-def taken_in(settings: EvolutionSettings, seed: int, folder: Path | None) -> FrozenProblems:
-    if folder is None:
-        named_file(settings.problems, folder, "evolution", "problems")
-    found = problem_set(settings.problems, settings.max_problems, settings.validation_problems, seed, folder)
-    training, validation = (
-        [ProblemEntry(question=problem.question, answer=problem.answer) for problem in problems]
-        for problems in (found.training, found.validation)
+def warnings_about(config: FrozenConfig) -> tuple[str, ...]:
+    """What is doubtful about the problems."""
+    settings = settings_of(config)
+    if settings.frozen is not None:
+        return tuple(settings.frozen.notes)
+    return tuple(_doubts(settings, _numbered(_built_in(settings, config.batch.seed))))
+
+
+def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -> EvolutionSettings:
+    """The settings with the problems of their files, and with the labels that these have. `folder` is where relative
+    paths start; None: the config is a batch's own, and no file may be read."""
+    if settings.frozen is not None or (folder is None and settings.problems in SETS):
+        return settings
+    if settings.problems in SETS and not (settings.choose_from or settings.judge_from):
+        return _checked_set(settings, seed)
+    return _taken_in(settings, seed, named_file("", folder, "evolution", "problems"))
+
+
+def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:
+    sizes = settings.max_problems, settings.validation_problems
+    return problem_set(settings.problems, *sizes, seed, settings.choose_problems)
+
+
+def _checked_set(settings: EvolutionSettings, seed: int) -> EvolutionSettings:
+    problems = _numbered(_built_in(settings, seed))
+    settings = _labelled(settings, (one.problem.answer for split in problems.values() for one in split))
+    _doubts(settings, problems)
+    return settings
+
+
+def _numbered(problems: ProblemSet) -> Mapping[Split, Sequence[Finished]]:
+    parts: Mapping[Split, Sequence[Problem]] = {
+        "search": problems.training,
+        "choose": problems.choosing,
+        "judge": problems.validation,
+    }
+    return {
+        split: [Finished(f"{problems.name}, problem {number}", problem) for number, problem in enumerate(found, 1)]
+        for split, found in parts.items()
+    }
+
+
+def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> EvolutionSettings:
+    sources = _sources(settings, folder)
+    by_answer = settings.task in BY_ANSWER
+    columns = Columns(settings.fields, settings.question_template, by_answer and not settings.scorer, by_answer)
+    sizes: Mapping[Split, int] = {
+        "search": settings.max_problems,
+        "choose": settings.choose_problems,
+        "judge": settings.validation_problems,
+    }
+    intake = take_in(sources, columns, sizes, seed, lettered=settings.task == "choice")
+    settings = _labelled(settings, intake.answers)
+    notes = [*intake.notes, *_doubts(settings, intake.drawn)]
+    if settings.task == "auto" and intake.chosen_from:
+        notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
+    frozen = FrozenProblems(
+        training=_entries(intake.drawn["search"]),
+        validation=_entries(intake.drawn["judge"]),
+        choosing=_entries(intake.drawn.get("choose", ())),
+        sources={split: source.name for split, source in sources.items()},
+        notes=notes,
     )
-    return FrozenProblems(training=training, validation=validation)
+    return settings.model_copy(update={"frozen": frozen})
+
+
+def _entries(problems: Iterable[Finished]) -> list[ProblemEntry]:
+    found = (one.problem for one in problems)
+    return [ProblemEntry(question=one.question, answer=one.answer, fields=dict(one.fields)) for one in found]
+
+
+def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
+    name = settings.problems
+    with located("evolution", "problems"):
+        if name in SETS:
+            told = (
+                f"evolution.problems is the built-in set {name!r}, which brings problems of its own for every purpose"
+            )
+            raise UsageError(f"{told}: name a file there too, or leave out choose_from and judge_from.")
+        if not (folder / name).exists():
+            raise UsageError(
+                f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor an existing file or folder. "
+                'Give one of these names, or e.g. a JSONL file with {"question": …, "answer": …} on each line.'
+            )
+        found = dict(sources_at(name, folder, settings.choose_problems > 0))
+    own: Mapping[Split, str] = {"choose": settings.choose_from, "judge": settings.judge_from}
+    for split, named in own.items():
+        if named:
+            with located("evolution", f"{split}_from"):
+                found[split] = source_at(named, folder, split)
+    return found
+
+
+def _labelled(settings: EvolutionSettings, answers: Iterable[str]) -> EvolutionSettings:
+    """Without labels of its own, a task that has some takes all expected answers for them."""
+    if settings.task != "label" or settings.labels:
+        return settings
+    found: dict[str, str] = {}
+    for answer in answers:
+        found.setdefault(answer.strip().casefold(), answer.strip())
+    if len(found) > MOST_LABELS:
+        told = f'task = "label" without labels takes the expected answers for them, but there are {len(found):,} different ones'
+        raise UsageError(f"{told}. List at most {MOST_LABELS} in evolution.labels.", ("evolution", "labels"))
+    return settings.model_copy(update={"labels": [found[name] for name in sorted(found)]})
+
+
+def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finished]]) -> list[str]:
+    """Expected answers that no reply can match: they lower every figure, and where all are such nothing is measured."""
+    if settings.scorer or settings.task not in (*BY_ANSWER, "python"):
+        return []
+    by_answer = AnswerTask(settings.task, tuple(settings.labels)).impossible
+    impossible, doubtful, asked = impossible_tests if settings.task == "python" else by_answer, [], 0
+    for found in problems.values():
+        reasons = [f"{one.where}: {why}" for one in found if (why := impossible(one.problem))]
+        if found and len(reasons) == len(found):
+            told = f'No reply could be right with task = "{settings.task}": {"; ".join(reasons[:SHOWN])}'
+            raise UsageError(f"{told}. Choose the task that fits, or mend the answers.", ("evolution", "task"))
+        doubtful += reasons
+        asked += len(found)
+    if not doubtful:
+        return []
+    what = "tests that no reply can pass" if settings.task == "python" else "expected answers that no reply can match"
+    more = f"; and {len(doubtful) - SHOWN:,} more" if len(doubtful) > SHOWN else ""
+    return [f"{len(doubtful):,} of {asked:,} problems have {what}: {'; '.join(doubtful[:SHOWN])}{more}."]

@@ -32,7 +32,7 @@ def methods(
     settings = config.sections["evolution"]
     problems = counted(settings["validation_problems"], "problem")
     return KindMethods(
-        design=(*_search(settings), *_course(settings, statistics)),
+        design=(*_search(settings), *_course(settings, statistics), *_chosen(statistics)),
         measures=tuple(_measures(settings)),
         missing=tuple(_missing(statistics)),
         analysis=(HELD_OUT.format(problems=problems), *_rival(settings), CURVES),
@@ -72,6 +72,16 @@ def _course(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Itera
             f"The search took {counted(generations, 'generation')} of {counted(genomes['total'], 'prompt')} in all, "
             f"{genomes['distinct_prompts']:,} of them distinct, and {counted(statistics['search_calls'], 'call')}{end}."
         )
+
+
+def _chosen(statistics: Mapping[str, Any]) -> Iterator[str]:
+    if told := statistics.get("choosing"):
+        yield (
+            f"The champion was picked by its fitness on {counted(told['problems'], 'problem')} that the search did not use, among the "
+            f"best of the search ({counted(told['prompts'], 'prompt')}, seed prompts included); the best seed prompt likewise."
+        )
+    else:
+        yield "The champion is the fittest prompt on the training problems."
 
 
 def _measures(settings: Mapping[str, Any]) -> Iterator[str]:

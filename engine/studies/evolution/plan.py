@@ -1,6 +1,7 @@
 """What an evolution may take at most: stop rules can only make it shorter."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
@@ -9,8 +10,9 @@ from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
 from tidepool.engine.studies.evolution.evaluation.objectives import MOST_ON_FRONT
 from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, rungs
+from tidepool.engine.studies.evolution.final_test.choosing import BEST
 from tidepool.engine.studies.evolution.final_test.seed_final import seed_rungs
-from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
+from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, warnings_about
 from tidepool.engine.studies.evolution.operators.breeding import Breeding
 from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.strategies.founders import seeds_of
@@ -33,7 +35,8 @@ GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves 
 
 def plan(config: FrozenConfig) -> Plan:
     settings = settings_of(config)
-    return with_reasoning(_SearchPlan(settings, problems_of(config)).plan(), settings)
+    found = replace(_SearchPlan(settings, problems_of(config)).plan(), warnings=warnings_about(config))
+    return with_reasoning(found, settings)
 
 
 def shape(config: FrozenConfig) -> list[str]:
@@ -46,6 +49,7 @@ class _SearchPlan:
     def __init__(self, settings: EvolutionSettings, problems: ProblemSet) -> None:
         self._settings = settings
         self._training, self._validation = len(problems.training), len(problems.validation)
+        self._choosing = len(problems.choosing)
         self._gepa = settings.strategy == "gepa"
         self._children = settings.population_size - (0 if settings.strategy == "random" else settings.elite_size)
         self._weight = settings.samples * len(settings.solvers())
@@ -64,7 +68,11 @@ class _SearchPlan:
             self._seed_final()
         if settings.random_baseline:
             self._solve(searched // self._weight)
-        finalists = (3 if settings.random_baseline else 2) + (MOST_ON_FRONT if settings.objectives else 0)
+        finalists = 3 if settings.random_baseline else 2
+        if self._choosing:
+            self._solve(finalists * BEST * self._choosing)
+            self._units += finalists * BEST
+        finalists += MOST_ON_FRONT if settings.objectives else 0
         self._solve(finalists * self._validation)
         return Plan(self._units + finalists, merged(self._calls), (NOTE, GEPA_NOTE) if self._gepa else (NOTE,))
 

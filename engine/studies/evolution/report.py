@@ -117,11 +117,28 @@ def _against_chance(rival: RandomSearch | None) -> Iterator[Block]:
 
 
 def _finalists(found: EvolutionStatistics) -> Table:
+    chose = found.choosing is not None
     rows: list[tuple[Cell, ...]] = [
-        (title, Number(row.fitness, 3), _share(row.accuracy), _held_out(row), _share(row.missing), _words(row))
+        (
+            title,
+            Number(row.fitness, 3),
+            _share(row.accuracy),
+            *((_share(row.choose_accuracy),) if chose else ()),
+            _held_out(row),
+            _share(row.missing),
+            _words(row),
+        )
         for title, row in _finalist_rows(found).items()
     ]
-    columns = ("prompt", "fitness", "training", "held out (95 %)", "missing", "words")
+    columns = (
+        "prompt",
+        "fitness",
+        "training",
+        *(("choosing",) if chose else ()),
+        "held out (95 %)",
+        "missing",
+        "words",
+    )
     return table("on problems never used for selection", columns, rows)
 
 
@@ -229,6 +246,9 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
     )
     if found.baseline_calls:
         yield "seeds", f"{found.baseline_calls:,} calls more, to find the best seed prompt with care"
+    if (chose := found.choosing) is not None:
+        told = f"the best {chose.prompts:,} prompts met {chose.problems:,} problems of their own, {chose.calls:,} calls more"
+        yield "choosing", f"{told}; the champion is the fittest there"
     if found.rewrites:
         refused = found.refused_rewrites or {}
         told = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"

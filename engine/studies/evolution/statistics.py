@@ -52,7 +52,7 @@ class Length(Statistics):
 class Portrait(Statistics):
     """A prompt with what it is worth; an unfinished run has not met the held-out problems."""
 
-    LEFT_OUT = frozenset({"components", "length"})
+    LEFT_OUT = frozenset({"components", "length", "choose_fitness", "choose_accuracy"})
 
     prompt: str
     length: Length | None
@@ -69,6 +69,9 @@ class Portrait(Statistics):
     operator: str
     components: Mapping[str, float | None] | None
     models: Mapping[str, ByModel] | None
+    choose_fitness: float | None
+    """on the problems that chose, where the study has some"""
+    choose_accuracy: float | None
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,15 @@ class RandomSearch(Portrait):
     difference: float
     pairs: int
     better: str | None
+
+
+@dataclass(frozen=True)
+class Choosing(Statistics):
+    """Problems of their own picked the champion, among so many prompts."""
+
+    problems: int
+    prompts: int
+    calls: int
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,7 @@ class SearchPerformance(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
-    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "objectives", "front", "problems"})
+    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "choosing", "objectives", "front", "problems"})
 
     strategy: str
     generations: tuple[GenerationStatistics, ...]
@@ -138,6 +150,8 @@ class EvolutionStatistics(Statistics):
     refused_rewrites: Mapping[str, int] | None
     """by reason"""
     random_search: RandomSearch | None
+    choosing: Choosing | None
+    """None: the problems of the search picked the champion"""
     objectives: tuple[str, ...] | None
     """several measures to be good at together; None: one fitness"""
     front: tuple[OnFront, ...] | None

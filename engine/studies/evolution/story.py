@@ -8,6 +8,7 @@ from tidepool.engine.studies.evolution.evaluation.grader import Grader
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
 from tidepool.engine.studies.evolution.evaluation.objectives import MOST_ON_FRONT
 from tidepool.engine.studies.evolution.evaluation.validation import score
+from tidepool.engine.studies.evolution.final_test.choosing import choose
 from tidepool.engine.studies.evolution.final_test.finale import (
     by_problem,
     comparison,
@@ -36,22 +37,25 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
     settings, problems = settings_of(run.config), problems_of(run.config)
     numbering, recorder = Numbering(), Recorder(run)
     recorder.tell_problems("search", problems.training)
+    recorder.tell_problems("choose", problems.choosing)
     recorder.tell_problems("judge", problems.validation)
     evaluator = Evaluator(run, settings, problems.training, grader, numbering, recorder)
     evaluator.units_ahead = plan(run.config).units
     stopped_by = await strategy_named(settings.strategy).search(evaluator)
     evaluator.units_ahead, search_calls = 0, evaluator.calls
     baseline = await best_seed(evaluator)
-    champion = evaluator.leader()
     baseline_calls = evaluator.calls - search_calls
     rival = await random_rival(evaluator, search_calls) if settings.random_baseline else None
+    choice = await choose(evaluator, baseline, rival, problems.choosing)
+    champion, baseline = choice.champion, choice.baseline
     front = evaluator.front()[:MOST_ON_FRONT]
-    finalists = [champion, baseline, *([rival.leader()] if rival else []), *front]
+    finalists = [champion, baseline, *([choice.rival] if choice.rival else []), *front]
     marks = await validated(evaluator, finalists, problems.validation)
     ours, theirs = (marks[one.genome.prompt] for one in (champion, baseline))
     result = {
-        "champion": portrait(champion, ours),
-        "baseline": portrait(baseline, theirs),
+        "champion": portrait(champion, ours) | choice.told(champion),
+        "baseline": portrait(baseline, theirs) | choice.told(baseline),
+        "choosing": choice.summary(len(problems.choosing)),
         **comparison(ours, theirs, run.seed),
         "stopped_by": stopped_by,
         "calls_saved_by_racing": evaluator.calls_saved,
@@ -65,11 +69,11 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
             "objectives": settings.objectives,
             "front": front_portraits(front, evaluator.objectives, marks),
         }
-    if rival:
-        drawn = rival.leader()
+    if rival and (drawn := choice.rival):
         random_marks = marks[drawn.genome.prompt]
         result["random_search"] = {
             **portrait(drawn, random_marks),
+            **choice.told(drawn),
             "calls": rival.calls,
             **comparison(ours, random_marks, run.seed),
         }

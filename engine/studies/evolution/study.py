@@ -25,9 +25,8 @@ def settings() -> "type[Section]":
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
-    from tidepool.engine.studies.evolution.inputs import settings_of, taken_in
+    from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
     from tidepool.engine.studies.evolution.pace import with_limits, with_sizes
-    from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
     from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
     from tidepool.engine.studies.evolution.tasks.code import with_code_frozen
 
@@ -35,8 +34,7 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
     if folder is not None and not settings.material:  # a batch that was frozen without it goes on with both
         settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
     check_strategy(settings.strategy)
-    if settings.frozen is None and settings.problems not in SETS:
-        settings = settings.model_copy(update={"frozen": taken_in(settings, config.batch.seed, folder)})
+    settings = with_problems(settings, config.batch.seed, folder)
     return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
 
 
@@ -124,7 +122,7 @@ KIND = KindSpec(
     differences=differences,
     contents=CONTENTS,
     shape=shape,
-    files=("problems",),
+    files=("problems", "choose_from", "judge_from"),
     filled_in=("frozen", "scorer_sha256"),
     roles={"model": "solver", "models": "solver", "mutator": "rewriter"},
 )

@@ -95,12 +95,16 @@ class Evaluator:
     def leader(self, operator: str | None = None) -> Candidate:
         """The best of all, or of those that came about in this way; where there are several objectives, the one of their front
         that is best in the first of them."""
+        return self.leaders(1, operator)[0]
+
+    def leaders(self, count: int, operator: str | None = None) -> list[Candidate]:
+        """The best so many, in order."""
         candidates = self.front(operator) or [
             one for one in self.known.values() if operator in (None, one.genome.operator)
         ]
         first = self.objectives[:1]
         scores = _comparable(candidates, first[0].of) if first else self._scores(candidates)
-        return candidates[elites(scores, 1)[0]]
+        return [candidates[index] for index in elites(scores, count)]
 
     def front(self, operator: str | None = None) -> list[Candidate]:
         """Those who met all problems and whom none of these beats in every objective, best in the first one first."""

@@ -14,7 +14,7 @@ from tidepool.engine.studies.evolution.evaluation.fitness import Replies, consis
 from tidepool.engine.studies.evolution.evaluation.grader import Marks, Paper
 from tidepool.engine.studies.evolution.evaluation.objectives import Objective
 from tidepool.engine.studies.evolution.evaluation.validation import compare, held_out
-from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 Validated = Mapping[str, Marks]
@@ -22,19 +22,23 @@ Validated = Mapping[str, Marks]
 
 
 async def validated(evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]) -> Validated:
+    return await examined(evaluator, finalists, problems, "judge", "validation")
+
+
+async def examined(
+    evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem], split: Split, name: str
+) -> Validated:
     """All of them in one wave; a prompt that is there twice is asked once."""
     genomes = {one.genome.prompt: one.genome for one in finalists}
     units = [
-        evaluator.run.open_unit(
-            evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type="validation"
-        )
+        evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=name)
         for genome in genomes.values()
     ]
     evaluator.run.expect_units(evaluator.numbering.units)
     wave = evaluator.numbering.next_wave()
     questions = list(enumerate(problems))
     sitting = zip(units, genomes.values(), strict=True)
-    papers = [Paper(unit, "validation", genome, questions, "judge", wave) for unit, genome in sitting]
+    papers = [Paper(unit, name, genome, questions, split, wave) for unit, genome in sitting]
     marks = await evaluator.grader.mark(papers)
     for unit, marked in zip(units, marks, strict=True):
         answered = any(sample for by_problem in marked.values() for samples in by_problem for sample in samples)

@@ -1,0 +1,75 @@
+"""Parquet and Arrow files as lines of JSON: python -m tidepool.engine.studies.evolution.problems.arrow_lines FILE
+
+In a process of its own, with a ceiling on its memory: a damaged file makes the library that reads it panic, or ask for more
+memory than there is, which ends the process. Needs the extra `parquet`.
+"""
+
+import json
+import resource
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+MOST_MEMORY = 4 * 2**30
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    reader = _opened(path)
+    columns, labels = reader.schema.names, _class_labels(reader.schema)
+    if twice := next((column for column in columns if columns.count(column) > 1), None):
+        raise ValueError(f"it has two columns {twice!r}: rename one of them")
+    for batch in reader:
+        for values in batch.to_struct_array().to_pylist():
+            yield json.dumps(_named(values, labels), default=_as_text).encode() + b"\n"
+
+
+def _opened(path: Path) -> Any:
+    """`datasets` saves streams; other programs save files with a footer."""
+    from arro3.io import read_ipc, read_ipc_stream, read_parquet
+
+    if path.suffix.lower() == ".parquet":
+        return read_parquet(str(path))
+    with path.open("rb") as file:
+        return (read_ipc if file.read(6) == b"ARROW1" else read_ipc_stream)(str(path))
+
+
+def _class_labels(schema: Any) -> Mapping[str, list[str]]:
+    """Hugging Face keeps the names of classes beside the numbers that stand in the rows."""
+    try:
+        features = json.loads(schema.metadata_str["huggingface"])["info"]["features"]
+        return {name: one["names"] for name, one in features.items() if one.get("_type") == "ClassLabel"}
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _named(values: dict[str, Any], labels: Mapping[str, list[str]]) -> dict[str, Any]:
+    """-1 says that the label is not told, as in the test files of competitions."""
+    for name, names in labels.items():
+        place = values.get(name)
+        if isinstance(place, int):
+            values[name] = names[place] if 0 <= place < len(names) else None
+    return values
+
+
+def _as_text(value: Any) -> Any:
+    """Of a picture or a sound it is only told how large it is."""
+    return {"bytes": len(value)} if isinstance(value, bytes) else str(value)
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    try:
+        with open(1, "wb") as out:
+            out.writelines(lines(Path(sys.argv[1])))
+    except ImportError:
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.exit(0)
+    except BaseException as error:  # a panic of the library is no Exception
+        sys.exit(" ".join(str(error).split())[:200] or "nothing is known")
+
+
+if __name__ == "__main__":
+    main()

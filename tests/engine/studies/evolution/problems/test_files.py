@@ -1,0 +1,153 @@
+"""Files of every format, by every program, and files that were made to hurt: read as they are meant, or refused with the place."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arro3.core import Array, DataType, Table
+from arro3.io import write_ipc, write_ipc_stream, write_parquet
+
+from tests.engine.studies.evolution.problems.taking import everything, refusal, taken, written
+from tidepool.engine.studies.evolution.problems import rows
+
+TWO = {"What is 1, plus 1?": "2", 'Say "hi"\nand go.': "hi"}
+FEATURES = {"answer": {"_type": "ClassLabel", "names": ["no", "yes"]}, "question": {"_type": "Value"}}
+
+
+def arrow(questions: list[str], answers: list[Any], kind: Any = None, labels: bool = False) -> Table:
+    kind = kind or DataType.string()
+    table = Table.from_pydict(
+        {"question": Array(questions, type=DataType.string()), "answer": Array(answers, type=kind)}
+    )
+    if not labels:
+        return table
+    told = json.dumps({"info": {"features": FEATURES}})
+    return table.with_schema(table.schema.with_metadata({"huggingface": told}))
+
+
+def as_arrow(path: Path, write: Callable[..., None], *content: Any, **more: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(arrow(*content, **more), str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("all.jsonl", [{"question": q, "answer": a} for q, a in TWO.items()]),
+        ("all.json", json.dumps([{"question": q, "answer": a} for q, a in TWO.items()])),
+        ("all.txt", "\ufeff\r\n" + "\r\n".join(json.dumps({"question": q, "answer": a}) for q, a in TWO.items())),
+        ("all.csv", '\ufeffquestion,answer\r\n"What is 1, plus 1?",2\r\n\r\n"Say ""hi""\nand go.",hi\r\n'),
+        ("semicolons.csv", 'question;answer\nWhat is 1, plus 1?;2\n"Say ""hi""\nand go.";hi\n'),
+        ("all.TSV", ' question \tanswer\nWhat is 1, plus 1?\t2\n"Say ""hi""\nand go."\thi\n'),
+    ],
+)
+def test_every_format_of_text_says_the_same(tmp_path: Path, name: str, content: object) -> None:
+    written(tmp_path, name, content)
+    assert everything(taken(tmp_path, name)) == TWO
+
+
+@pytest.mark.parametrize(
+    ("name", "write"), [("a.parquet", write_parquet), ("a.arrow", write_ipc), ("b.arrow", write_ipc_stream)]
+)
+def test_parquet_and_both_kinds_of_arrow_say_the_same(tmp_path: Path, name: str, write: Any) -> None:
+    as_arrow(tmp_path / name, write, list(TWO), list(TWO.values()))
+    assert everything(taken(tmp_path, name)) == TWO
+
+
+def test_class_labels_have_their_names_and_a_hidden_one_is_told(tmp_path: Path) -> None:
+    as_arrow(tmp_path / "a.parquet", write_parquet, ["q", "r"], [1, 0], DataType.int64(), labels=True)
+    assert everything(taken(tmp_path, "a.parquet")) == {"q": "yes", "r": "no"}
+    as_arrow(tmp_path / "b.parquet", write_parquet, ["q", "r"], [1, -1], DataType.int64(), labels=True)
+    assert 'b.parquet, row 2: "answer" is empty (null)' in refusal(tmp_path, "b.parquet")[1]
+
+
+def test_cells_that_a_table_would_compute_and_words_of_markup_are_text(tmp_path: Path) -> None:
+    written(tmp_path, "a.csv", 'question,answer,note\n"=SUM(A1:A9)",@x,=1+1\n[bold]{x}[/foo],-3,<b>\n')
+    found = taken(tmp_path, "a.csv")
+    assert everything(found) == {"=SUM(A1:A9)": "@x", "[bold]{x}[/foo]": "-3"}
+    assert {one.fields["note"] for one in (*found.training, *found.validation)} == {"=1+1", "<b>"}
+
+
+ONE = '{"question": "a", "answer": "1"}\n'
+HOSTILE: dict[str, tuple[str, object, str]] = {
+    "no JSON": ("a.jsonl", ONE + "{", "a.jsonl, line 2: not JSON"),
+    "no object": ("a.jsonl", ONE + "[1]", "line 2: not an object"),
+    "no question": ("a.jsonl", ONE + '{"answer": "1"}', 'line 2: no "question". It has answer'),
+    "no answer": ("a.jsonl", ONE + '{"question": "x"}', 'line 2: no "answer"'),
+    "empty question": ("a.jsonl", ONE + '{"question": " ", "answer": "1"}', '"question" is empty'),
+    "null": ("a.jsonl", ONE + '{"question": null, "answer": "1"}', '"question" is empty (null)'),
+    "NaN": ("a.jsonl", ONE + '{"question": "x", "answer": NaN}', '"answer" must be text or a number'),
+    "infinity": ("a.jsonl", ONE + '{"question": 1e999, "answer": 1}', '"question" must be text or a number'),
+    "a list": ("a.jsonl", ONE + '{"question": "x", "answer": ["1"]}', '"answer" must be text or a number'),
+    "no end": ("a.jsonl", ONE + '{"question": "x", "answer": "so ####"}', "nothing follows the ####"),
+    "deep": ("a.jsonl", ONE + "[" * 100_000, "line 2: not JSON"),
+    "huge number": ("a.jsonl", ONE + '{"question": ' + "9" * 5000 + "}", "line 2: not JSON"),
+    "one row": ("a.jsonl", ONE, "at least 2 are needed"),
+    "nothing": ("a.jsonl", "", "has 0 different problems"),
+    "an empty table": ("a.csv", "", "has 0 different problems"),
+    "only a header": ("a.csv", "question,answer\n", "has 0 different problems"),
+    "long question": ("a.jsonl", [{"question": "x" * 100_001, "answer": 1}], "100,001 letters"),
+    "UTF-16": ("a.jsonl", ONE.encode("utf-16"), "looks like UTF-16). Save the file as UTF-8"),
+    "Latin-1": ("a.csv", b"question,answer\nCaf\xe9?,1\n", "a.csv, line 2 is not UTF-8"),
+    "bytes": ("a.json", b"\x00\xff\xfe", "is not UTF-8"),
+    "no list": ("a.json", '{"data": []}', "is no list"),
+    "a bare list": ("a.json", "[1, 2]", "a.json, entry 1: not an object"),
+    "no header": ("a.csv", "Where?,Rome\nWhither?,Oslo\n", 'line 2: no "question". It has Where?, Rome'),
+    "two columns of a name": ("a.csv", "question,answer,answer\nq,1,2\n", "two columns 'answer'"),
+    "a cell too many": ("a.csv", "question,answer\nq,1,2\n", "3 cells, but its first line names 2 columns"),
+    "a cell too few": ("a.csv", "question,answer\nq\n", 'line 2: no "answer"'),
+    "an open quote": ("a.csv", 'question,answer\n"q,1\nr,2\n', "not readable as a table"),
+    "a huge cell": ("a.csv", "question,answer\n" + "x" * 140_000 + ",1\n", "not readable as a table"),
+    "no Parquet": ("a.parquet", b"PAR1 or so", "is no Parquet file, or is damaged"),
+    "no Arrow": ("a.arrow", b"ARROW1 or so", "is no Arrow file, or is damaged"),
+    "no stream": ("a.arrow", b"", "is no Arrow file, or is damaged"),
+    "a workbook": ("a.xlsx", b"PK", "problems come from JSONL"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "words"), HOSTILE.values(), ids=HOSTILE)
+def test_a_bad_file_is_refused_with_the_place(tmp_path: Path, name: str, content: object, words: str) -> None:
+    written(tmp_path, name, content)
+    key, why = refusal(tmp_path, name)
+    assert key in ("problems", "fields") and words in why and len(why) < 600
+
+
+def test_a_line_without_end_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "LINE_BYTES", 1 << 20)
+    written(tmp_path, "a.jsonl", ONE + '{"question": "' + "x" * (3 << 20))
+    assert "line 2: longer than 1 MiB" in refusal(tmp_path, "a.jsonl")[1]
+
+
+def test_files_larger_than_any_study_needs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, "a.jsonl", ONE * 9)
+    monkeypatch.setattr(rows.ceilings, "ROWS", 5)
+    assert "more than 5 rows" in refusal(tmp_path, "a.jsonl")[1]
+    monkeypatch.setattr(rows.ceilings, "DATA_BYTES", 100)
+    assert "take a part of it" in refusal(tmp_path, "a.jsonl")[1]
+
+
+def test_half_a_character_does_not_reach_the_file(tmp_path: Path) -> None:
+    written(
+        tmp_path, "a.jsonl", '{"question": "a\\ud800", "answer": "1", "x": ["\\udfff"]}\n' + ONE.replace("a", "b", 1)
+    )
+    found = taken(tmp_path, "a.jsonl")
+    assert everything(found)["a?"] == "1"
+    assert found.model_dump_json().encode()
+
+
+@pytest.mark.parametrize("damage", [slice(378, 386), slice(700, None)])
+def test_a_damaged_file_that_makes_its_library_abort_is_an_error_like_any(tmp_path: Path, damage: slice) -> None:
+    as_arrow(tmp_path / "a.arrow", write_ipc_stream, [f"q{n}" for n in range(40)], [str(n) for n in range(40)])
+    content = bytearray((tmp_path / "a.arrow").read_bytes())
+    content[damage] = b"\x97" * len(content[damage])
+    (tmp_path / "a.arrow").write_bytes(content)
+    assert "a.arrow is no Arrow file, or is damaged" in refusal(tmp_path, "a.arrow")[1]
+
+
+def test_without_the_extra_a_parquet_file_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, "elsewhere/arro3/__init__.py", "raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
+    written(tmp_path, "a.parquet", b"")
+    assert "pip install 'tidepool-lab[parquet]'" in refusal(tmp_path, "a.parquet")[1]

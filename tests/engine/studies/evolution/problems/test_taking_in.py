@@ -1,0 +1,157 @@
+"""Rows become problems: which columns, which choices, which labels, and what is told before a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.studies.evolution.problems.taking import config, everything, refusal, taken, written
+from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
+from tidepool.engine.studies.kinds import load_kind
+
+ROWS = [{"question": f"q{number}", "answer": str(number)} for number in range(30)]
+OPTIONS = {
+    "list": ["Oslo", "Rome"],
+    "object": {"a": "Oslo", "b": "Rome"},
+    "columns of the hub": {"label": ["A", "B"], "text": ["Oslo", "Rome"]},
+    "numbered": {"label": ["1", "2"], "text": ["Oslo", "Rome"]},
+    "records": [{"label": "A", "text": "Oslo"}, {"label": "B", "text": "Rome"}],
+    "a cell of a table": '["Oslo", "Rome"]',
+    "holes": {"A": "Oslo", "B": "Rome", "C": None},
+}
+
+
+def test_gsm8k_is_read_as_it_is(tmp_path: Path) -> None:
+    rows = [
+        {"question": "How many clips?", "answer": "She sold 48/2 = <<48/2=24>>24.\nIn all 72.\n#### 1,072"},
+        {"question": "How much?", "answer": 12},
+    ]
+    written(tmp_path, "all.jsonl", rows)
+    assert everything(taken(tmp_path)) == {"How many clips?": "1,072", "How much?": "12"}
+
+
+def test_a_file_too_small_is_divided_in_the_proportion_asked_for_and_shuffled_by_the_seed(tmp_path: Path) -> None:
+    written(tmp_path, "all.jsonl", ROWS)
+    found = taken(tmp_path, max_problems=100, choose_problems=50, validation_problems=150)
+    assert (len(found.training), len(found.choosing), len(found.validation)) == (10, 5, 15)
+    assert len(everything(found)) == 30
+    assert [one.question for one in found.training] != [row["question"] for row in ROWS[:10]]
+
+
+def test_columns_are_named_by_the_config_and_the_rest_is_kept(tmp_path: Path) -> None:
+    row = {
+        "prompt": "Who?",
+        "answers": {"text": ["Ada", "Bob"]},
+        "tests": [1, 2],
+        "n": float("nan"),
+        "long": "x" * 30_000,
+    }
+    written(tmp_path, "all.jsonl", [row, {**row, "prompt": "Whom?"}])
+    found = taken(tmp_path, fields={"question": "prompt", "answer": "answers.text.1", "checks": "tests"})
+    assert everything(found) == {"Who?": "Bob", "Whom?": "Bob"}
+    assert found.training[0].fields == {"checks": [1, 2], "tests": [1, 2]}
+    assert found.notes == ["Columns that are too large to be kept with their problems are left out: long."]
+
+
+def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
+    rows = [{"context": f"It is {n}.", "question": "How much?", "answer": n, "q.x": "dot", "ok": True} for n in (1, 2)]
+    written(tmp_path, "all.jsonl", rows)
+    found = taken(tmp_path, question_template="{context}\n\n{question} {{{q.x}}} {ok}")
+    assert everything(found) == {f"It is {n}.\n\nHow much? {{dot}} true": str(n) for n in (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "words"),
+    [
+        ({"fields": {"question": "prompt"}}, "fields", 'line 1: no "prompt". It has question, answer, deep'),
+        ({"fields": {"answer": "deep"}}, "fields", 'fields = { answer = "deep.0" }'),
+        ({"fields": {"answer": "deep.7"}}, "problems", '"deep.7" is empty (null)'),
+        ({"question_template": "{contxt}"}, "question_template", "names {contxt}, but there is no such column"),
+        ({"fields": {"choices": "deep, more"}, "task": "choice"}, "fields", 'no "more"'),
+        ({"choose_from": "all.jsonl"}, "choose_problems", "choose_problems is 0"),
+        ({"judge_from": "none.jsonl"}, "judge_from", "no file or folder 'none.jsonl'"),
+        ({"judge_from": "all.jsonl"}, "problems", "has 0 different problems"),
+        ({"problems": "arithmetic", "judge_from": "all.jsonl"}, "problems", "the built-in set 'arithmetic'"),
+        ({"task": "number"}, "task", 'No reply could be right with task = "number": all.jsonl, line '),
+        ({"task": "label", "labels": ["yes"]}, "task", "'a' is none of the labels"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_at_its_key(
+    tmp_path: Path, settings: dict[str, Any], key: str, words: str
+) -> None:
+    written(tmp_path, "all.jsonl", [{"question": q, "answer": "a", "deep": ["x"]} for q in ("one", "two")])
+    where, why = refusal(tmp_path, **settings)
+    assert where == key and words in why
+
+
+@pytest.mark.parametrize("choices", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("answer", ["B", "Rome", "(b)"])
+def test_choices_are_shown_and_the_answer_is_a_letter(tmp_path: Path, choices: Any, answer: str) -> None:
+    rows = [{"question": q, "answer": answer, "options": choices} for q in ("Where is the Pope?", "And the Forum?")]
+    written(tmp_path, "all.jsonl", rows)
+    found = taken(tmp_path, task="choice")
+    assert everything(found)["Where is the Pope?\n\nA) Oslo\nB) Rome"] == "B"
+    assert found.training[0].fields == {"choices": {"A": "Oslo", "B": "Rome"}}
+
+
+def test_the_name_of_a_choice_wins_over_its_place_and_a_place_counts_from_0(tmp_path: Path) -> None:
+    numbered = {"label": ["1", "2"], "text": ["Oslo", "Rome"]}
+    rows = [{"question": "Named?", "answer": "2", "choices": numbered}]
+    rows += [{"question": "Placed?", "answer": "1", "choices": ["Oslo", "Rome"]}]
+    rows += [{"question": "Shown? (A) Oslo (B) Rome", "answer": "Oslo", "choices": ["Oslo", "Rome"]}]
+    written(tmp_path, "all.jsonl", rows)
+    answers = everything(taken(tmp_path, task="choice"))
+    assert {question.split("?")[0]: letter for question, letter in answers.items()} == {
+        "Named": "B",
+        "Placed": "B",
+        "Shown": "A",
+    }
+    assert "Shown? (A) Oslo (B) Rome" in answers
+
+
+def test_choices_come_from_several_columns_of_a_table(tmp_path: Path) -> None:
+    written(tmp_path, "all.csv", "question,a1,a2,a3,answer\nWhere?,Oslo,Rome,,1\nWhither?,Bern,Paris,Ulm,Ulm\n")
+    found = taken(tmp_path, "all.csv", task="choice", fields={"choices": "a1, a2, a3"})
+    assert everything(found) == {"Where?\n\nA) Oslo\nB) Rome": "B", "Whither?\n\nA) Bern\nB) Paris\nC) Ulm": "C"}
+
+
+def test_choices_that_nobody_asked_for_are_told(tmp_path: Path) -> None:
+    written(tmp_path, "all.jsonl", [{"question": q, "answer": "A", "choices": ["x", "y"]} for q in "qr"])
+    assert 'task = "choice" does both' in taken(tmp_path).notes[0]
+
+
+def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: Path) -> None:
+    for name, answers in (("all.jsonl", ["spam", "Ham"]), ("test.jsonl", ["eggs", "ham"])):
+        written(tmp_path, name, [{"question": f"{name} {one}", "answer": one} for one in answers])
+    frozen = config(tmp_path, task="label", judge_from="test.jsonl")
+    assert settings_of(frozen).labels == ["eggs", "ham", "spam"]
+    assert settings_of(load_frozen(frozen.to_json())).labels == ["eggs", "ham", "spam"]
+    listed = config(tmp_path, task="label", labels=["ham", "eggs"], judge_from="test.jsonl")
+    assert load_kind("evolution").plan(listed).warnings == (
+        "1 of 4 problems have expected answers that no reply can match: all.jsonl, line 1: the expected answer 'spam' is "
+        "none of the labels.",
+    )
+
+
+def test_too_many_labels_are_refused(tmp_path: Path) -> None:
+    written(tmp_path, "all.jsonl", [{"question": f"q{n}", "answer": f"a{n}"} for n in range(101)])
+    key, why = refusal(tmp_path, task="label")
+    assert key == "labels" and "101 different ones" in why
+
+
+def test_a_built_in_set_is_held_against_the_task_too(tmp_path: Path) -> None:
+    assert (
+        "problems have expected answers that no reply can match"
+        in load_kind("evolution").plan(config(tmp_path, "mixed", task="number")).warnings[0]
+    )
+    assert load_kind("evolution").plan(config(tmp_path, "mixed")).warnings == ()
+
+
+def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:
+    written(tmp_path, "all.jsonl", [{**row, "source": {"page": 3}} for row in ROWS])
+    frozen = config(tmp_path, choose_problems=5)
+    (tmp_path / "all.jsonl").unlink()
+    again = load_frozen(frozen.to_json())
+    assert problems_of(again) == problems_of(frozen)
+    assert problems_of(again).choosing[0].fields == {"source": {"page": 3}}
