@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.dice import mix
-from tidepool.engine.simulated.evolution.landscape import chance, is_flat, read_prompt
+from tidepool.engine.simulated.evolution.landscape import Example, chance, is_flat, read_prompt
 from tidepool.engine.simulated.evolution.planted import habit, in_pairs
 from tidepool.engine.simulated.reply import SimulatedReply
 from tidepool.engine.studies.evolution.problems.builtin.sets import Recognised, recognise
@@ -42,7 +42,7 @@ def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) 
         return SimulatedReply(
             f"{_OPENINGS[dice % 5]} I go by the numbers given.\n#### {_guess(question, dice)}", "guess"
         )
-    right, silent = _chance(model_name, system, known.kind, known.level)
+    right, silent = _chance(model_name, system, known.kind, known.level, _examples(tuple(messages[:-1])))
     draw = (dice >> 11) * 2.0**-53
     dice = mix(dice)
     if draw < right:
@@ -54,20 +54,33 @@ def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     return SimulatedReply(_reply(model_name, system, known, _mistake(known, dice >> 8), dice), "wrong")
 
 
-def true_accuracy(prompt: str, questions: Iterable[str], model_name: str = "solver") -> float:
-    """The exact share of right answers this prompt brings on average; only for questions of our own sets."""
-    chances = [_of_known(model_name, prompt, question) for question in questions]
+def true_accuracy(
+    prompt: str, questions: Iterable[str], model_name: str = "solver", talk: tuple[Message, ...] = ()
+) -> float:
+    """The exact share of right answers this prompt brings on average, with these examples; only for questions of our own sets."""
+    chances = [_of_known(model_name, prompt, question, talk) for question in questions]
     return sum(chances) / len(chances)
 
 
-def _of_known(model_name: str, prompt: str, question: str) -> float:
+def _of_known(model_name: str, prompt: str, question: str, talk: tuple[Message, ...]) -> float:
     known = recognise(question)
     if known is None:
         raise ValueError(f"the simulated solver does not know this kind of question: {question[:80]!r}")
-    return _chance(model_name, prompt, known.kind, known.level)[0]
+    return _chance(model_name, prompt, known.kind, known.level, _examples(talk))[0]
 
 
 _chance = lru_cache(maxsize=32768)(chance)
+
+
+@lru_cache(maxsize=8192)
+def _examples(talk: tuple[Message, ...]) -> tuple[Example, ...]:
+    """The solved problems of the talk so far, as far as it knows them."""
+    pairs = ((recognise(asked.text), said.text) for asked, said in zip(talk[::2], talk[1::2], strict=False))
+    return tuple(
+        Example(known.kind, known.level, said.rpartition("####")[2].strip() == known.worked.answer)
+        for known, said in pairs
+        if known is not None
+    )
 
 
 def _reply(model_name: str, system: str, known: Recognised, answer: str, dice: int, unit: str = "") -> str:

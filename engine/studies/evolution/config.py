@@ -84,6 +84,8 @@ class EvolutionSettings(Section):
     material: Literal["", "own", "built-in", "both"] = ""
     """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
     seed_prompts, else built-in"""
+    few_shot: int = Field(default=0, ge=0, le=100)
+    """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"
     """a built-in set, a file (JSONL, JSON, CSV, TSV, Parquet) of questions and answers, or a folder of Hugging Face's datasets"""
     fields: dict[Word, Address] = Field(default_factory=dict, max_length=100)

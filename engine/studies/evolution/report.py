@@ -270,8 +270,12 @@ def _prompts(found: EvolutionStatistics) -> Iterator[Block]:
     for title, row in _finalist_rows(found).items():
         if row.genome_id not in told:
             told.add(row.genome_id)
-            yield Words(f"{title} (generation {row.generation}, {row.operator})", "strong")
+            shown = row.examples or ()
+            with_examples = f", with {len(shown)} example{'s' if len(shown) > 1 else ''}" if shown else ""
+            yield Words(f"{title} (generation {row.generation}, {row.operator}){with_examples}", "strong")
             yield Words(row.prompt, "quoted")
+            for one in shown:
+                yield Words(f"{one.question} → {one.answer}", "quoted")
 
 
 def _drawn(found: EvolutionStatistics) -> Iterator[Block]:

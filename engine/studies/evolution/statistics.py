@@ -49,12 +49,20 @@ class Length(Statistics):
 
 
 @dataclass(frozen=True)
+class Example(Statistics):
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True)
 class Portrait(Statistics):
     """A prompt with what it is worth; an unfinished run has not met the held-out problems."""
 
-    LEFT_OUT = frozenset({"components", "length", "choose_fitness", "choose_accuracy"})
+    LEFT_OUT = frozenset({"components", "length", "examples", "choose_fitness", "choose_accuracy"})
 
     prompt: str
+    examples: tuple[Example, ...] | None
+    """shown solved before the question"""
     length: Length | None
     """a gain that is paid with a prompt ten times as long is another gain"""
     fitness: float | None

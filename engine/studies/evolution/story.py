@@ -30,7 +30,7 @@ from tidepool.engine.studies.evolution.tasks.marking import open_marker
 async def play(run: BatchRun) -> None:
     settings = settings_of(run.config)
     async with open_marker(run, settings) as marker:
-        await _evolve(run, Grader(run, settings, marker))
+        await _evolve(run, Grader(run, settings, marker, problems_of(run.config).training))
 
 
 async def _evolve(run: BatchRun, grader: Grader) -> None:
@@ -51,10 +51,10 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
     front = evaluator.front()[:MOST_ON_FRONT]
     finalists = [champion, baseline, *([choice.rival] if choice.rival else []), *front]
     marks = await validated(evaluator, finalists, problems.validation)
-    ours, theirs = (marks[one.genome.prompt] for one in (champion, baseline))
+    ours, theirs = (marks[one.genome.key] for one in (champion, baseline))
     result = {
-        "champion": portrait(champion, ours) | choice.told(champion),
-        "baseline": portrait(baseline, theirs) | choice.told(baseline),
+        "champion": portrait(champion, ours, problems.training) | choice.told(champion),
+        "baseline": portrait(baseline, theirs, problems.training) | choice.told(baseline),
         "choosing": choice.summary(len(problems.choosing)),
         **comparison(ours, theirs, run.seed),
         "stopped_by": stopped_by,
@@ -70,9 +70,9 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
             "front": front_portraits(front, evaluator.objectives, marks),
         }
     if rival and (drawn := choice.rival):
-        random_marks = marks[drawn.genome.prompt]
+        random_marks = marks[drawn.genome.key]
         result["random_search"] = {
-            **portrait(drawn, random_marks),
+            **portrait(drawn, random_marks, problems.training),
             **choice.told(drawn),
             "calls": rival.calls,
             **comparison(ours, random_marks, run.seed),

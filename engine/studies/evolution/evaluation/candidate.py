@@ -20,6 +20,8 @@ class Candidate:
     unit: Unit
     diversity: float
     """its distance to the rest of its generation"""
+    spoken: str
+    """prompt and examples: what counts as its length"""
     replies: dict[str, list[Replies]] = field(default_factory=dict)
     """by model, one entry for each problem it met"""
     failures: list[FailedProblem] = field(default_factory=list)
@@ -44,8 +46,7 @@ class Candidate:
                 if text is not None and len(self.failures) < MOST_FAILURES:
                     self.failures.append(FailedProblem(problem.question, problem.answer, text))
         self.by_model = {
-            model: fitness_of(replies, self.genome.prompt, self.diversity, weights)
-            for model, replies in self.replies.items()
+            model: fitness_of(replies, self.spoken, self.diversity, weights) for model, replies in self.replies.items()
         }
         self.fitness = overall(list(self.by_model.values()))
 
@@ -66,6 +67,7 @@ class Candidate:
         return {
             "unit": self.unit.number,
             "asked": self.asked,
+            **({"examples": self.genome.examples} if self.genome.examples else {}),
             **(asdict(self.fitness) if self.fitness else {}),
             "by_model": by_model,
         }

@@ -49,13 +49,14 @@ class Evaluator:
         self.numbering = numbering
         self.problems = problems
         self.known: dict[str, Candidate] = {}
-        """by prompt"""
+        """by key"""
         self.history: list[Generation] = []
         self.calls = 0
         self.units_ahead = 0
         """units there may be in all, as far as one can tell before the search is over"""
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
+        self.showable = grader.asking.showable(settings.few_shot)
         self.guard = Guard(settings.task, settings.labels, problems)
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
@@ -90,7 +91,7 @@ class Evaluator:
 
     def scores(self, genomes: Sequence[Genome]) -> list[float]:
         """Scores that can be compared, whether they rest on few replies or on many."""
-        return self._scores([self.known[genome.prompt] for genome in genomes])
+        return self._scores([self.known[genome.key] for genome in genomes])
 
     def leader(self, operator: str | None = None) -> Candidate:
         """The best of all, or of those that came about in this way; where there are several objectives, the one of their front
@@ -156,17 +157,19 @@ class Evaluator:
     def admit(
         self, genomes: Sequence[Genome], first_place: int = 0, why: str = "genome", rest: Sequence[str] = ()
     ) -> list[Candidate]:
-        """Those whose prompt is new, each with a unit of its own. `rest` are prompts of the same population."""
+        """Those that are new, each with a unit of its own. `rest` are the shapes of others of the same population."""
         generation = len(self.history)
-        prompts = [*(genome.prompt for genome in genomes), *rest]
+        shapes = [*(genome.shape for genome in genomes), *rest]
         entrants = []
         for place, genome in enumerate(genomes, first_place):
-            if genome.prompt in self.known:
+            if genome.key in self.known:
                 continue
-            distance = distance_to_rest(place - first_place, prompts, self.stream("distance", generation, place))
+            distance = distance_to_rest(place - first_place, shapes, self.stream("distance", generation, place))
             unit = self._open(genome, why if self._letter == "g" else "random_search")
-            candidate = Candidate(genome, f"{self._letter}{generation}.{place}", unit, distance)
-            self.known[genome.prompt] = candidate
+            candidate = Candidate(
+                genome, f"{self._letter}{generation}.{place}", unit, distance, spoken=self.grader.asking.spoken(genome)
+            )
+            self.known[genome.key] = candidate
             entrants.append(candidate)
         return entrants
 
@@ -233,15 +236,15 @@ class Evaluator:
         """`genomes` is the population as it now is, `entrants` those of it that were new."""
         generation = len(self.history)
         self._answered = not entrants or any(entrant.fitness for entrant in entrants)
-        population = [self.known[genome.prompt] for genome in genomes]
+        population = [self.known[genome.key] for genome in genomes]
         known = [one.total for one in population if one.total is not None]
-        prompts = [genome.prompt for genome in genomes]
+        shapes = [genome.shape for genome in genomes]
         leader = self.leader()
         told = Generation(
             generation,
             best=leader.total or 0.0,
             mean=fmean(known) if known else 0.0,
-            diversity=self._diversity(prompts),
+            diversity=self._diversity(shapes),
             calls=self.calls - self._calls_told,
             mean_ci95=spread.interval if (spread := of_mean(known)) else None,
         )

@@ -9,18 +9,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from tidepool.engine.call import Call, Message
+from tidepool.engine.call import Call
 from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.prices import expected_tokens
+from tidepool.engine.studies.evolution.asking import Asking
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.pace import pace_of
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
 from tidepool.engine.studies.evolution.tasks.marking import Marker
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, kept
 from tidepool.storage.states import FinishReason
 
@@ -55,10 +57,11 @@ class Paper:
 
 
 class Grader:
-    def __init__(self, run: BatchRun, settings: EvolutionSettings, marker: Marker) -> None:
+    def __init__(self, run: BatchRun, settings: EvolutionSettings, marker: Marker, search: Sequence[Problem]) -> None:
         self._run = run
         self._settings = settings
         self._marker = marker
+        self.asking = Asking(AnswerTask(settings.task, tuple(settings.labels)), search)
         self.models = settings.solvers()
 
     def calls_for(self, problems: int) -> int:
@@ -132,7 +135,7 @@ class Grader:
             step=step,
             wave=paper.wave,
             model=model,
-            messages=(Message("user", problem.question),),
+            messages=self.asking.messages(paper.genome, problem),
             system=paper.genome.prompt,
             temperature=self._settings.temperature,
             max_tokens=self._settings.max_tokens,

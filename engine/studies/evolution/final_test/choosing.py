@@ -33,7 +33,7 @@ class Choice:
 
     def told(self, candidate: Candidate) -> dict[str, Any]:
         """What is added to its portrait."""
-        fitness = self.fitness.get(candidate.genome.prompt)
+        fitness = self.fitness.get(candidate.genome.key)
         return {"choose_fitness": fitness.total, "choose_accuracy": fitness.accuracy} if fitness else {}
 
     def summary(self, problems: int) -> dict[str, int] | None:
@@ -49,7 +49,7 @@ async def choose(
     seeds = evaluator.leaders(BEST, SEED)
     ours, theirs = [*evaluator.leaders(BEST), *seeds], rival.leaders(BEST) if rival else []
     marks = await examined(evaluator, [*ours, *theirs], problems, "choose", "choose")
-    fitness = {one.genome.prompt: _fitness(one, marks[one.genome.prompt], evaluator) for one in [*ours, *theirs]}
+    fitness = {one.genome.key: _fitness(one, marks[one.genome.key], evaluator) for one in [*ours, *theirs]}
     calls = evaluator.grader.calls_for(len(problems) * len(marks))
     champion, best_seed = _fittest(ours, fitness, evaluator), _fittest(seeds, fitness, evaluator)
     return Choice(champion, best_seed, _fittest(theirs, fitness, evaluator) if theirs else None, fitness, calls)
@@ -58,7 +58,7 @@ async def choose(
 def _fittest(candidates: Sequence[Candidate], fitness: Mapping[str, Fitness | None], search: Evaluator) -> Candidate:
     """Among equals the one that was better in the search, which stands first."""
     first = search.objectives[:1]
-    found = [fitness[one.genome.prompt] for one in candidates]
+    found = [fitness[one.genome.key] for one in candidates]
     worth = [first[0].of(one) if first else one.total if one else None for one in found]
     return candidates[elites([float("-inf") if one is None else one for one in worth], 1)[0]]
 
@@ -66,4 +66,4 @@ def _fittest(candidates: Sequence[Candidate], fitness: Mapping[str, Fitness | No
 def _fitness(candidate: Candidate, marks: Marks, evaluator: Evaluator) -> Fitness | None:
     weights = evaluator.settings.stated_weights()
     by_model = ([[sample and sample.verdict for sample in samples] for samples in marked] for marked in marks.values())
-    return overall([fitness_of(replies, candidate.genome.prompt, candidate.diversity, weights) for replies in by_model])
+    return overall([fitness_of(replies, candidate.spoken, candidate.diversity, weights) for replies in by_model])

@@ -18,7 +18,7 @@ from tidepool.engine.studies.evolution.problems.problem_set import Problem, Spli
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 Validated = Mapping[str, Marks]
-"""by prompt"""
+"""by key"""
 
 
 async def validated(evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem]) -> Validated:
@@ -29,7 +29,7 @@ async def examined(
     evaluator: Evaluator, finalists: Sequence[Candidate], problems: Sequence[Problem], split: Split, name: str
 ) -> Validated:
     """All of them in one wave; a prompt that is there twice is asked once."""
-    genomes = {one.genome.prompt: one.genome for one in finalists}
+    genomes = {one.genome.key: one.genome for one in finalists}
     units = [
         evaluator.run.open_unit(evaluator.numbering.next_unit(), participants=(genome.id,), interaction_type=name)
         for genome in genomes.values()
@@ -46,8 +46,8 @@ async def examined(
     return dict(zip(genomes, marks, strict=True))
 
 
-def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
-    """One prompt as the contract shows it, with its figures by model."""
+def portrait(candidate: Candidate, marks: Marks, problems: Sequence[Problem]) -> dict[str, Any]:
+    """One prompt as the contract shows it, with its figures by model. `problems` are those of the search."""
     outcome = held_out(by_problem(marks))
     genome, fitness = candidate.genome, candidate.fitness
     models = {}
@@ -61,7 +61,8 @@ def portrait(candidate: Candidate, marks: Marks) -> dict[str, Any]:
         }
     return {
         "prompt": genome.prompt,
-        "length": {"words": len(genome.prompt.split()), "tokens": expected_tokens(genome.prompt)},
+        "examples": [{"question": problems[one].question, "answer": problems[one].answer} for one in genome.examples],
+        "length": {"words": len(candidate.spoken.split()), "tokens": expected_tokens(candidate.spoken)},
         "fitness": fitness.total if fitness else None,
         "accuracy": fitness.accuracy if fitness else None,
         "validation_accuracy": outcome.accuracy,
@@ -87,7 +88,7 @@ def front_portraits(
             "prompt": one.genome.prompt,
             "generation": one.genome.generation,
             "objectives": {goal.name: goal.measured(one.fitness) for goal in objectives},
-            "held_out": {goal.name: _held_out(goal, marks[one.genome.prompt], one) for goal in objectives},
+            "held_out": {goal.name: _held_out(goal, marks[one.genome.key], one) for goal in objectives},
         }
         for one in front
     ]

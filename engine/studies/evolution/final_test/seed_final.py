@@ -24,7 +24,7 @@ async def best_seed(evaluator: Evaluator) -> Candidate:
         return evaluator.leader(SEED)
     seeds = seeds_of(evaluator.settings)
     opened = {one.name: one for one in evaluator.admit(seeds, why=WHY)}
-    field = [evaluator.known[genome.prompt] for genome in seeds]
+    field = [evaluator.known[genome.key] for genome in seeds]
     for rung in seed_rungs(len(evaluator.problems), len(field), evaluator.settings.racing):
         sittings = [(one, places) for one in field if (places := _still_to_meet(evaluator, one, rung))]
         for one, _ in sittings:

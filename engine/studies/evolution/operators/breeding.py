@@ -12,6 +12,7 @@ from random import Random
 from tidepool.engine.studies.evolution.evaluation.diversity import Rates
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.operators.crossover import crossover_named
+from tidepool.engine.studies.evolution.operators.examples import NOTHING, Showable, crossed, drawn, varied
 from tidepool.engine.studies.evolution.operators.mutation import Material, mutated
 from tidepool.engine.studies.evolution.operators.rewrites import REWRITES
 from tidepool.engine.studies.evolution.operators.selection import selection_named
@@ -31,6 +32,8 @@ class Breeding:
     """mutation: chance of each segment to be hit, so a long prompt changes more than a short one"""
     rewrite_share: float = 0.5
     """share of children that a model rewrites instead"""
+    showable: Showable = NOTHING
+    """problems that a child may show solved"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +56,34 @@ def breed(
     """`count` children that differ from each other and from the prompts already known, if that can be had."""
     select = selection_named(how.selection)
     parents = select(scores, 2 * count, rng)
-    seen = {*known, *(genome.prompt for genome in population)}
+    seen = {*known, *(genome.key for genome in population)}
     children = []
     for mother, father in zip(parents[::2], parents[1::2], strict=True):
         child = _conceive(population[mother], population[father], generation, how, material, rng)
         child = made_new(child, seen, material, rng)
-        seen.add(child.genome.prompt)
+        seen.add(child.genome.key)
         children.append(child)
     return children
 
 
 def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, material: Material, rng: Random) -> Child:
     segments, operators, others = mother.segments, [], []
-    if mother.prompt != father.prompt and rng.random() < how.rates.crossover:
+    examples = mother.examples
+    if mother.key != father.key and rng.random() < how.rates.crossover:
         segments = crossover_named(how.crossover)(mother.segments, father.segments, rng)
         operators.append(how.crossover)
         others.append(father)
+        examples = crossed(mother.examples, father.examples, how.showable, rng)
     rewrite = rng.choice(REWRITES) if rng.random() < how.rewrite_share else None
     hits = sum(rng.random() < how.rates.mutation for _ in segments)
     if rewrite is None:
         for _ in range(min(hits, _MOST_HITS)):
             segments, name = mutated(segments, rng, material)
             operators.append(name)
-    return Child(mother.child(segments, "+".join(operators) or COPY, generation, *others), rewrite)
+    examples, change = varied(examples, how.showable, rng)
+    operators += [change] if change else []
+    child = mother.child(segments, "+".join(operators) or COPY, generation, *others)
+    return Child(replace(child, examples=examples), rewrite)
 
 
 def made_new(child: Child, seen: Collection[str], material: Material, rng: Random) -> Child:
@@ -84,7 +92,7 @@ def made_new(child: Child, seen: Collection[str], material: Material, rng: Rando
     if child.rewrite is not None:
         return child
     for _ in range(_TRIES):
-        if genome.prompt not in seen:
+        if genome.key not in seen:
             break
         segments, name = mutated(genome.segments, rng, material)
         genome = replace(genome, segments=segments, operator=_joined(genome.operator, name))
@@ -97,10 +105,16 @@ def rewritten(child: Child, segments: Sequence[str]) -> Genome:
     return replace(child.genome, segments=tuple(segments), operator=operator)
 
 
-def random_genome(material: Material, generation: int, rng: Random) -> Genome:
-    """What random search tries: any number of segments in any order."""
+def random_genome(material: Material, generation: int, rng: Random, showable: Showable = NOTHING) -> Genome:
+    """What random search tries: any number of segments in any order, and of examples."""
     count = min(rng.randint(*_RANDOM_SEGMENTS), len(material.segments))
-    return Genome(tuple(rng.sample(material.segments, count)), (), "random", generation)
+    return Genome(tuple(rng.sample(material.segments, count)), (), "random", generation, drawn(showable, rng))
+
+
+def copied(parent: Genome, generation: int, showable: Showable, rng: Random) -> Genome:
+    """For a model to rewrite: as its parent is, but for its examples now and then."""
+    examples, change = varied(parent.examples, showable, rng)
+    return replace(parent.child(parent.segments, change or COPY, generation), examples=examples)
 
 
 def _joined(operator: str, then: str) -> str:

@@ -38,7 +38,7 @@ async def finished(
     genomes = []
     for place, genome in enumerate(made):
         new = made_new(Child(genome), seen, material, evaluator.stream("instead", generation, place)).genome
-        seen.add(new.prompt)
+        seen.add(new.key)
         genomes.append(new)
     return genomes
 
@@ -76,7 +76,7 @@ async def rewritten_by_model(
 
 def failures_of(evaluator: Evaluator, genome: Genome) -> Sequence[FailedProblem]:
     """What went wrong with this prompt; for one not tried yet, with its parents."""
-    if genome.prompt in evaluator.known:
-        return evaluator.known[genome.prompt].failures
+    if genome.key in evaluator.known:
+        return evaluator.known[genome.key].failures
     parents = [one for one in evaluator.known.values() if one.genome.id in genome.parents]
     return [failure for parent in parents for failure in parent.failures]

@@ -1,8 +1,11 @@
 """The first generation: prompts written by people, and mutants of them where there are too few."""
 
+from dataclasses import replace
+
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome, genome_from
+from tidepool.engine.studies.evolution.operators.examples import varied
 from tidepool.engine.studies.evolution.operators.mutation import Material, mutated
 from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
 
@@ -13,7 +16,7 @@ _TRIES = 20
 def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
     """The user's prompts, or those that come with Tidepool; each once, whether there is room for it or not."""
     own = (genome_from(prompt) for prompt in settings.seed_prompts)
-    found = {genome.prompt: genome for genome in (own if settings.seed_prompts else seed_genomes())}
+    found = {genome.key: genome for genome in (own if settings.seed_prompts else seed_genomes())}
     return tuple(found.values())
 
 
@@ -25,7 +28,7 @@ def material_of(settings: EvolutionSettings) -> Material:
 
 
 def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
-    found = {genome.prompt: genome for genome in seeds_of(evaluator.settings)[: evaluator.settings.population_size]}
+    found = {genome.key: genome for genome in seeds_of(evaluator.settings)[: evaluator.settings.population_size]}
     seeds = list(found.values())
     rng = evaluator.stream("founders")
     for place in range(_TRIES * evaluator.settings.population_size):
@@ -33,6 +36,8 @@ def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
             break
         mother = seeds[place % len(seeds)]
         segments, name = mutated(mother.segments, rng, material)
-        mutant = mother.child(segments, name, 0)
-        found.setdefault(mutant.prompt, mutant)
+        examples, change = varied(mother.examples, evaluator.showable, rng)
+        operator = f"{name}+{change}" if change else name
+        mutant = replace(mother.child(segments, operator, 0), examples=examples)
+        found.setdefault(mutant.key, mutant)
     return list(found.values())

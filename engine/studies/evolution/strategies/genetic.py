@@ -32,7 +32,7 @@ async def next_generation(evaluator: Evaluator, population: Sequence[Genome], ma
         scores,
         settings.population_size - len(kept),
         generation,
-        Breeding(settings.selection, settings.crossover, rates),
+        Breeding(settings.selection, settings.crossover, rates, showable=evaluator.showable),
         material,
         evaluator.stream("breed", generation),
         evaluator.known,

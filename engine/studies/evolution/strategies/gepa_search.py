@@ -17,7 +17,7 @@ from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.evaluation.grader import Marks
 from tidepool.engine.studies.evolution.evaluation.validation import score
 from tidepool.engine.studies.evolution.final_test.finale import by_problem
-from tidepool.engine.studies.evolution.operators.breeding import COPY, Breeding, Child
+from tidepool.engine.studies.evolution.operators.breeding import Breeding, Child, copied
 from tidepool.engine.studies.evolution.operators.offspring import rewritten_by_model
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
@@ -70,12 +70,12 @@ class GepaSearch:
         if evaluator.grader.gathers(MINIBATCH) and not evaluator.run.resumed:
             evaluator.run.log("warning", SMALL_WAVES)
         evaluator.call_back(start, "genome")
-        self._open[start.genome.prompt] = start
+        self._open[start.genome.key] = start
 
         def work(ask: Ask) -> None:
             from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
 
-            optimise(ask, start.genome.prompt, len(evaluator.problems), seed_of(evaluator.run.seed, "gepa"))
+            optimise(ask, start.genome.key, len(evaluator.problems), seed_of(evaluator.run.seed, "gepa"))
 
         await Handover().lead(work, self._answer)
         return self._rule
@@ -102,15 +102,18 @@ class GepaSearch:
     async def _reflect(self, asked: Reflection) -> str | None:
         evaluator, generation = self._evaluator, len(self._evaluator.history)
         mother = evaluator.known[asked.prompt].genome
-        child = Child(mother.child(mother.segments, COPY, generation), "reflect")
+        rng = evaluator.stream("examples", generation, self._proposals)
+        child = Child(copied(mother, generation, evaluator.showable, rng), "reflect")
         name, wave = f"g{generation}.{self._proposals}", evaluator.numbering.next_wave()
         self._proposals += 1
         evaluator.run.expect_wave(wave, {resolve_model(evaluator.settings.mutator): 1})
         genome = await rewritten_by_model(evaluator, child, asked.failures, name, wave)
-        for candidate in evaluator.admit([genome], self._proposals - 1, rest=list(self._results)):
-            self._open[genome.prompt] = candidate
+        for candidate in evaluator.admit(
+            [genome], self._proposals - 1, rest=[evaluator.known[key].genome.shape for key in self._results]
+        ):
+            self._open[genome.key] = candidate
             self._entrants.append(candidate)
-            return genome.prompt
+            return genome.key
         return None
 
     def _turn(self) -> bool:
@@ -133,7 +136,7 @@ class GepaSearch:
         whole = (
             evaluator.known[prompt] for prompt, met in self._results.items() if len(met) == len(evaluator.problems)
         )
-        population = {one.genome.prompt: one.genome for one in (*whole, *self._entrants)}
+        population = {one.genome.key: one.genome for one in (*whole, *self._entrants)}
         evaluator.end_generation(list(population.values()), self._entrants)
         self._entrants, self._proposals = [], 0
         self._ends += self._calls_of_generation()

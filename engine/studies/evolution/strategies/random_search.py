@@ -27,4 +27,6 @@ async def search_on(evaluator: Evaluator, calls: int) -> None:
 def draw(evaluator: Evaluator, material: Material) -> list[Genome]:
     generation = len(evaluator.history)
     rng = evaluator.stream("draw", generation)
-    return [random_genome(material, generation, rng) for _ in range(evaluator.settings.population_size)]
+    return [
+        random_genome(material, generation, rng, evaluator.showable) for _ in range(evaluator.settings.population_size)
+    ]

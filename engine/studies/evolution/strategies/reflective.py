@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.operators.breeding import COPY, Child
+from tidepool.engine.studies.evolution.operators.breeding import Child, copied
 from tidepool.engine.studies.evolution.operators.mutation import Material
 from tidepool.engine.studies.evolution.operators.offspring import finished
 from tidepool.engine.studies.evolution.operators.selection import elites, selection_named
@@ -27,6 +27,7 @@ async def next_generation(evaluator: Evaluator, population: Sequence[Genome], ma
     kept = [population[index] for index in elites(scores, settings.elite_size)]
     select = selection_named(settings.selection)
     count = settings.population_size - len(kept)
-    parents = [population[index] for index in select(scores, count, evaluator.stream("breed", generation))]
-    children = [Child(parent.child(parent.segments, COPY, generation), "reflect") for parent in parents]
+    rng = evaluator.stream("breed", generation)
+    parents = [population[index] for index in select(scores, count, rng)]
+    children = [Child(copied(parent, generation, evaluator.showable, rng), "reflect") for parent in parents]
     return [*kept, *await finished(evaluator, children, generation, material)]

@@ -1,0 +1,59 @@
+"""What a model is shown: the prompt, solved examples as a talk before the question, the question.
+
+An example is never the very problem that is asked: for that one it is left out.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tidepool.engine.call import Message
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.operators.examples import Showable
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
+
+_SOLUTIONS = ("solution", "worked", "rationale", "canonical_solution")
+"""columns of a file in which a problem is worked out"""
+
+
+@dataclass(frozen=True)
+class Asking:
+    task: AnswerTask
+    problems: Sequence[Problem]
+    """of the search: the examples are among them"""
+
+    def messages(self, genome: Genome, problem: Problem) -> tuple[Message, ...]:
+        shown = [one for one in self._shown(genome) if one.question != problem.question]
+        pairs = (message for one in shown for message in self._pair(one))
+        return (*pairs, Message("user", problem.question))
+
+    def spoken(self, genome: Genome) -> str:
+        """All of it but the question, for its length."""
+        return "\n".join((genome.prompt, *(text for one in self._shown(genome) for _, text in self._pair(one))))
+
+    def showable(self, most: int) -> Showable:
+        """`most` at once, and never all there are: one must be left to be asked."""
+        return Showable(self._solved, min(most, len(self._solved) - 1)) if most else Showable()
+
+    @cached_property
+    def _solved(self) -> tuple[int, ...]:
+        return tuple(number for number, problem in enumerate(self.problems) if self.demonstrated(problem))
+
+    def _shown(self, genome: Genome) -> Iterator[Problem]:
+        return (self.problems[number] for number in genome.examples)
+
+    def _pair(self, problem: Problem) -> tuple[Message, Message]:
+        return Message("user", problem.question), Message("assistant", self.demonstrated(problem))
+
+    def demonstrated(self, problem: Problem) -> str:
+        """The answer in the form in which replies are looked for it, worked out where the file has that; empty: it cannot be shown."""
+        worked = next((str(text).strip() for name in _SOLUTIONS if (text := problem.fields.get(name))), "")
+        match self.task.kind(problem.answer):
+            case "number":
+                return f"{worked.partition('####')[0].strip()}\n#### {problem.answer}".strip()
+            case "choice":
+                return letter_of(problem.answer, choices_of(problem.fields)) or ""
+            case "python":
+                return worked
+        return problem.answer

@@ -1,0 +1,89 @@
+"""What a model is shown before the question, and what a few examples are worth to the simulated solver."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.engine.studies.evolution.running import run, run_with_interruptions, study
+from tests.support.state import query
+from tidepool.engine.call import Message
+from tidepool.engine.simulated.evolution.solver import true_accuracy
+from tidepool.engine.studies.evolution.asking import Asking
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+
+PROBLEMS = (Problem("One and one?", "2"), Problem("Two and two?", "4"), Problem("Three and three?", "6"))
+GENOME = Genome(("Think.",), examples=(2, 0))
+
+
+def test_examples_are_a_talk_before_the_question() -> None:
+    asking = Asking(AnswerTask("number"), PROBLEMS)
+    assert asking.messages(GENOME, Problem("Nine and nine?", "18")) == (
+        Message("user", "Three and three?"),
+        Message("assistant", "#### 6"),
+        Message("user", "One and one?"),
+        Message("assistant", "#### 2"),
+        Message("user", "Nine and nine?"),
+    )
+    assert asking.spoken(GENOME).split() == "Think. Three and three? #### 6 One and one? #### 2".split()
+
+
+def test_the_problem_that_is_asked_is_never_its_own_example() -> None:
+    for number, problem in enumerate(PROBLEMS):
+        texts = [message.text for message in Asking(AnswerTask("auto"), PROBLEMS).messages(GENOME, problem)]
+        assert texts.count(problem.question) == 1 and len(texts) == (3 if number in GENOME.examples else 5)
+
+
+@pytest.mark.parametrize(
+    ("task", "problem", "shown"),
+    [
+        (AnswerTask("number"), Problem("?", "12", {"solution": "3 × 4 = 12\n#### 12"}), "3 × 4 = 12\n#### 12"),
+        (AnswerTask("auto"), Problem("?", "12"), "#### 12"),
+        (AnswerTask("auto"), Problem("?", "Danube"), "Danube"),
+        (AnswerTask("label", ("good", "bad")), Problem("?", "bad"), "bad"),
+        (AnswerTask("choice"), Problem("?", "honey", {"choices": ["milk", "honey"]}), "B"),
+        (AnswerTask("choice"), Problem("?", "wine", {"choices": ["milk", "honey"]}), ""),
+    ],
+)
+def test_an_example_answers_in_the_form_of_the_task(task: AnswerTask, problem: Problem, shown: str) -> None:
+    assert Asking(task, (problem,)).demonstrated(problem) == shown
+
+
+def test_not_all_problems_can_be_examples_at_once_and_none_that_cannot_be_shown() -> None:
+    assert not Asking(AnswerTask("auto"), PROBLEMS).showable(0)
+    assert Asking(AnswerTask("auto"), PROBLEMS).showable(9).most == 2
+    choices = tuple(Problem(f"{one}?", one, {"choices": ["milk", "honey"]}) for one in ("milk", "wine", "honey"))
+    assert Asking(AnswerTask("choice"), choices).showable(2).problems == (0, 2)
+
+
+def test_hard_examples_teach_the_solver_more_than_easy_ones_and_wrong_ones_harm() -> None:
+    questions = [problem.question for problem in problem_set("arithmetic", 60, 2, seed=8).training]
+    easy, hard = (problem_set(f"arithmetic-{name}", 3, 2, seed=8).training for name in ("easy", "hard"))
+
+    def talk(problems: tuple[Problem, ...], answer: str = "") -> tuple[Message, ...]:
+        pairs = (
+            (Message("user", one.question), Message("assistant", answer or f"#### {one.answer}")) for one in problems
+        )
+        return tuple(message for pair in pairs for message in pair)
+
+    none, some, most, harmed = (
+        true_accuracy("Think.", questions, talk=shown) for shown in ((), talk(easy), talk(hard), talk(hard, "#### -1"))
+    )
+    assert harmed < none < some < most
+
+
+async def test_examples_come_from_the_search_stand_in_the_file_and_survive_interruptions(tmp_path: Path) -> None:
+    config = study(few_shot=3, max_generations=3, service="live")
+    summary = await run(config, tmp_path / "once.db")
+    again, stops = await run_with_interruptions(config, tmp_path / "again.db", 150)
+    assert stops and again["statistics"]["champion"] == summary["statistics"]["champion"]
+    rows = query(tmp_path / "once.db", "SELECT json_extract(details, '$.examples'), prompt FROM genome")
+    shown = [json.loads(row[0]) for row in rows if row[0]]
+    assert shown and all(len(examples) <= 3 and max(examples) < 12 for examples in shown)
+    champion = summary["statistics"]["champion"]
+    searched = {row[0] for row in query(tmp_path / "once.db", "SELECT question FROM problem WHERE split = 'search'")}
+    assert {one["question"] for one in champion["examples"]} <= searched
+    if champion["examples"]:
+        assert champion["length"]["words"] > len(champion["prompt"].split())
