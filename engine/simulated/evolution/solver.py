@@ -1,7 +1,8 @@
 """A simulated solver: it is given a prompt and a question, like any model, and answers by the landscape.
 
 Our own problems it can really solve, from the words of the question; the landscape decides whether it
-slips. For a question that is not ours it knows no answer, and makes a guess from the numbers in it.
+slips. For a question that is not ours it knows no answer: where options are given it goes by their words
+(`reading`), else it makes a guess from the numbers in it.
 """
 
 import re
@@ -12,6 +13,7 @@ from tidepool.engine.call import Message
 from tidepool.engine.simulated.dice import mix
 from tidepool.engine.simulated.evolution.landscape import Example, chance, is_flat, read_prompt
 from tidepool.engine.simulated.evolution.planted import habit, in_pairs
+from tidepool.engine.simulated.evolution.reading import read_options
 from tidepool.engine.simulated.reply import SimulatedReply
 from tidepool.engine.studies.evolution.problems.builtin.sets import Recognised, recognise
 
@@ -37,7 +39,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
     question = messages[-1].text if messages else ""
     dice = mix(seed)
-    known = recognise(question)
+    known = recognise(question) or read_options(question)
     if known is None:
         return SimulatedReply(
             f"{_OPENINGS[dice % 5]} I go by the numbers given.\n#### {_guess(question, dice)}", "guess"
