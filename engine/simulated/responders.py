@@ -25,7 +25,12 @@ RESPONDERS: dict[str, tuple[str, ...]] = {
     "encoder": ("mutation.encoder",),
     "target": ("mutation.target",),
     "rewriter": ("evolution.prompt_rewriter", "mutation.query_rewriter"),
-    "judge": ("simulation.conversation_judge", "mutation.answer_judge", "secret_game.game_judge"),
+    "judge": (
+        "simulation.conversation_judge",
+        "mutation.answer_judge",
+        "secret_game.game_judge",
+        "evolution.reply_judge",
+    ),
 }
 """model name → modules of this package with `speak(model_name, system, messages, seed)`"""
 

@@ -1,8 +1,8 @@
 """A simulated solver: it is given a prompt and a question, like any model, and answers by the landscape.
 
 Our own problems it can really solve, from the words of the question; the landscape decides whether it
-slips. For a question that is not ours it knows no answer: where options are given it goes by their words
-(`reading`), else it makes a guess from the numbers in it.
+slips. It knows some tasks of programming and some explanations too. For a question that is not ours it knows
+no answer: where options are given it goes by their words (`reading`), else it makes a guess from the numbers in it.
 """
 
 import re
@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.dice import mix
+from tidepool.engine.simulated.evolution import explanations, toy_code
 from tidepool.engine.simulated.evolution.landscape import Example, chance, is_flat, read_prompt
 from tidepool.engine.simulated.evolution.planted import habit, in_pairs
 from tidepool.engine.simulated.evolution.reading import read_options
@@ -41,6 +42,9 @@ def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     dice = mix(seed)
     known = recognise(question) or read_options(question)
     if known is None:
+        for answered in (toy_code.answered, explanations.answered):
+            if (written := answered(model_name, system, question, seed)) is not None:
+                return written
         return SimulatedReply(
             f"{_OPENINGS[dice % 5]} I go by the numbers given.\n#### {_guess(question, dice)}", "guess"
         )

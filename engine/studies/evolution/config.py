@@ -96,9 +96,13 @@ class EvolutionSettings(Section):
     """a file or folder of one's own for choose_problems; empty: a part of problems"""
     judge_from: Address = ""
     """a file or folder of one's own for validation_problems; empty: a part of problems"""
-    task: Literal["auto", "number", "choice", "label", "text", "python"] = "auto"
+    task: Literal["auto", "number", "choice", "label", "text", "python", "judge"] = "auto"
     """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text | python
-    (code, which the problem's tests are run on)"""
+    (code, which the problem's tests are run on) | judge (anything: a model marks it by a rubric)"""
+    judge: ModelName = "simulated:judge"
+    """who marks replies where task = "judge"; must be written like the mutator"""
+    rubric: str = Field(default="", max_length=ceilings.TEXT)
+    """what the judge goes by; empty: how well the reply answers the question, by the expected answer where there is one"""
     allow_code: bool = False
     """true: code that models write may be run on this machine, as task = "python" does"""
     labels: list[Text] = Field(default_factory=list, max_length=100)
@@ -203,6 +207,15 @@ class EvolutionSettings(Section):
     def solvers(self) -> tuple[str, ...]:
         """Who solves the problems, as PROVIDER:MODEL."""
         return tuple(dict.fromkeys(resolve_model(name) for name in self.models or [self.model]))
+
+    @property
+    def judged(self) -> bool:
+        """A model marks the replies."""
+        return self.task == "judge" and not self.scorer
+
+    def calls_of_problem(self) -> int:
+        """To all solvers, and to the judge of what they say."""
+        return self.samples * len(self.solvers()) * (2 if self.judged else 1)
 
     def stated_weights(self) -> Weights:
         return Weights(**self.weights.model_dump())

@@ -88,13 +88,30 @@ def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
     weights = settings["weights"]
     told = " + ".join(f"{weight:g} × {name}" for name, weight in weights.items() if weight)
     yield f"Fitness was {told}, less a penalty for long prompts, each part between 0 and 1."
+    yield _marking(settings)
+
+
+def _marking(settings: Mapping[str, Any]) -> str:
     if scorer := settings.get("scorer"):
-        yield f"Replies were marked by the scorer {scorer}."
-    else:
-        yield (
-            "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001, texts after "
-            "normalisation; a reply without an answer was wrong."
-        )
+        digest = settings.get("scorer_sha256")
+        return f"Replies were marked by the scorer {scorer}{f' (sha256 {digest})' if digest else ''}."
+    match settings.get("task"):
+        case "judge":
+            rubric = settings.get("rubric")
+            return (
+                f"Replies were rated from 0 to 10 by {settings['judge']}, which saw the question, the expected answer and the reply, but "
+                f"not the prompt{f', by the rubric “{rubric}”' if rubric else ''}; from {10 * settings['pass_mark']:g} on a reply counted "
+                "as correct. Judgements that failed or were unclear are missing."
+            )
+        case "python":
+            return (
+                "The code of a reply was run with the problem's tests; its score was the share of checks that it met, and it was right "
+                f"where it met all of them within {settings['marking_seconds']:g} seconds."
+            )
+    return (
+        "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001, texts after "
+        "normalisation; a reply without an answer was wrong."
+    )
 
 
 def _missing(statistics: Mapping[str, Any]) -> Iterator[str]:

@@ -17,11 +17,13 @@ from tidepool.engine.studies.evolution.operators.breeding import Breeding
 from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.strategies.founders import seeds_of
 from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH
+from tidepool.engine.studies.evolution.tasks.judge import judge_system
 from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged, with_reasoning
 
 PROMPT_TOKENS = 60
 REPLY_TOKENS = 120
 REWRITE_TOKENS = (400, 120)
+JUDGE_TOKENS = 60
 _SAMPLED = 50
 _ACCEPTED = 0.25
 """share of GEPA's proposals that are taken to be accepted, and so to meet every problem"""
@@ -52,12 +54,13 @@ class _SearchPlan:
         self._choosing = len(problems.choosing)
         self._gepa = settings.strategy == "gepa"
         self._children = settings.population_size - (0 if settings.strategy == "random" else settings.elite_size)
-        self._weight = settings.samples * len(settings.solvers())
+        self._weight = settings.calls_of_problem()
         self._numbering = Numbering()
         self._calls: list[PlannedCalls] = []
         self._units = 0
         sampled = problems.training[:_SAMPLED]
         self._question = sum(expected_tokens(problem.question) for problem in sampled) // len(sampled)
+        self._expected = sum(expected_tokens(problem.answer) for problem in sampled) // len(sampled)
 
     def plan(self) -> Plan:
         settings = self._settings
@@ -144,3 +147,8 @@ class _SearchPlan:
         for model in self._settings.solvers():
             calls = asked * self._settings.samples
             yield PlannedCalls(wave, model, calls, PROMPT_TOKENS + self._question, REPLY_TOKENS, rounds)
+        if self._settings.judged:
+            marked = asked * self._settings.samples * len(self._settings.solvers())
+            told = expected_tokens(judge_system(self._settings.rubric)) + self._question + self._expected + REPLY_TOKENS
+            judge = resolve_model(self._settings.judge)
+            yield PlannedCalls(self._numbering.next_wave(), judge, marked, told, JUDGE_TOKENS, rounds)

@@ -43,7 +43,8 @@ def models(config: "FrozenConfig") -> set[str]:
     from tidepool.engine.studies.evolution.inputs import settings_of
 
     settings = settings_of(config)
-    return models_named(settings, but={"mutator"} if settings.strategy == "random" else ())
+    unused = {"mutator": settings.strategy == "random", "judge": not settings.judged}
+    return models_named(settings, but={name for name, idle in unused.items() if idle})
 
 
 def code(config: "FrozenConfig") -> tuple[str, ...]:
@@ -124,5 +125,5 @@ KIND = KindSpec(
     shape=shape,
     files=("problems", "choose_from", "judge_from"),
     filled_in=("frozen", "scorer_sha256"),
-    roles={"model": "solver", "models": "solver", "mutator": "rewriter"},
+    roles={"model": "solver", "models": "solver", "mutator": "rewriter", "judge": "judge"},
 )

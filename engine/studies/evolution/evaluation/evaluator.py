@@ -203,7 +203,7 @@ class Evaluator:
 
     async def meet(self, sittings: Sequence[tuple[Candidate, Sequence[int]]], look: int = 0) -> list[Marks]:
         """Contenders meet problems, each its own: one wave."""
-        wave = self.numbering.next_wave()
+        wave = self.numbering.next_wave(self.grader.waves)
         papers = [
             Paper(
                 one.unit,

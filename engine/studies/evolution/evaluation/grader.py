@@ -4,12 +4,13 @@ A call that failed for good is a gap in the marks, never a wrong answer, and nob
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from tidepool.engine.call import Call
+from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
@@ -63,24 +64,35 @@ class Grader:
         self._marker = marker
         self.asking = Asking(AnswerTask(settings.task, tuple(settings.labels)), search)
         self.models = settings.solvers()
+        self.waves = 2 if settings.judged else 1
+        """that a sitting takes: replies, and a judge's marks of them"""
 
     def calls_for(self, problems: int) -> int:
-        return problems * len(self.models) * self._settings.samples
+        return problems * self._settings.calls_of_problem()
 
     async def mark(self, papers: Sequence[Paper]) -> list[Marks]:
         """The marks of each paper, in their order: all of them are one wave."""
         problems = sum(len(paper.questions) for paper in papers)
-        self._run.expect_wave(papers[0].wave, dict.fromkeys(self.models, problems * self._settings.samples))
+        for place, calls in enumerate(self._waves(problems)):
+            self._run.expect_wave(papers[0].wave + place, calls)
         pace = pace_of(self._settings, gathers=self.gathers(problems))
         marked = (self._mark_one(paper, pace.calls_at_once) for paper in papers)
         return await self.together(marked, pace.genomes_at_once)
 
+    def _waves(self, problems: int) -> Iterator[dict[str, int]]:
+        """What a sitting asks, by model: solutions, then a judge's marks of them."""
+        replies = problems * self._settings.samples
+        yield dict.fromkeys(self.models, replies)
+        if self._settings.judged:
+            yield {resolve_model(self._settings.judge): replies * len(self.models)}
+
     def gathers(self, problems: int) -> bool:
         """Whether a wave of so many problems leaves through a batch API, of whichever model."""
-        calls: Counter[str] = Counter()
-        for model in self.models:
-            calls[model.partition(":")[0]] += problems * self._settings.samples
-        return any(self._run.gathers(provider, count) for provider, count in calls.items())
+        return any(
+            self._run.gathers(provider, count)
+            for wave in self._waves(problems)
+            for provider, count in _by_provider(wave).items()
+        )
 
     async def together(self, stories: Iterable[Awaitable[T]], at_once: int | None = None) -> list[T]:
         """All at once, or so many at a time; one by one where the study is asked to."""
@@ -127,8 +139,12 @@ class Grader:
         return Marked(mark, reply.text) if reply and isinstance(mark, Verdict) else None
 
     async def _mark(self, reply: GivenReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
+        """What was marked stays marked so; a judge is asked all the same, which is a replay."""
         mark = kept(before, reply.length) if before else None
-        return mark or await self._marker.mark(reply, problem)
+        if mark and not self._settings.judged:
+            return mark
+        said = await self._marker.mark(reply, problem)
+        return mark or said
 
     async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> GivenReply | None:
         call = Call(
@@ -148,3 +164,10 @@ class Grader:
         length = reply.output_tokens or expected_tokens(reply.text)
         cut = reply.finish_reason == FinishReason.CUT
         return GivenReply(reply.text, length, cut, paper.unit, step, paper.wave)
+
+
+def _by_provider(calls: Mapping[str, int]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for model, count in calls.items():
+        found[model.partition(":")[0]] += count
+    return found

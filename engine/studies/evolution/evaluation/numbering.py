@@ -10,6 +10,7 @@ class Numbering:
         self.units += 1
         return self.units
 
-    def next_wave(self) -> int:
-        self.waves += 1
-        return self.waves
+    def next_wave(self, count: int = 1) -> int:
+        """The first of so many."""
+        self.waves += count
+        return self.waves - count + 1

@@ -35,7 +35,7 @@ async def examined(
         for genome in genomes.values()
     ]
     evaluator.run.expect_units(evaluator.numbering.units)
-    wave = evaluator.numbering.next_wave()
+    wave = evaluator.numbering.next_wave(evaluator.grader.waves)
     questions = list(enumerate(problems))
     sitting = zip(units, genomes.values(), strict=True)
     papers = [Paper(unit, name, genome, questions, split, wave) for unit, genome in sitting]

@@ -12,6 +12,7 @@ from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.code_run import CodeRuns
 from tidepool.engine.studies.evolution.tasks.code_task import CodeMarker
 from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
+from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
 from tidepool.engine.studies.evolution.tasks.own_scorer import allowed, own_scorer
 from tidepool.engine.studies.evolution.tasks.scorer_process import ScorerMarker, ScorerProcess
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
@@ -62,6 +63,8 @@ def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
         return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
     if settings.scorer:
         return _ByScorer(SCORERS.named(settings.scorer))
+    if settings.judged:
+        return JudgeMarker(settings)
     if settings.task == "python":
         return CodeMarker(CodeRuns(settings.marking_seconds))
     return _ByTask(AnswerTask(settings.task, tuple(settings.labels)))
