@@ -38,7 +38,8 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) -> SimulatedReply:
-    question = messages[-1].text if messages else ""
+    question, instructions = _taken_apart(messages[-1].text if messages else "")
+    system = f"{system}\n{instructions}".strip() if instructions else system
     dice = mix(seed)
     known = recognise(question) or read_options(question)
     if known is None:
@@ -79,9 +80,24 @@ _chance = lru_cache(maxsize=32768)(chance)
 
 
 @lru_cache(maxsize=8192)
+def _taken_apart(message: str) -> tuple[str, str]:
+    """The question of a message and what is said around it, where that stands on lines of its own or before a colon."""
+    if recognise(message) or ("\n" not in message.strip() and ": " not in message):
+        return message, ""
+    lines = message.split("\n")
+    for place, line in enumerate(lines):
+        for question in (line, line.partition(": ")[2]):
+            if question and recognise(question):
+                return question, "\n".join((*lines[:place], line.removesuffix(question), *lines[place + 1 :])).strip()
+    return message, ""
+
+
+@lru_cache(maxsize=8192)
 def _examples(talk: tuple[Message, ...]) -> tuple[Example, ...]:
     """The solved problems of the talk so far, as far as it knows them."""
-    pairs = ((recognise(asked.text), said.text) for asked, said in zip(talk[::2], talk[1::2], strict=False))
+    pairs = (
+        (recognise(_taken_apart(asked.text)[0]), said.text) for asked, said in zip(talk[::2], talk[1::2], strict=False)
+    )
     return tuple(
         Example(known.kind, known.level, said.rpartition("####")[2].strip() == known.worked.answer)
         for known, said in pairs

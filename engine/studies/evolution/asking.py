@@ -1,4 +1,4 @@
-"""What a model is shown: the prompt, solved examples as a talk before the question, the question.
+"""What a model is shown: the system prompt, solved examples as a talk before the question, the question.
 
 An example is never the very problem that is asked: for that one it is left out.
 """
@@ -10,6 +10,7 @@ from functools import cached_property
 from tidepool.engine.call import Message
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.operators.examples import Showable
+from tidepool.engine.studies.evolution.placeholders import filled, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
 
@@ -23,14 +24,17 @@ class Asking:
     problems: Sequence[Problem]
     """of the search: the examples are among them"""
 
-    def messages(self, genome: Genome, problem: Problem) -> tuple[Message, ...]:
+    def asked(self, genome: Genome, problem: Problem) -> tuple[str, tuple[Message, ...]]:
+        """The system prompt and the messages."""
+        system, user = parts(genome.prompt)
         shown = [one for one in self._shown(genome) if one.question != problem.question]
-        pairs = (message for one in shown for message in self._pair(one))
-        return (*pairs, Message("user", problem.question))
+        pairs = (message for one in shown for message in self._pair(one, user))
+        return filled(system, problem), (*pairs, Message("user", filled(user, problem)))
 
     def spoken(self, genome: Genome) -> str:
         """All of it but the question, for its length."""
-        return "\n".join((genome.prompt, *(text for one in self._shown(genome) for _, text in self._pair(one))))
+        user = parts(genome.prompt)[1]
+        return "\n".join((genome.prompt, *(text for one in self._shown(genome) for _, text in self._pair(one, user))))
 
     def showable(self, most: int) -> Showable:
         """`most` at once, and never all there are: one must be left to be asked."""
@@ -43,8 +47,8 @@ class Asking:
     def _shown(self, genome: Genome) -> Iterator[Problem]:
         return (self.problems[number] for number in genome.examples)
 
-    def _pair(self, problem: Problem) -> tuple[Message, Message]:
-        return Message("user", problem.question), Message("assistant", self.demonstrated(problem))
+    def _pair(self, problem: Problem, user: str) -> tuple[Message, Message]:
+        return Message("user", filled(user, problem)), Message("assistant", self.demonstrated(problem))
 
     def demonstrated(self, problem: Problem) -> str:
         """The answer in the form in which replies are looked for it, worked out where the file has that; empty: it cannot be shown."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
@@ -12,11 +12,13 @@ from tidepool.engine.config.sections import Address, ModelName, ReasoningEffort,
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
+from tidepool.engine.studies.evolution.placeholders import seed_text
 from tidepool.engine.trust.code import NOT_TRUSTED
 
 OWN_SCORER = rf"(?:{NOT_TRUSTED})?(?P<file>[^:\\\0]{{1,200}}\.py):(?P<function>[A-Za-z_]\w{{0,99}})"
 
 ScorerName = Annotated[str, OneOf(SCORERS, beside=("",), like=OWN_SCORER)]
+SeedPrompt = Annotated[Text, BeforeValidator(seed_text)]
 PresetName = Literal["balanced", "conservative", "aggressive"]
 
 
@@ -79,8 +81,9 @@ class EvolutionSettings(Section):
     """genomes of a generation"""
     max_generations: int = Field(default=100, ge=1, le=ceilings.GENERATIONS)
     """the seed prompts are the first of them"""
-    seed_prompts: list[Text] = Field(default_factory=list, max_length=10_000)
-    """prompts to start from; else some fifty that come with Tidepool"""
+    seed_prompts: list[SeedPrompt] = Field(default_factory=list, max_length=10_000)
+    """prompts to start from; else some fifty that come with Tidepool. A prompt with {question} is the whole message; or { system = "…",
+    user = "…{question}…" }; {names} of columns are filled in"""
     material: Literal["", "own", "built-in", "both"] = ""
     """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
     seed_prompts, else built-in"""

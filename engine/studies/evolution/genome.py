@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
+from tidepool.engine.studies.evolution.placeholders import is_fixed
+
 _PRIVATE = range(0xE000, 0xF900)
 """letters that stand for examples"""
 _EXAMPLE_WEIGHT = 40
@@ -65,13 +67,14 @@ def genome_from(prompt: str, operator: str = "seed", generation: int = 0) -> Gen
 
 def split_segments(prompt: str) -> tuple[str, ...]:
     lines = (" ".join(line.split()) for line in prompt.splitlines())
-    return tuple(segment for line in lines if line for segment in _sentences(line))
+    return tuple(segment for line in lines if line for segment in ([line] if is_fixed(line) else _sentences(line)))
 
 
 def join_segments(segments: Iterable[str]) -> str:
-    prompt = ""
+    prompt, alone = "", False
     for segment in segments:
-        gap = "" if not prompt else "\n" if _LIST_ITEM.match(segment) else " "
+        before, alone = alone, is_fixed(segment)
+        gap = "" if not prompt else "\n" if before or alone or _LIST_ITEM.match(segment) else " "
         prompt += gap + segment
     return prompt
 

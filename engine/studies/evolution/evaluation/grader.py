@@ -147,12 +147,13 @@ class Grader:
         return mark or said
 
     async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> GivenReply | None:
+        system, messages = self.asking.asked(paper.genome, problem)
         call = Call(
             step=step,
             wave=paper.wave,
             model=model,
-            messages=self.asking.messages(paper.genome, problem),
-            system=paper.genome.prompt,
+            messages=messages,
+            system=system,
             temperature=self._settings.temperature,
             max_tokens=self._settings.max_tokens,
             **reasoning_of(self._settings),

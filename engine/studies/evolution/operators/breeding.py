@@ -16,6 +16,7 @@ from tidepool.engine.studies.evolution.operators.examples import NOTHING, Showab
 from tidepool.engine.studies.evolution.operators.mutation import Material, mutated
 from tidepool.engine.studies.evolution.operators.rewrites import REWRITES
 from tidepool.engine.studies.evolution.operators.selection import selection_named
+from tidepool.engine.studies.evolution.placeholders import framed, unframed
 
 COPY = "copy"
 RATES = Rates(crossover=0.8, mutation=0.2)
@@ -70,7 +71,8 @@ def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, ma
     segments, operators, others = mother.segments, [], []
     examples = mother.examples
     if mother.key != father.key and rng.random() < how.rates.crossover:
-        segments = crossover_named(how.crossover)(mother.segments, father.segments, rng)
+        free, frame = unframed(mother.segments)
+        segments = framed(crossover_named(how.crossover)(free, unframed(father.segments)[0], rng), frame)
         operators.append(how.crossover)
         others.append(father)
         examples = crossed(mother.examples, father.examples, how.showable, rng)
@@ -108,7 +110,10 @@ def rewritten(child: Child, segments: Sequence[str]) -> Genome:
 def random_genome(material: Material, generation: int, rng: Random, showable: Showable = NOTHING) -> Genome:
     """What random search tries: any number of segments in any order, and of examples."""
     count = min(rng.randint(*_RANDOM_SEGMENTS), len(material.segments))
-    return Genome(tuple(rng.sample(material.segments, count)), (), "random", generation, drawn(showable, rng))
+    segments = tuple(rng.sample(material.segments, count))
+    if material.frames:
+        segments = framed(segments, rng.choice(material.frames))
+    return Genome(segments, (), "random", generation, drawn(showable, rng))
 
 
 def copied(parent: Genome, generation: int, showable: Showable, rng: Random) -> Genome:

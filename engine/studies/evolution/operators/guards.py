@@ -14,13 +14,14 @@ from functools import cached_property
 
 from tidepool.engine.studies.evolution.genome import split_segments
 from tidepool.engine.studies.evolution.operators.task_changes import changes_task
+from tidepool.engine.studies.evolution.placeholders import columns_of, placeholders
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.numbers import expected_number, in_words, numbers_in
 from tidepool.engine.studies.evolution.tasks.task import LETTERS
 from tidepool.engine.studies.evolution.tasks.texts import normalised
 
 ANSWER, QUESTION, FORM = "answer", "question", "form"
-ACCEPTED = "accepted"
+PLACEHOLDER, ACCEPTED = "placeholder", "accepted"
 
 _LOOKED_AT = 2000
 """problems whose words are known"""
@@ -64,8 +65,10 @@ class Guard:
     problems: Sequence[Problem]
 
     def refuses(self, text: str, original: str, shown: Sequence[str] = ()) -> str | None:
-        """Why the rewrite is turned down: answer, question, form; None: it is not. `shown` are the expected answers of the
+        """Why the rewrite is turned down: placeholder, answer, question, form; None: it is not. `shown` are the expected answers of the
         problems that the rewriter saw."""
+        if placeholders(text, self._columns) != placeholders(original, self._columns):
+            return PLACEHOLDER
         if self._tells(text, original, shown):
             return ANSWER
         if self._quotes(text, original):
@@ -80,6 +83,10 @@ class Guard:
         else:
             kind = "number" if all(expected_number(one) is not None for one in self._expected) else "text"
         return "label" if kind == "text" and 2 * len(self._few) <= len(self.problems) and self._few else kind
+
+    @cached_property
+    def _columns(self) -> frozenset[str]:
+        return columns_of(self.problems)
 
     @cached_property
     def _expected(self) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
+from tidepool.engine.studies.evolution.placeholders import Frame, framed, unframed
+
 Segments = tuple[str, ...]
 MOST_SEGMENTS = 20
 
@@ -22,6 +24,8 @@ class Material:
     """What insertion and replacement draw from."""
 
     segments: tuple[str, ...]
+    frames: tuple[Frame, ...] = ()
+    """what stands around the question in seed prompts that have that, for prompts drawn at random"""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -145,6 +149,7 @@ _BY_SEGMENT = tuple(name for name in MUTATIONS if name.startswith("segment_"))
 
 
 def mutated(segments: Segments, rng: Random, material: Material) -> tuple[Segments, str]:
-    """One operator drawn and applied, with its name."""
-    name = rng.choice(_BY_WORD if rng.random() < WORD_SHARE else _BY_SEGMENT)
-    return MUTATIONS[name](segments, rng, material), name
+    """One operator drawn and applied, with its name. Pieces with placeholders stay."""
+    free, frame = unframed(segments)
+    name = rng.choice(_BY_WORD if rng.random() < WORD_SHARE else _BY_SEGMENT) if free else segment_insert.__name__
+    return framed(MUTATIONS[name](free, rng, material), frame), name

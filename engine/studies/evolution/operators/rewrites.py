@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidepool.engine.answer_forms import fields_of, text_of
+from tidepool.engine.studies.evolution.genome import split_segments
+from tidepool.engine.studies.evolution.placeholders import is_fixed
 
 REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
 MOST_WORDS = 250
@@ -29,6 +31,11 @@ TASKS = {
     "reflect": "With these instructions the problems below were answered wrongly. Find out what went wrong, "
     "and improve the instructions so that such mistakes become rarer.",
 }
+
+KEEP = (
+    "Keep the names in braces, such as {question}, each as often as they are there: data are put in their place. Keep a line --- "
+    "where it stands: what follows is the message with the question, what comes before is said once and for all."
+)
 
 _TAGGED = re.compile(r"<prompt>(.*?)</prompt>", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
@@ -57,6 +64,8 @@ class RewriteRequest:
 
 def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = ()) -> RewriteRequest:
     parts = [TASKS[kind], f"<prompt>\n{prompt}\n</prompt>"]
+    if any(map(is_fixed, split_segments(prompt))):
+        parts.append(KEEP)
     if kind == "reflect":
         parts += map(_shown, failures[:MOST_FAILURES])
     return RewriteRequest(SYSTEM, "\n\n".join(parts))

@@ -7,6 +7,7 @@ from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.genome import Genome, genome_from
 from tidepool.engine.studies.evolution.operators.examples import varied
 from tidepool.engine.studies.evolution.operators.mutation import Material, mutated
+from tidepool.engine.studies.evolution.placeholders import unframed
 from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
 
 SEED = "seed"
@@ -22,9 +23,13 @@ def seeds_of(settings: EvolutionSettings) -> tuple[Genome, ...]:
 
 def material_of(settings: EvolutionSettings) -> Material:
     """What mutation inserts: sentences of seed prompts, and nothing that the user did not write unless he says so."""
-    own = tuple(segment for prompt in settings.seed_prompts for segment in genome_from(prompt).segments)
+    taken_apart = [unframed(genome_from(prompt).segments) for prompt in settings.seed_prompts]
+    own = tuple(segment for free, _ in taken_apart for segment in free)
     built_in = () if own and settings.material == "own" else segment_pool()
-    return Material(tuple(dict.fromkeys((*(() if settings.material == "built-in" else own), *built_in))))
+    segments = tuple(dict.fromkeys((*(() if settings.material == "built-in" else own), *built_in)))
+    return Material(
+        segments, tuple(frame for _, frame in taken_apart) if any(frame for _, frame in taken_apart) else ()
+    )
 
 
 def founders(evaluator: Evaluator, material: Material) -> list[Genome]:

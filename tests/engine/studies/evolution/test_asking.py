@@ -20,7 +20,7 @@ GENOME = Genome(("Think.",), examples=(2, 0))
 
 def test_examples_are_a_talk_before_the_question() -> None:
     asking = Asking(AnswerTask("number"), PROBLEMS)
-    assert asking.messages(GENOME, Problem("Nine and nine?", "18")) == (
+    assert asking.asked(GENOME, Problem("Nine and nine?", "18"))[1] == (
         Message("user", "Three and three?"),
         Message("assistant", "#### 6"),
         Message("user", "One and one?"),
@@ -32,7 +32,7 @@ def test_examples_are_a_talk_before_the_question() -> None:
 
 def test_the_problem_that_is_asked_is_never_its_own_example() -> None:
     for number, problem in enumerate(PROBLEMS):
-        texts = [message.text for message in Asking(AnswerTask("auto"), PROBLEMS).messages(GENOME, problem)]
+        texts = [message.text for message in Asking(AnswerTask("auto"), PROBLEMS).asked(GENOME, problem)[1]]
         assert texts.count(problem.question) == 1 and len(texts) == (3 if number in GENOME.examples else 5)
 
 
