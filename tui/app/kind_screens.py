@@ -96,14 +96,30 @@ SCREENS: Mapping[str, KindScreens] = {
     ),
     "evolution": KindScreens(
         groups=(
-            ("Search", "strategy model models mutator population_size max_generations problems max_problems scorer"),
-            ("Honesty", "validation_problems samples racing seed_final random_baseline"),
+            ("Search", "strategy model models mutator population_size max_generations"),
+            (
+                "Problems",
+                "problems task labels fields question_template max_problems choose_problems validation_problems choose_from "
+                "judge_from samples",
+            ),
+            ("Marking", "scorer pass_mark marking_seconds allow_code"),
+            ("Honesty", "racing seed_final random_baseline"),
             ("Stop", "target_fitness stagnation max_calls"),
-            ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts"),
-            ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity"),
+            ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts material few_shot"),
+            ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity objectives"),
             ("Model", "temperature max_tokens reasoning_effort max_reasoning_tokens"),
         ),
         rest="Sizes",
+        choices={
+            "task": {
+                "auto": "a number or words, by the expected answer",
+                "number": "a number, however it is written",
+                "choice": "a letter; choices are shown with the question",
+                "label": "one of the labels, or of the answers",
+                "text": "a few words",
+                "python": "code, which the problem's tests are run on",
+            }
+        },
         starter=Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),
         family=True,
     ),

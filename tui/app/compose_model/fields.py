@@ -36,6 +36,7 @@ class Form(Enum):
     WORD = "one line of text"
     LONG = "text of several lines"
     MODEL = "a model's name"
+    PATH = "the name of a file or folder"
     WHOLE = "a whole number"
     NUMBER = "a number"
     FLAG = "yes or no"
@@ -48,7 +49,7 @@ class Form(Enum):
     RECORDS = "tables, one a line"
 
 
-LONG_TEXTS = {"description", "context", "instructions", "question"}
+LONG_TEXTS = {"description", "context", "instructions", "question", "question_template"}
 """keys whose text wants room"""
 
 

@@ -59,7 +59,8 @@ def _batch() -> FieldGroup:
 def _kind_groups(kind: str) -> Iterator[FieldGroup]:
     spec, screens = load_kind(kind), screens_of(kind)
     fields = fields_of(spec.settings(), (kind,), without={*spec.filled_in, *screens.elsewhere})
-    return _placed(screens.groups, fields, screens.rest, screens.notes)
+    named = (replace(field, form=Form.PATH) if field.key in spec.files else field for field in fields)
+    return _placed(screens.groups, named, screens.rest, screens.notes)
 
 
 def _placed(

@@ -16,7 +16,7 @@ def anchored(text: str, folder: Path) -> str:
     paths = [(kind, key) for key in load_kind(kind).files] if kind else []
     for path in paths:
         name = value_at(values, path)
-        if isinstance(name, str) and name and not Path(name).is_absolute() and (folder / name).is_file():
+        if isinstance(name, str) and name and not Path(name).is_absolute() and (folder / name).exists():
             edits.append(Put(path, str((folder / name).resolve())))
     return edited(text, edits) if edits else text
 

@@ -2,19 +2,21 @@
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.suggester import SuggestFromList
+from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, TextArea
 
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, read, shown
 from tidepool.tui.app.compose_model.model_names import offered_names
 from tidepool.tui.app.compose_model.outline import words_of_choice
+from tidepool.tui.app.compose_model.path_names import path_beginning
 from tidepool.tui.app.compose_model.visible import restored, visible
 from tidepool.tui.drawing.plain import one_line
 
@@ -59,9 +61,24 @@ async def worked_off(widget: Widget | None) -> None:
                 await asyncio.wait_for(done.wait(), MOST_SECONDS)
 
 
+class FileNames(Suggester):
+    """Files and folders beside the study, as a path is typed: right takes what is offered."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self.folder = Path()
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return await asyncio.to_thread(path_beginning, self.folder, value) if value else None
+
+
 class LineEditor(InTurn, Input):
     def __init__(self, field: Field) -> None:
-        suggester = SuggestFromList(offered_names(), case_sensitive=False) if field.form is Form.MODEL else None
+        suggester: Suggester | None = None
+        if field.form is Form.MODEL:
+            suggester = SuggestFromList(offered_names(), case_sensitive=False)
+        elif field.form is Form.PATH:
+            suggester = FileNames()
         super().__init__(
             placeholder=one_line(shown(field.form, field.default)),
             suggester=suggester,
@@ -69,6 +86,10 @@ class LineEditor(InTurn, Input):
             select_on_focus=False,
         )
         self.form = field.form
+
+    def on_mount(self) -> None:
+        if isinstance(self.suggester, FileNames):
+            self.suggester.folder = getattr(self.screen, "folder", Path())
 
     def show(self, value: Any) -> None:
         text = visible(shown(self.form, value))
