@@ -5,18 +5,14 @@ against code that sets out to break them. Whatever ends this process before its 
 """
 
 import ast
-import io
 import json
 import math
 import os
 import resource
 import signal
 import sys
-import traceback
-import unittest
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -110,7 +106,7 @@ def limit(seconds: float, clock: float, megabytes: int) -> None:
     ):
         lower(kind, most)
     signal.setitimer(signal.ITIMER_REAL, clock)
-    sys.addaudithook(guard(str(Path.cwd().resolve())))
+    sys.addaudithook(guard(os.path.realpath(os.curdir)))
 
 
 def lower(kind: int, most: int) -> None:
@@ -172,13 +168,22 @@ def run_tests(tests: str, entry_point: str, space: dict[str, Any], count: Count)
     if callable(new.get("check")) and entry_point:
         new["check"](space[entry_point])
     for name, value in new.items():
-        if isinstance(value, type) and issubclass(value, unittest.TestCase):
+        if is_case(value):
             run_case(value, count)
         elif name.startswith("test") and callable(value):
             attempt(value, count)
 
 
-def run_case(case: type[unittest.TestCase], count: Count) -> None:
+def is_case(value: Any) -> bool:
+    """Loading unittest takes longer than most runs: only tests that have loaded it have test cases."""
+    known = sys.modules.get("unittest")
+    return known is not None and isinstance(value, type) and issubclass(value, known.TestCase)
+
+
+def run_case(case: Any, count: Count) -> None:
+    import io
+    import unittest
+
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(case)
     result = unittest.TextTestRunner(stream=io.StringIO()).run(suite)
     wrong = [*result.failures, *result.errors]
@@ -221,7 +226,8 @@ def checks_in(tests: str) -> int:
 
 
 def words(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip().rpartition("\n")[2][:LONGEST] or type(error).__name__
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said}"[:LONGEST] if said else type(error).__name__
 
 
 if __name__ == "__main__":
