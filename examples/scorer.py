@@ -3,7 +3,7 @@
 import re
 
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
-BRIEF = 30
+BRIEF = 12
 """words of a reply that are as good as none"""
 
 

@@ -50,6 +50,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_against_chance(found.random_search),
         _finalists(found),
         *_front(found),
+        *_metrics(found),
         *_models(found),
         *_problems(found.problems),
         table("the search", ("", ""), list(_search(found)), left=2),
@@ -200,6 +201,22 @@ def _measured(measure: str, one: Measured) -> Estimate:
 
 def _words(row: Portrait) -> Cell:
     return row.length.words if row.length else len(row.prompt.split())
+
+
+def _metrics(found: EvolutionStatistics) -> Iterator[Block]:
+    """What a scorer measured beside its score."""
+    told = {title: row.metrics for title, row in _finalist_rows(found).items() if row.metrics}
+    names = dict.fromkeys(name for metrics in told.values() for name in metrics)
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(_metric(metrics.get(name)) for metrics in told.values())) for name in names
+    ]
+    if rows:
+        columns = ("metric", *(f"{title} (95 %)" for title in told))
+        yield table("what the scorer measured on held-out problems", columns, rows)
+
+
+def _metric(found: Measured | None) -> Cell:
+    return Estimate(found.value, found.ci95, 2) if found else Number(None)
 
 
 def _models(found: EvolutionStatistics) -> Iterator[Block]:

@@ -55,10 +55,16 @@ class Example(Statistics):
 
 
 @dataclass(frozen=True)
+class Measured(Statistics):
+    value: float | None
+    ci95: Interval | None
+
+
+@dataclass(frozen=True)
 class Portrait(Statistics):
     """A prompt with what it is worth; an unfinished run has not met the held-out problems."""
 
-    LEFT_OUT = frozenset({"components", "length", "examples", "choose_fitness", "choose_accuracy"})
+    LEFT_OUT = frozenset({"components", "length", "examples", "choose_fitness", "choose_accuracy", "metrics"})
 
     prompt: str
     examples: tuple[Example, ...] | None
@@ -80,6 +86,8 @@ class Portrait(Statistics):
     choose_fitness: float | None
     """on the problems that chose, where the study has some"""
     choose_accuracy: float | None
+    metrics: Mapping[str, Measured] | None
+    """what a scorer measured beside its score, on the held-out problems"""
 
 
 @dataclass(frozen=True)
@@ -100,12 +108,6 @@ class Choosing(Statistics):
     problems: int
     prompts: int
     calls: int
-
-
-@dataclass(frozen=True)
-class Measured(Statistics):
-    value: float | None
-    ci95: Interval | None
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,7 @@ def portrait(candidate: Candidate, marks: Marks, problems: Sequence[Problem]) ->
         "operator": genome.operator,
         "components": asdict(fitness) if fitness else None,
         "models": models,
+        "metrics": _metrics(marks) or None,
     }
 
 
@@ -95,14 +96,25 @@ def front_portraits(
 
 
 def _held_out(goal: Objective, marks: Marks, one: Candidate) -> dict[str, Any]:
-    """Over problems, which are the units; of what does not differ by problem there is one figure."""
-    replies = [[reply for reply in of_problem if reply is not None] for of_problem in by_problem(marks)]
+    """Of what does not differ by problem there is one figure."""
     if goal.name == "accuracy":
         found = held_out(by_problem(marks))
         return {"value": found.accuracy, "ci95": found.ci95}
     if goal.name in ("words", "diversity"):
         return {"value": goal.measured(one.fitness), "ci95": None}
-    values = [value for of_problem in replies if of_problem and (value := _measured(goal.name, of_problem)) is not None]
+    return _over_problems(goal.name, marks)
+
+
+def _metrics(marks: Marks) -> dict[str, Any]:
+    """What a scorer measured beside its score, by name."""
+    named = (name for replies in by_problem(marks) for reply in replies if reply for name in reply.metrics)
+    return {name: _over_problems(name, marks) for name in dict.fromkeys(named)}
+
+
+def _over_problems(name: str, marks: Marks) -> dict[str, Any]:
+    """Student's interval over problems, which are the units."""
+    replies = [[reply for reply in of_problem if reply is not None] for of_problem in by_problem(marks)]
+    values = [value for of_problem in replies if of_problem and (value := _measured(name, of_problem)) is not None]
     if len(values) < 2:
         return {"value": values[0] if values else None, "ci95": None}
     spread = student("student", len(values), fmean(values), variance(values) / len(values), len(values) - 1)

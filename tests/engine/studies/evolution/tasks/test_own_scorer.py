@@ -15,9 +15,11 @@ from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import NotTrusted, RunError, UsageError
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.results.blocks import Table
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.report import blocks
 from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
 from tidepool.engine.studies.evolution.tasks.own_scorer import OwnScorer, find, hash_of
 from tidepool.engine.studies.evolution.tasks.scorer_process import FAILURES_AT_FIRST, ScorerMarker, ScorerProcess
@@ -188,7 +190,15 @@ async def test_the_file_goes_on_where_it_lay_and_only_as_it_was(
     with pytest.raises(UsageError, match="was changed since the batch was made"):
         await resume_batch(batch, database)
     (tmp_path / "score.py").write_text(TRIVIAL)
-    assert (await resume_batch(batch, database))["status"] == "completed"
+    summary = await resume_batch(batch, database)
+    assert summary["status"] == "completed"
+    low, high = summary["statistics"]["champion"]["metrics"]["letters"]["ci95"]
+    assert low < summary["statistics"]["champion"]["metrics"]["letters"]["value"] < high
+    told = [block for block in blocks(summary["statistics"]) if isinstance(block, Table) and "scorer" in block.title]
+    assert [row[0] for row in told[0].rows] == ["letters"]
+    assert (
+        query(database, "SELECT count(*) FROM genome WHERE json_extract(details, '$.metrics.letters') > 0")[0][0] >= 4
+    )
 
 
 async def test_a_strangers_file_has_nothing_run_until_the_user_says_so(
