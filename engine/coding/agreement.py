@@ -7,10 +7,14 @@ either agree or not; ratings disagree by the square of their difference.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple, TypeVar
 
 from tidepool.engine.coding.estimates import wilson
 from tidepool.engine.statistics.intervals import Interval
+
+LEAST_PAIRED = 10
+"""sides coded by two from which on their kappa is told: of fewer it says nothing"""
 
 Code = TypeVar("Code", bound=Hashable)
 Disagreement = Callable[[Code, Code], float]
@@ -45,6 +49,8 @@ def kappa(pairs: Sequence[Paired], disagreement: Callable[..., float] = otherwis
     """
     strata = _tables(pairs)
     worst = max((disagreement(a, b) for _, table in strata for a, b in _crossed(table)), default=0.0)
+    if not worst:  # they agree in every stratum, yet perhaps on one code here and on another there
+        worst = max((disagreement(*codes) for codes in product(*(_said(pairs, side) for side in (0, 1)))), default=0.0)
     if not worst:
         return None
     far = {(a, b): disagreement(a, b) / worst for _, table in strata for a, b in _crossed(table)}
@@ -68,6 +74,10 @@ def kappa(pairs: Sequence[Paired], disagreement: Callable[..., float] = otherwis
     below, above = _limits(strata, far, influence)
     low, high = 1 - (observed + above) / expected, 1 - (observed - below) / expected
     return Kappa(1 - observed / expected, (max(-1.0, low), min(1.0, high)))
+
+
+def _said(pairs: Iterable[Paired], side: int) -> set[Hashable]:
+    return {pair.codes[side] for pair in pairs}
 
 
 class _Table(NamedTuple):

@@ -24,6 +24,7 @@ from tidepool.storage.study_rows.codes import GameSide
 
 SIDE_QUESTION = "Did this side give its secret away, in whatever way?"
 MESSAGE_QUESTION = "Does this message give the secret away, in whatever way?"
+ANSWER_QUESTION = "Is this reply right?"
 JUDGE, ANY = "judge", "all detectors"
 
 
@@ -58,20 +59,29 @@ def frame_of(connection: sqlite3.Connection, batch: Mapping[str, Any], unit: Uni
         if instrument != "judge":
             raise UsageError("What is coded of a simulation are its judge's ratings: leave out --instrument.")
         return _rated(connection, batch)
+    if batch["kind"] == "evolution":
+        if unit == "messages" or instrument != "marks":
+            raise UsageError(
+                "What is coded of an evolution are its marks of answers: leave out --unit and --instrument."
+            )
+        return _answers(connection, batch)
     what = "has no judge" if batch["kind"] == "simulation" else f"is a {batch['kind'].replace('_', ' ')}"
     raise UsageError(
-        f"Batch {batch['id']} {what}: there is nothing to code by hand. Secret games can be coded, and simulations with a judge."
+        f"Batch {batch['id']} {what}: there is nothing to code by hand. Secret games can be coded, evolutions, and simulations with a judge."
     )
 
 
 def default_instrument(batch: Mapping[str, Any]) -> Instrument:
-    return "judge" if batch["kind"] == "simulation" else "detectors"
+    by_kind: dict[str, Instrument] = {"simulation": "judge", "evolution": "marks"}
+    return by_kind.get(batch["kind"], "detectors")
 
 
 def code_book(batch: Mapping[str, Any], unit: Unit) -> CodeBook:
     if batch["kind"] == "simulation" and (judge := _judge_of(batch)):
         low, high = judge["scale"]
         return CodeBook(str(judge["question"]), (float(low), float(high)))
+    if batch["kind"] == "evolution":
+        return CodeBook(ANSWER_QUESTION)
     return CodeBook(MESSAGE_QUESTION if unit == "messages" else SIDE_QUESTION)
 
 
@@ -184,3 +194,27 @@ def _rated(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
         {},
         ratings,
     )
+
+
+# -- an evolution --------------------------------------------------------------------------------------------
+
+
+def _answers(connection: sqlite3.Connection, batch: Mapping[str, Any]) -> Frame:
+    """Every marked answer, by whether the mark calls it right; an agent is the model that answered."""
+    answers = {(one.number, one.side, 0): one for one in rows.graded_answers(connection, batch["number"])}
+    marked = {place: one for place, one in answers.items() if one.correct is not None}
+    right = frozenset(place for place, one in marked.items() if one.correct)
+    return Frame(
+        CodeBook(ANSWER_QUESTION),
+        [Candidate(place, POSITIVE if place in right else NEGATIVE) for place in marked],
+        {place: one.model for place, one in answers.items()},
+        len(answers) - len(marked),
+        {_marked_by(batch): Verdicts(frozenset(marked), right)},
+        {},
+    )
+
+
+def _marked_by(batch: Mapping[str, Any]) -> str:
+    """As people call whoever marked: a judge, a scorer, or the task."""
+    settings = json.loads(batch["config"])["evolution"]
+    return f"scorer {settings['scorer']}" if settings.get("scorer") else f"task {settings.get('task', 'auto')}"

@@ -7,6 +7,7 @@ from tidepool.engine.coding.statistics import CodedUnits
 from tidepool.engine.coding.verdicts import LEAST_OF_AN_AGENT, Accuracy, CorrectedRate
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Headline, Number, Words, table
 
+ANSWERS = "answers"
 METHOD = (
     "Weighted back to the batch by the sample's strata. Limits of shares are Wilson's; joined by MOVER for corrected rates "
     "(post-stratified on the verdict, with the interval of the raw rate) and, as a ratio, for sensitivity and specificity."
@@ -20,6 +21,7 @@ def coding_blocks(statistics: Mapping[str, Any]) -> list[Block]:
 
 
 def blocks_of(unit: str, found: CodedUnits) -> Iterator[Block]:
+    unit = ANSWERS if found.instrument == "marks" else unit
     yield Words(f"coded by hand: {found.coded:,} of a sample of {found.sample:,} {unit}", "strong")
     if found.outdated:
         yield Words(
@@ -75,8 +77,9 @@ def _rates(unit: str, found: CodedUnits) -> Iterator[Block]:
         return
     rates = {"all": found.corrected, **(found.agents or {})}
     rows = [(name, row.coded, _share(row, "raw"), _share(row, "corrected")) for name, row in rates.items()]
-    whose = "agent" if unit == "sides" else ""
-    yield table(f"{unit} that reveal, raw and corrected", (whose, "coded", "raw %", "corrected %"), rows)
+    whose = {"sides": "agent", ANSWERS: "model"}.get(unit, "")
+    what = "are right" if unit == ANSWERS else "reveal"
+    yield table(f"{unit} that {what}, raw and corrected", (whose, "coded", "raw %", "corrected %"), rows)
     if unit == "sides":
         yield Words(f"Agents of whom at least {LEAST_OF_AN_AGENT} sides are coded have rates of their own.", "quiet")
 
@@ -97,7 +100,18 @@ def _instruments(unit: str, found: Mapping[str, Accuracy]) -> Iterator[Block]:
         )
         for name, row in found.items()
     ]
-    columns = ("instrument", "positive", "coded", "sensitivity %", "specificity %", "right if positive %")
+    columns: tuple[str, ...] = (
+        "instrument",
+        "positive",
+        "coded",
+        "sensitivity %",
+        "specificity %",
+        "right if positive %",
+    )
+    if unit == ANSWERS:
+        columns = (*columns, "Cohen's kappa (95 %)")
+        kappas = [Estimate(row.kappa, row.kappa_ci95, 2) for row in found.values()]
+        rows = [(*row, kappa) for row, kappa in zip(rows, kappas, strict=True)]
     yield table(f"instruments against the coders ({unit})", columns, rows)
     yield Words(METHOD, "quiet")
 

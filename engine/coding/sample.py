@@ -19,7 +19,8 @@ MOST_STRATA = 9
 """of ratings; where there are more different ones, neighbours share a stratum"""
 
 Unit = Literal["sides", "messages"]
-Instrument = Literal["detectors", "judge"]
+Instrument = Literal["detectors", "judge", "marks"]
+"""of a game's sides, of a judge's, or of an evolution's answers"""
 Place = tuple[int, int, int]
 """sequence number of the talk, side from 0, turn of the message; turn 0: the side as a whole"""
 
@@ -53,6 +54,11 @@ class Sample:
     """in the order in which they are coded"""
 
     @property
+    def noun(self) -> str:
+        """What it is a sample of, for people."""
+        return "answers" if self.instrument == "marks" else self.unit
+
+    @property
     def population(self) -> int:
         return sum(self.strata.values())
 
@@ -75,7 +81,8 @@ class Sample:
         )
         strata = {str(name): int(count) for name, count in data["strata"].items()}
         unit: Unit = "messages" if data["unit"] == "messages" else "sides"
-        instrument: Instrument = "judge" if data["instrument"] == "judge" else "detectors"
+        said = data["instrument"]
+        instrument: Instrument = "judge" if said == "judge" else "marks" if said == "marks" else "detectors"
         return cls(unit, instrument, int(data["draw"]), strata, int(data["talks"]), chosen)
 
 

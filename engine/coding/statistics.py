@@ -7,21 +7,27 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from tidepool.engine.coding.agreement import Paired, alpha, kappa, otherwise, squared
+from tidepool.engine.coding.agreement import LEAST_PAIRED, Paired, alpha, kappa, otherwise, squared
 from tidepool.engine.coding.code_book import UNCLEAR, CodeBook
 from tidepool.engine.coding.drawing import sample_of
 from tidepool.engine.coding.estimates import wilson
 from tidepool.engine.coding.frame import Frame, frame_of
 from tidepool.engine.coding.ratings import RatedTwice, RatingDifference, rating_difference
 from tidepool.engine.coding.sample import POSITIVE, Place, Sample, Unit
-from tidepool.engine.coding.verdicts import Accuracy, CorrectedRate, accuracy, corrected_rate, hundredfold, judged_sides
+from tidepool.engine.coding.verdicts import (
+    Accuracy,
+    CorrectedRate,
+    accuracy,
+    corrected_rate,
+    hundredfold,
+    judged_sides,
+    with_kappa,
+)
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.storage.study_rows.codes import anybody_coded, codes
 
 UNITS: tuple[Unit, ...] = ("sides", "messages")
-LEAST_PAIRED = 10
-"""sides coded by two from which on their kappa is told: of fewer it says nothing"""
 
 
 @dataclass(frozen=True)
@@ -149,18 +155,21 @@ def _rates(
     coded, unclear = judged_sides(sample, codes)
     raw = raw_intervals(sample, statistics)
     names = sorted(set(frame.agents.values()))
+    instruments = {name: accuracy(frame, coded, verdicts) for name, verdicts in frame.verdicts.items()}
+    if sample.instrument == "marks":
+        instruments = {name: with_kappa(one, coded, frame.verdicts[name]) for name, one in instruments.items()}
     agents = {name: rate for name in names if (rate := corrected_rate(frame, coded, raw(name), name))}
     return {
         "unclear": unclear,
-        "instruments": {name: accuracy(frame, coded, verdicts) for name, verdicts in frame.verdicts.items()},
+        "instruments": instruments,
         "corrected": corrected_rate(frame, coded, raw(None)),
         "agents": agents if sample.unit == "sides" else None,
     }
 
 
 def raw_intervals(sample: Sample, statistics: Mapping[str, Any]) -> Raw:
-    """As the statistics have them; of messages, which they do not count, Wilson's with the talks as trials."""
-    if sample.unit == "messages":
+    """As the statistics have them; of messages and answers, which they do not count, Wilson's with the talks as trials."""
+    if sample.unit == "messages" or sample.instrument == "marks":
         share = sample.strata.get(POSITIVE, 0) / max(1, sample.population)
         return lambda agent: None if agent else hundredfold(wilson(share, sample.talks))
     if sample.instrument == "judge":

@@ -1,4 +1,4 @@
-"""What a coder sees of a side: what it said, what it heard, and its secret. Neither verdicts nor models nor other people's
+"""What a coder sees of a side: what it said, what it heard, and its secret; of an answer: question, expected answer and reply. Neither verdicts nor models nor other people's
 codes; nor, in a game, the agents' names, which often say who plays them."""
 
 import json
@@ -13,9 +13,9 @@ from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.storage.errors import FileError
 from tidepool.storage.reading.units import StoredUnit, unit_of
-from tidepool.storage.study_rows.codes import who_is_at
+from tidepool.storage.study_rows.codes import answer_at, who_is_at
 
-OWN, PARTNER = "this side", "partner"
+OWN, PARTNER, REPLY = "this side", "partner", "reply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class Subject:
 
 def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
     number, side, turn = place
+    if batch["kind"] == "evolution":
+        return _answer(connection, batch, place)
     unit = unit_of(connection, batch["number"], number)
     if unit is None:
         raise FileError("The sample names a conversation that the batch does not have. The file was changed.")
@@ -51,6 +53,16 @@ def subject_at(connection: sqlite3.Connection, batch: Mapping[str, Any], place: 
         Said(OWN if (one.turn - 1) % 2 == side else PARTNER, one.content, _coded(one.turn, side, turn)) for one in heard
     )
     return Subject(place, agent, secret or _secret(batch, unit, side), OWN, told)
+
+
+def _answer(connection: sqlite3.Connection, batch: Mapping[str, Any], place: Place) -> Subject:
+    """Neither the prompt nor the mark."""
+    found = answer_at(connection, batch["number"], place)
+    if found is None:
+        raise FileError("The sample names an answer that the batch does not have. The file was changed.")
+    texts = {"question": found.question, "expected": found.gold, REPLY: found.reply}
+    said = tuple(Said(name, text, name == REPLY) for name, text in texts.items() if text.strip())
+    return Subject(place, found.model, None, REPLY, said)
 
 
 def _coded(turn: int, side: int, only: int) -> bool:

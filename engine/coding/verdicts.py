@@ -2,9 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from tidepool.engine.coding.agreement import LEAST_PAIRED, Paired, kappa
 from tidepool.engine.coding.code_book import NO, UNCLEAR, YES
 from tidepool.engine.coding.estimates import (
     Cell,
@@ -35,6 +36,8 @@ def majority(codes: Iterable[str]) -> str:
 class Accuracy(Statistics):
     """How an instrument does against the coders, weighted back to the batch."""
 
+    LEFT_OUT = frozenset({"kappa", "kappa_ci95"})
+
     positives: int
     """of the batch, by the instrument"""
     negatives: int
@@ -50,6 +53,9 @@ class Accuracy(Statistics):
     if_negative_percentage: float | None
     """of what it does not, as much is all the same"""
     if_negative_ci95: Interval | None
+    kappa: float | None = None
+    """Cohen's, with the coders; of marks, from ten codes on"""
+    kappa_ci95: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,16 @@ def accuracy(frame: Frame, coded: Sequence[Judged], verdicts: Verdicts) -> Accur
         "if_negative": found.if_negative if found and positives < len(strata) else None,
     }
     return Accuracy(positives, len(strata) - positives, called, len(here) - called, **_percent(shares))
+
+
+def with_kappa(found: Accuracy, coded: Sequence[Judged], verdicts: Verdicts) -> Accuracy:
+    pairs = [
+        Paired(one.stratum, one.weight, (one.yes, one.place in verdicts.positive))
+        for one in coded
+        if one.place in verdicts.said
+    ]
+    agreed = kappa(pairs) if len(pairs) >= LEAST_PAIRED else None
+    return replace(found, kappa=agreed.value, kappa_ci95=agreed.interval) if agreed else found
 
 
 def _percent(shares: Mapping[str, Share | None]) -> dict[str, Any]:

@@ -53,6 +53,29 @@ class RatedSide(NamedTuple):
     rating: float | None
 
 
+class GradedAnswer(NamedTuple):
+    """A reply to a problem of an evolution, as it was marked."""
+
+    number: int
+    side: int
+    """which answer of its unit: by problem, sample and model"""
+    model: str
+    correct: bool | None
+
+
+class ShownAnswer(NamedTuple):
+    model: str
+    question: str
+    gold: str
+    reply: str
+
+
+_ANSWER_SIDE = (
+    "a.problem * 1000000 + a.sample * 1000 + (SELECT count(*) FROM answer b WHERE b.unit_id = a.unit_id "
+    "AND b.problem = a.problem AND b.sample = a.sample AND b.step < a.step)"
+)
+
+
 def _bounds(batch_number: int) -> tuple[int, int]:
     return unit_id(batch_number, 1), unit_id(batch_number + 1, 0) - 1
 
@@ -104,6 +127,27 @@ def rated_sides(connection: sqlite3.Connection, batch_number: int) -> list[Rated
     return [RatedSide(row[0] & _MASK, row[1] - 1, row[2], row[3]) for row in rows]
 
 
+def graded_answers(connection: sqlite3.Connection, batch_number: int) -> list[GradedAnswer]:
+    """Every one that was replied to."""
+    rows = connection.execute(
+        f"SELECT a.unit_id, {_ANSWER_SIDE}, c.model, a.correct FROM answer a JOIN call c ON c.unit_id = a.unit_id "
+        "AND c.step = a.step AND c.status = 'answered' WHERE a.unit_id BETWEEN ? AND ? ORDER BY 1, 2",
+        _bounds(batch_number),
+    )
+    return [GradedAnswer(row[0] & _MASK, row[1], row[2], None if row[3] is None else bool(row[3])) for row in rows]
+
+
+def answer_at(connection: sqlite3.Connection, batch_number: int, place: Place) -> ShownAnswer | None:
+    problem, sample = place[1] // 1_000_000, place[1] // 1000 % 1000
+    row = connection.execute(
+        "SELECT c.model, p.question, p.gold, c.text FROM answer a JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step "
+        "JOIN problem p ON p.batch_number = ? AND p.split = a.split AND p.number = a.problem "
+        f"WHERE a.unit_id = ? AND a.problem = ? AND a.sample = ? AND {_ANSWER_SIDE} = ?",
+        (batch_number, unit_id(batch_number, place[0]), problem, sample, place[1]),
+    ).fetchone()
+    return None if row is None else ShownAnswer(*row)
+
+
 def who_is_at(connection: sqlite3.Connection, batch_number: int, place: Place) -> tuple[str, str | None]:
     """(whose side it is, the secret it was to keep; None: it has none, or it was not kept)"""
     number = unit_id(batch_number, place[0])
@@ -112,6 +156,8 @@ def who_is_at(connection: sqlite3.Connection, batch_number: int, place: Place) -
         "SELECT entity, NULL FROM judgement WHERE unit_id = ? AND place = ?",
         (number, place[1], number, place[1] + 1),
     ).fetchone()
+    if row is None and (answer := answer_at(connection, batch_number, place)):
+        return answer.model, None
     if row is None:
         raise FileError(
             "The sample names a side that the batch does not have. The file was changed; draw it with --redraw."

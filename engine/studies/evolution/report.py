@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.results.blocks import (
     COUNTS,
     Block,
@@ -53,6 +54,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_metrics(found),
         *_models(found),
         *_problems(found.problems),
+        *coding_blocks(statistics),
         table("the search", ("", ""), list(_search(found)), left=2),
         *_prompts(found),
         *_drawn(found),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
@@ -173,7 +174,8 @@ class EvolutionStatistics(Statistics):
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
-    return evolution_statistics(connection, batch["number"], config.sections["evolution"]["strategy"]).as_json()
+    found = evolution_statistics(connection, batch["number"], config.sections["evolution"]["strategy"])
+    return with_coding(connection, batch, found.as_json())
 
 
 def evolution_statistics(connection: sqlite3.Connection, batch_number: int, strategy: str) -> EvolutionStatistics:

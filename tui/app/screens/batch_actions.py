@@ -37,7 +37,7 @@ NEEDS: dict[str, Callable[[Watched], bool]] = {
     "delete": lambda batch: not batch.running,
     "export": lambda batch: True,
     "duplicate": lambda batch: True,
-    "code": lambda batch: batch.kind in ("secret_game", "simulation") and not batch.running,
+    "code": lambda batch: batch.kind in ("secret_game", "simulation", "evolution") and not batch.running,
 }
 """action → which batches it is for"""
 

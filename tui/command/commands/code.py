@@ -80,7 +80,7 @@ def _export(options: argparse.Namespace, session: CodingSession) -> int:
         say_json({"file": str(options.export), "rows": count, "coder": session.coder})
     else:
         say(
-            f"{options.export}: {count:,} {session.sample.unit}, {len(session.given):,} of them coded by {session.coder}"
+            f"{options.export}: {count:,} {session.sample.noun}, {len(session.given):,} of them coded by {session.coder}"
         )
         say(
             f"Fill in the column `code` ({session.book.words}); then: tidepool code {session.batch_id} --import FILE.csv --coder NAME"
