@@ -3,6 +3,7 @@
 An example is never the very problem that is asked: for that one it is left out.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,9 @@ from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of,
 
 _SOLUTIONS = ("solution", "worked", "rationale", "canonical_solution")
 """columns of a file in which a problem is worked out"""
+
+_CALCULATOR = re.compile(r"<<[^<>]*>>")
+"""GSM8K's notes for one"""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ class Asking:
         worked = next((str(text).strip() for name in _SOLUTIONS if (text := problem.fields.get(name))), "")
         match self.task.kind(problem.answer):
             case "number":
-                return f"{worked.partition('####')[0].strip()}\n#### {problem.answer}".strip()
+                steps = _CALCULATOR.sub("", worked.partition("####")[0]).strip()
+                return f"{steps}\n#### {problem.answer}".strip()
             case "choice":
                 return letter_of(problem.answer, choices_of(problem.fields)) or ""
             case "python":

@@ -56,6 +56,9 @@ class Columns:
         wanted |= {name: value for name, value in asked.values.items() if name not in used}
         renamed = {name: _at(asked.values, path) for name, path in self.fields.items()}
         wanted |= {name: value for name, value in renamed.items() if name not in ("question", "answer", "choices")}
+        whole = _at(asked.values, self.fields.get("answer", "answer"))
+        if self.worked and isinstance(whole, str) and (working := whole.rpartition("####")[0].strip()):
+            wanted.setdefault("solution", working)
         for name, value in wanted.items():
             plain = _plain(value)
             size = len(json.dumps(plain, ensure_ascii=False)) if plain is not _NOTHING else room + 1

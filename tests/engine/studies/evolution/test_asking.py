@@ -11,7 +11,9 @@ from tidepool.engine.call import Message
 from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.asking import Asking
 from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.problems.asked import Columns
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
+from tidepool.engine.studies.evolution.problems.rows import Row
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
 PROBLEMS = (Problem("One and one?", "2"), Problem("Two and two?", "4"), Problem("Three and three?", "6"))
@@ -39,7 +41,11 @@ def test_the_problem_that_is_asked_is_never_its_own_example() -> None:
 @pytest.mark.parametrize(
     ("task", "problem", "shown"),
     [
-        (AnswerTask("number"), Problem("?", "12", {"solution": "3 × 4 = 12\n#### 12"}), "3 × 4 = 12\n#### 12"),
+        (
+            AnswerTask("number"),
+            Problem("?", "12", {"solution": "3 × 4 = <<3*4=12>>12\n#### 12"}),
+            "3 × 4 = 12\n#### 12",
+        ),
         (AnswerTask("auto"), Problem("?", "12"), "#### 12"),
         (AnswerTask("auto"), Problem("?", "Danube"), "Danube"),
         (AnswerTask("label", ("good", "bad")), Problem("?", "bad"), "bad"),
@@ -49,6 +55,11 @@ def test_the_problem_that_is_asked_is_never_its_own_example() -> None:
 )
 def test_an_example_answers_in_the_form_of_the_task(task: AnswerTask, problem: Problem, shown: str) -> None:
     assert Asking(task, (problem,)).demonstrated(problem) == shown
+
+
+def test_a_solution_in_the_layout_of_gsm8k_is_kept_for_examples() -> None:
+    asked = Columns().read(Row("file, line 1", {"question": "Three times four?", "answer": "3*4 = 12\n#### 12"}))
+    assert asked.answer == "12" and Columns().rest(asked)[0] == {"solution": "3*4 = 12"}
 
 
 def test_not_all_problems_can_be_examples_at_once_and_none_that_cannot_be_shown() -> None:
