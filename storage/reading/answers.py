@@ -21,6 +21,8 @@ SPLITS = ("judge", "choose", "search")
 """parts of the problems, in the order in which they are told"""
 GRADES = ("wrong", "missing", "right", "ungraded")
 """likewise: missing is an answer whose call failed, ungraded one of a batch that kept no grades"""
+MOST_WORDS, LONGEST_WORD = 50, 500
+"""looked for in questions: SQLite refuses conditions without end"""
 _MASK = (1 << UNIT_BITS) - 1
 
 _GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
@@ -94,12 +96,14 @@ def answers_kept(connection: sqlite3.Connection, batch_number: int) -> bool:
 
 
 def matching_answers(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFilter) -> "array[int]":
-    """Their numbers: the wrong ones first, of them the worst; then by split and problem."""
+    """Their numbers: the wrong ones first, of them the worst; then by split and problem. Sorting by one number takes half as
+    long as by four."""
     source, values = _source(connection, batch_number, wanted)
     conditions = _conditions(connection, wanted, values)
     rows = connection.execute(
         f"SELECT a.id FROM ({source}) a WHERE {' AND '.join(conditions) or '1'} "
-        f"ORDER BY {_place('a.grade', GRADES)}, a.score, {_place('a.split', SPLITS)}, a.problem, a.id",
+        f"ORDER BY ({_place('a.grade', GRADES)} << 50) + (CAST(coalesce(a.score, 0) * 1000 AS INTEGER) << 40) "
+        f"+ ({_place('a.split', SPLITS)} << 36) + a.problem, a.id",
         values,
     )
     return array("q", (row[0] for row in rows))
@@ -172,7 +176,14 @@ def _source(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFil
     if wanted.conversation is not None:
         first = last = unit_id(batch_number, wanted.conversation)
     values = {"batch": batch_number, "first": first, "last": last}
-    return _GRADED if answers_kept(connection, batch_number) else _UNGRADED, values
+    if not answers_kept(connection, batch_number):
+        return _UNGRADED, values
+    # The rows of a batch lie together: reading them in their order takes a third of looking them up by the index.
+    lowest, highest = connection.execute(
+        "SELECT min(rowid), max(rowid) FROM answer WHERE unit_id BETWEEN :first AND :last", values
+    ).fetchone()
+    in_order = _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN")
+    return in_order, {**values, "lowest": lowest, "highest": highest}
 
 
 def _only(connection: sqlite3.Connection, batch_number: int) -> str:
@@ -204,8 +215,10 @@ def _conditions(connection: sqlite3.Connection, wanted: AnswerFilter, values: di
 
 def _worded(connection: sqlite3.Connection, words: str, values: dict[str, Any]) -> str:
     """Replies by the index, as far as it is filled; questions are few and are looked through."""
-    values["question"] = "%" + "%".join(search.search_words(words)) + "%"
-    found = "(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND question LIKE :question)"
+    looked_for = search.search_words(words)[:MOST_WORDS]
+    values |= {f"word{place}": f"%{word[:LONGEST_WORD]}%" for place, word in enumerate(looked_for)}
+    like = " AND ".join(f"question LIKE :word{place}" for place in range(len(looked_for)))
+    found = f"(a.split, a.problem) IN (SELECT split, number FROM problem WHERE batch_number = :batch AND {like})"
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (SEARCH_INDEX,)).fetchone() is None:
         return found
     values["match"] = search.match_of(words)

@@ -50,6 +50,28 @@ def game(
     return GAME.format(name=name, talks=talks, seed=seed, service=service, latency=latency, fatal=fatal)
 
 
+EVOLUTION = """
+[batch]
+kind = "evolution"
+name = "A small evolution"
+
+[service]
+batch_from = 0
+
+[providers.simulated]
+fatal_rate = 0.03
+
+[evolution]
+population_size = 6
+max_generations = 2
+max_problems = 8
+validation_problems = 12
+elite_size = 2
+rate_limit_per_minute = 0
+seed_final = false
+"""
+
+
 def config_file(folder: Path, text: str, name: str = "study.toml") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")

@@ -105,7 +105,8 @@ async def find_a_word(app: TidepoolApp, pilot: Pilot[None], path: Path) -> None:
     connection.close()
     word = max(re.findall(r"[a-z]+", said), key=len)
     await pilot.press("slash", *word)
-    await until(pilot, lambda: app.screen.query_one(ConversationList).hit is not None, f"{word!r} to be found")
+    found = app.screen.query_one(ConversationList)
+    await until(pilot, lambda: found.words == (word,) and found.count > 0, f"{word!r} to be found")
     await pilot.press("enter")
     await until(
         pilot,

@@ -1,16 +1,19 @@
 """Reading the results of a batch, as a person does."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
-from tests.tui.studies import game, played
+from tests.tui.studies import EVOLUTION, game, played
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.widgets.batch_list import BatchList
+from tidepool.tui.app.widgets.panels import PanelStrip
+from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talk_list import ConversationList
 from tidepool.tui.app.widgets.talks import TYPING_SECONDS, ConversationsPane
 
@@ -62,6 +65,53 @@ async def search_for_anything(app: TidepoolApp, pilot: Pilot[None]) -> None:
         talks.query_one("#search", Input).value = typed
         await pilot.pause(TYPING_SECONDS + 0.02)
     await until(pilot, lambda: talks.list.words == ("marigold",), "the search after the strange ones")
+
+
+async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, EVOLUTION)
+    async with opened(path, size=(120, 30)) as (app, pilot):
+        await pilot.press("4")
+        await until(pilot, lambda: "Answers" in screen_text(app), "the panel's name")
+        answers = app.screen.query_one(ConversationsPane)
+        text = app.screen.query_one("#talk-text", TranscriptPane)
+        await until(pilot, lambda: text.answer is not None, "an answer")
+        first = text.answer
+        assert first is not None and first.grade == "wrong" and first.split == "judge"
+        by_champion = answers.list.count
+        app.screen.query_one(PanelStrip).choose("panel-talks")
+        await until(pilot, lambda: "× held out" in rows_text(answers.list)[0], "the list")
+        await until_seen(pilot, "held-out problems, number")
+        assert first.question and first.question.split()[0] in screen_text(app) and "best seed" not in screen_text(app)
+        await pilot.press("o")
+        asked = counted(app, f"SELECT count(*) FROM answers WHERE split = 'judge' AND problem = {first.problem}")
+        await until(pilot, lambda: answers.list.count == asked, "everybody's answers to one problem")
+        await pilot.press("o")
+        everything = counted(app, "SELECT count(*) FROM answers")
+        await until(pilot, lambda: answers.list.count == everything, "all answers")
+        answers.query_one("#agent", Select).value = "champion"
+        await until(pilot, lambda: answers.list.count == by_champion and text.answer == first, "the champion's answers")
+        await pilot.press("g")
+        await until(pilot, lambda: answers.filter.words == f"@{first.genome_id}" and not answers.filter.who, "a prompt")
+        await until(pilot, lambda: answers.list.count == by_champion, "one prompt's answers")
+        answers.query_one("#search", Input).value = ""
+        answers.query_one("#show", Select).value = "missing"
+        missing = counted(app, "SELECT count(*) FROM answers WHERE correct IS NULL")
+        await until(
+            pilot, lambda: answers.list.count == missing and "missing" in rows_text(answers.list)[0], "the lost"
+        )
+        answers.query_one("#show", Select).value = "any"
+        word = first.question.split()[0].strip(",.")
+        answers.query_one("#search", Input).value = f"{word} #{first.problem}"
+        found = counted(
+            app, f"SELECT count(*) FROM answers WHERE problem = {first.problem} AND instr(question || reply, '{word}')"
+        )
+        await until(pilot, lambda: answers.list.count == found, "a word of the question")
+
+
+def counted(app: TidepoolApp, query: str) -> int:
+    with closing(sqlite3.connect(app.path)) as connection:
+        return int(connection.execute(query).fetchone()[0])
 
 
 async def test_filters_keep_talks_that_revealed_or_failed_or_one_agent(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ class KindScreens:
     starter: Starter | None = None
     family: bool = False
     """its results have a family tree"""
+    answers: bool = False
+    """what is read of it are answers to problems, not talks"""
     by_wave: bool = False
     """a column of its wavefront is a wave; else simply a unit's next call"""
 
@@ -122,6 +124,7 @@ SCREENS: Mapping[str, KindScreens] = {
         },
         starter=Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),
         family=True,
+        answers=True,
     ),
     "mutation": KindScreens(
         groups=(

@@ -24,7 +24,8 @@ class ResultsScreen(BatchActions):
     MODE = "results"
     HELP = """What came out of a batch: statistics with 95 % intervals, plots, and every conversation to read. Slash searches
     all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
-    failed ones, to one agent or one wave. Tab goes from panel to panel."""
+    failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first: o shows
+    what everybody answered to a problem, g what one prompt answered. Tab goes from panel to panel."""
     BINDINGS = [
         *BATCH_BINDINGS,
         Binding(
@@ -38,6 +39,22 @@ class ResultsScreen(BatchActions):
         ),
         Binding("n", "step(1)", "Next", id="results.next", tooltip="hit or conversation"),
         Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False, id="results.previous"),
+        Binding(
+            "o",
+            "narrow('problem')",
+            "This problem",
+            show=False,
+            id="results.problem",
+            tooltip="what everybody answered to it; again: all",
+        ),
+        Binding(
+            "g",
+            "narrow('genome')",
+            "This prompt",
+            show=False,
+            id="results.prompt",
+            tooltip="all that it answered; again: all",
+        ),
         Binding("r", "reload", "Refresh", id="results.refresh", tooltip="works the statistics out anew"),
         Binding("tab", "next_panel", "Panel", id="results.panel"),
         Binding("escape", "back", "Back to the list", show=False, id="results.back"),
@@ -75,6 +92,7 @@ class ResultsScreen(BatchActions):
                 gauges.show(None, None)
                 return
             await talks.open(self._batch)
+            self.query_one(PanelStrip).rename("panel-talks", talks.matter.title)
         else:
             self._batch = await self.tidepool.file.look(watched, self.tidepool.path, self._batch.number)
             if self._batch is None:
@@ -88,7 +106,7 @@ class ResultsScreen(BatchActions):
         if self._compared != self.tidepool.compared:
             self._compared = list(self.tidepool.compared)
             self._compare(self._compared)
-        await talks.look()
+        await talks.look(self._batch)
 
     @work(exclusive=True, group="count")
     async def _count(self, batch: Watched) -> None:
@@ -160,6 +178,15 @@ class ResultsScreen(BatchActions):
     def action_step(self, by: int) -> None:
         self.query_one(PanelStrip).choose("panel-talks")
         self.query_one(ConversationsPane).step(by)
+
+    def action_narrow(self, to: str) -> None:
+        self.query_one(PanelStrip).choose("panel-talks")
+        self.query_one(ConversationsPane).narrow(to)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "narrow":
+            return self._batch is not None and screens_of(self._batch.kind).answers
+        return super().check_action(action, parameters)
 
     def action_back(self) -> None:
         self.query_one(ConversationsPane).back_to_list()

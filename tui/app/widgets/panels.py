@@ -50,6 +50,13 @@ class PanelStrip(Horizontal):
         if any(panel.has_class("-chosen") and not panel.offered for panel in self.screen.query(Panel)):
             self._choose(self._panels[0])
 
+    def rename(self, panel_id: str, title: str) -> None:
+        for panel in self.screen.query(Panel):
+            if panel.id == panel_id:
+                panel.title, panel.border_title = title, Content(title)
+        for name in self.query(PanelName):
+            name.update(Content(name.panel.title))
+
     def on_mount(self) -> None:
         self.call_after_refresh(self._fill)
 

@@ -1,4 +1,4 @@
-"""One conversation, as it was said: wrapped, never interpreted, with what gave a secret away marked."""
+"""One conversation, or one answer, as it was said: wrapped, never interpreted, with what gave a secret away marked."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from textual.events import Resize
 
 from tidepool.engine.results.wording import UNKNOWN
+from tidepool.engine.studies.evolution.replies import NOT_KEPT, TITLES, answer_facts
+from tidepool.storage.reading.answers import Answer
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.units import StoredMessage
 from tidepool.storage.study_rows.episodes import SPLITS, episode_steps, split_of
+from tidepool.tui.app.matter import MARKS, Readable, ReadAnswer
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import one_line, plain
 from tidepool.tui.drawing.wrapping import marked, wrapped
@@ -29,20 +32,24 @@ class TranscriptPane(Rows):
 
     def __init__(self, *, id: str | None = None, empty: str = "choose a conversation") -> None:
         super().__init__(id=id)
-        self._talk: Transcript | None = None
+        self._talk: Readable | None = None
         self._words: tuple[str, ...] = ()
         self._lines: list[TranscriptLine] = []
         self._empty = empty
 
     @property
     def talk(self) -> Transcript | None:
-        return self._talk
+        return self._talk if isinstance(self._talk, Transcript) else None
 
-    def show(self, talk: Transcript | None, words: Sequence[str] = (), turn: int | None = None) -> None:
+    @property
+    def answer(self) -> Answer | None:
+        return self._talk.answer if isinstance(self._talk, ReadAnswer) else None
+
+    def show(self, talk: Readable | None, words: Sequence[str] = (), turn: int | None = None) -> None:
         """`words` are marked where they occur; `turn` is brought into view."""
         if talk == self._talk and tuple(words) == self._words and turn is None:
             return
-        same = talk and self._talk and talk.sequence_number == self._talk.sequence_number
+        same = talk and self._talk and _place(talk) == _place(self._talk)
         self._talk, self._words = talk, tuple(words)
         self.follows_end = bool(same)
         self._lay_out()
@@ -57,7 +64,7 @@ class TranscriptPane(Rows):
             self.call_after_refresh(self.scroll_to, y=line, animate=False)
 
     def _lay_out(self) -> None:
-        self._lines = [] if self._talk is None else talk_lines(self._talk, self.view_width, self._words)
+        self._lines = [] if self._talk is None else lines_of(self._talk, self.view_width, self._words)
         self._drawn.clear()
         self.set_count(len(self._lines))
         self.refresh()
@@ -70,6 +77,46 @@ class TranscriptPane(Rows):
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         return self._lines[index].pieces
+
+
+def _place(talk: Readable) -> object:
+    """What tells it from others, however much it grows."""
+    if isinstance(talk, Transcript):
+        return talk.sequence_number
+    answer = talk.answer
+    return answer.conversation, answer.split, answer.problem, answer.sample, answer.model
+
+
+def lines_of(talk: Readable, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:
+    return talk_lines(talk, width, words) if isinstance(talk, Transcript) else answer_lines(talk, width, words)
+
+
+def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:
+    """The question, what was answered and what is right, the reply, and the prompt that it was given by."""
+    answer = read.answer
+    sample = f", sample {answer.sample}" if answer.sample else ""
+    title = f" {TITLES.get(answer.split, one_line(answer.split))}, number {answer.problem}{sample}"
+    mark, style = MARKS[answer.grade]
+    lines = [
+        TranscriptLine(((title, "strong"), ("" if answer.grade == "ungraded" else f"  {mark} {answer.grade}", style)))
+    ]
+    for name, told in answer_facts(answer):
+        text = plain(told)
+        lines += [TranscriptLine(()), TranscriptLine(((f" {one_line(name)}", "accent"),))]
+        lines += _body(text, width, _hits(text, words), "")
+    if answer.reply is not None:
+        text = plain(answer.reply)
+        lines += [
+            TranscriptLine(()),
+            TranscriptLine(((" reply", "accent"), (f"  {one_line(answer.model or '')}", "dim"))),
+        ]
+        lines += _body(text, width, _hits(text, words), "")
+    who = one_line(answer.genome_id) + (f", {read.role}" if read.role else "")
+    lines += [TranscriptLine(()), TranscriptLine(((" prompt", "accent"), (f"  {who}", "dim")))]
+    lines += _body(plain(read.prompt), width, [], "")
+    if answer.grade == "ungraded":
+        lines += [TranscriptLine(()), *_body(NOT_KEPT, width, [], "dim")]
+    return lines
 
 
 def talk_lines(talk: Transcript, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:

@@ -1,10 +1,11 @@
-"""The conversations of a batch, or the messages a search has found; any number of them."""
+"""What a batch has to read, or the messages a search has found; any number of them."""
 
 from array import array
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tidepool.storage.reading.conversation_heads import ConversationHead
 from tidepool.storage.reading.search import Hit
+from tidepool.tui.app.matter import Matter, Talks
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.app.widgets.wavefront import Wavefront
 from tidepool.tui.drawing.plain import fitted, one_line
@@ -16,7 +17,8 @@ class ConversationList(Rows):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._numbers: array[int] = array("I")
-        self._heads: Mapping[int, ConversationHead] = {}
+        self._heads: Mapping[int, Any] = {}
+        self.matter: Matter = Talks()
         self._hits: list[Hit] | None = None
         self._words: tuple[str, ...] = ()
 
@@ -50,12 +52,23 @@ class ConversationList(Rows):
     def last_hit(self) -> int:
         return self._hits[-1].call_id if self._hits else 0
 
-    def show_all(self, numbers: "array[int]") -> None:
-        self._numbers, self._hits, self._words = numbers, None, ()
+    def show_all(self, numbers: "array[int]", words: Sequence[str] = ()) -> None:
+        self._numbers, self._hits, self._words = numbers, None, tuple(word.casefold() for word in words)
         self._heads = {}
         self._anew(len(numbers))
 
-    def show_heads(self, heads: Mapping[int, ConversationHead]) -> None:
+    def show_grown(self, numbers: "array[int]") -> None:
+        """The list of a batch that goes on: whoever reads in it stays where he is."""
+        if self._hits is not None or numbers == self._numbers:
+            return
+        here = self.selected
+        self._numbers = numbers
+        self.set_count(len(numbers))
+        self.touch_all()
+        if here is not None and here in numbers:
+            self.cursor = numbers.index(here)
+
+    def show_heads(self, heads: Mapping[int, Any]) -> None:
         self._heads = heads
         self.touch_all()
 
@@ -81,7 +94,7 @@ class ConversationList(Rows):
             self.post_message(Wavefront.Scrolled())
 
     def empty_text(self) -> str:
-        return "nothing found" if self._hits is not None else "no conversation fits"
+        return "nothing found" if self._hits is not None else "nothing fits"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         return self._draw_hit(self._hits[index], width) if self._hits is not None else self._draw_head(index)
@@ -100,18 +113,8 @@ class ConversationList(Rows):
         number = self._numbers[index]
         head = self._heads.get(number)
         if head is None:
-            return [(f"{number:>7,} …", "dim")]
-        pieces: list[Piece] = [
-            (f"{number:>7,} ", "dim"),
-            (fitted(" → ".join(map(one_line, head.participants)), 24) + " ", ""),
-        ]
-        if head.status == "failed":
-            pieces.append((f"× {one_line(head.error or 'failed')}", "failed"))
-        elif head.revealed:
-            pieces.append((f"◆ {' and '.join(map(one_line, head.revealed))} revealed", "running"))
-        elif head.status != "completed":
-            pieces.append(("▸ under way", "dim"))
-        return pieces
+            return [("      …", "dim")]
+        return self.matter.row(number, head)
 
 
 def _marked(text: str, words: Sequence[str]) -> list[Piece]:

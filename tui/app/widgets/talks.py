@@ -1,7 +1,9 @@
-"""Reading what was said: a list of conversations with filters and full-text search, and the one under the cursor."""
+"""Reading what was said: a list of conversations, or of an evolution's answers, with filters and full-text search, and the
+one under the cursor."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from textual import on, work
@@ -12,38 +14,38 @@ from textual.widgets import Input, Select, Static
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading import search
-from tidepool.storage.reading.conversation_heads import readable, speakers, talk_heads
-from tidepool.storage.reading.watching import Watched, wave_count
+from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app.matter import SPLITS, Matter, Talks, Wanted, filter_of, matter_of
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talk_list import ConversationList
 from tidepool.tui.app.widgets.wavefront import Wavefront
-from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import count
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
 
-SHOWN = {"all": "all talks", "revealed": "revealed", "kept": "all kept", "failed": "failed"}
 TYPING_SECONDS = 0.15
-MOST_WAVES = 200
+CHOOSING_SECONDS = 0.02
+GROWING_SECONDS = 2.0
+"""between looks at what a running batch has added to the list"""
 
 
 class ConversationsPane(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self.matter: Matter = Talks()
         self._batch: Watched | None = None
         self._ids: tuple[int, int] = (0, -1)
         self._turn: int | None = None
+        self._found_at = 0.0
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="talk-filters"):
-            yield Input(placeholder='search: words, begin*, "a phrase"', id="search", compact=True)
-            yield Select(
-                [(name, key) for key, name in SHOWN.items()], value="all", allow_blank=False, id="show", compact=True
-            )
-            yield Select([], prompt="anyone", id="agent", compact=True)
-            yield Select([], prompt="any wave", id="wave", compact=True)
+            yield Input(placeholder=Talks.hint, id="search", compact=True)
+            yield Select(_choices(Talks.shows), value="all", allow_blank=False, id="show", compact=True)
+            yield Select([], prompt=Talks.anybody, id="agent", compact=True)
+            yield Select([], prompt=Talks.any_part, id="wave", compact=True)
         yield Static("", id="found")
         with Horizontal(id="talk-panes"):
             yield ConversationList(id="talk-list")
@@ -58,74 +60,101 @@ class ConversationsPane(Vertical):
         return self.query_one(ConversationList)
 
     @property
-    def filter(self) -> search.Filter:
-        agent, wave = self.query_one("#agent", Select).value, self.query_one("#wave", Select).value
-        return search.Filter(
+    def filter(self) -> Wanted:
+        who, part = self.query_one("#agent", Select).value, self.query_one("#wave", Select).value
+        return Wanted(
             self.query_one("#search", Input).value,
             str(self.query_one("#show", Select).value),
-            agent if isinstance(agent, str) else None,
-            wave if isinstance(wave, int) and not isinstance(wave, bool) else None,
+            who if isinstance(who, str) else None,
+            part if isinstance(part, str | int) and not isinstance(part, bool) else None,
         )
 
     # -- the batch ---------------------------------------------------------------------------------------
 
     async def open(self, batch: Watched) -> None:
-        self._batch = batch
-        names = await self._app.file.look(speakers, batch.number)
-        waves = await self._app.file.look(wave_count, batch.number)
-        self.query_one("#agent", Select).set_options([(Content(one_line(name)), name) for name in names])
-        self.query_one("#wave", Select).set_options(
-            [(f"wave {wave}", wave) for wave in range(1, min(waves, MOST_WAVES) + 1)]
-        )
-        self.query_one("#search", Input).value = ""
-        self._ids = await self._app.file.dig(search.id_range, batch.number)
-        self._find()
+        self._batch, before = batch, self.matter.title
+        self.matter = self.list.matter = matter_of(batch.kind)
+        file, number = self._app.file, batch.number
+        search_line, show = self.query_one("#search", Input), self.query_one("#show", Select)
+        if self.matter.title != before:
+            search_line.placeholder = self.matter.hint
+            show.set_options(_choices(self.matter.shows))
+        who, part = self.query_one("#agent", Select), self.query_one("#wave", Select)
+        who.prompt, part.prompt = self.matter.anybody, self.matter.any_part
+        people = await file.look(self.matter.who, number)
+        who.set_options(people)
+        part.set_options(await file.look(self.matter.parts, number))
+        if people and not self.matter.lists_hits:
+            who.value = people[0][1]
+        search_line.value = ""
+        self._ids = (0, -1)
+        self._find(CHOOSING_SECONDS)
 
-    async def look(self) -> None:
-        """The heads of the rows in view, and the conversation under the cursor."""
+    async def look(self, batch: Watched) -> None:
+        """The heads of the rows in view, and what is under the cursor; of a running batch, what has come to the list."""
         if self._batch is None:
             return
+        going_on, self._batch = batch.running or self._batch.running, batch
+        if going_on and monotonic() > self._found_at + GROWING_SECONDS:
+            self._grow(batch)
         if wanted := self.list.wanted:
-            self.list.show_heads(await self._app.file.look(talk_heads, self._batch.number, wanted))
+            self.list.show_heads(await self._app.file.look(self.matter.heads, batch.number, wanted))
         number = self.list.selected
         text = self.query_one("#talk-text", TranscriptPane)
         if number is None:
             text.show(None)
             return
-        found = await self._app.file.look(readable, self._batch.number, number)
+        read = Talks().read if self.list.hit else self.matter.read
+        found = await self._app.file.look(read, batch.number, number)
         turn, self._turn = self._turn, None
         text.show(found, self.list.words, turn)
 
     # -- finding -----------------------------------------------------------------------------------------
 
     @on(Input.Changed, "#search")
+    def _typed(self) -> None:
+        self._find(TYPING_SECONDS)
+
     @on(Select.Changed)
-    def _changed(self) -> None:
-        self._find()
+    def _chosen(self) -> None:
+        self._find(CHOOSING_SECONDS)
 
     @work(exclusive=True, group="find")
-    async def _find(self) -> None:
+    async def _find(self, pause: float) -> None:
+        """`pause`: more may be typed or chosen right behind."""
         if self._batch is None:
             return
-        await asyncio.sleep(TYPING_SECONDS)
+        self._found_at = monotonic()
+        await asyncio.sleep(pause)
         wanted = self.filter
         with while_open(self.app):
             try:
-                await (self._search if search.match_of(wanted.words) else self._list)(self._batch, wanted)
+                searched = search.match_of(self.matter.words(wanted.words))
+                await (self._search if searched else self._list)(self._batch, wanted)
             except TidepoolError as error:
                 self._say(str(error))
 
-    async def _list(self, batch: Watched, wanted: search.Filter) -> None:
-        numbers = await self._app.file.dig(search.matching_units, batch.number, wanted)
-        self.list.show_all(numbers)
-        self._say(f"{count(len(numbers))} of {count(batch.units_total)} conversations")
+    @work(exclusive=True, group="find")
+    async def _grow(self, batch: Watched) -> None:
+        self._found_at = monotonic()
+        with while_open(self.app):
+            if self.list.hit is None:
+                numbers = await self._app.file.dig(self.matter.matching, batch.number, self.filter)
+                self.list.show_grown(numbers)
+                self._say(self.matter.told(numbers, batch))
 
-    async def _search(self, batch: Watched, wanted: search.Filter) -> None:
+    async def _list(self, batch: Watched, wanted: Wanted) -> None:
+        numbers = await self._app.file.dig(self.matter.matching, batch.number, wanted)
+        self.list.show_all(numbers, search.search_words(self.matter.words(wanted.words)))
+        self._say(self.matter.told(numbers, batch))
+
+    async def _search(self, batch: Watched, wanted: Wanted) -> None:
         """What is indexed is shown at once; the rest is indexed in small steps meanwhile."""
         file = self._app.file
+        show = self._show_hits if self.matter.lists_hits else self._list
         if batch.running or self._ids[1] < self._ids[0]:
             self._ids = await file.dig(search.range_now, batch.number, self._ids)
-        await self._show_hits(batch.number, wanted)
+        await show(batch, wanted)
         state = await file.dig(search.filled)
         if state.complete:
             return
@@ -133,13 +162,13 @@ class ConversationsPane(Vertical):
             state = await file.do(search.fill_some, self._app.path)
             self._say(f"reading everything once, to find fast: {100 * state.share:.0f} %")
             await asyncio.sleep(0.02)
-        await self._show_hits(batch.number, wanted)
+        await show(batch, wanted)
 
-    async def _show_hits(self, number: int, wanted: search.Filter) -> None:
-        hits = await self._app.file.dig(search.find, number, wanted, self._ids)
+    async def _show_hits(self, batch: Watched, wanted: Wanted) -> None:
+        hits = await self._app.file.dig(search.find, batch.number, filter_of(wanted), self._ids)
         self.list.show_hits(hits, search.search_words(wanted.words))
-        total = await self._app.file.dig(search.count_hits, wanted, self._ids)
-        narrowed = wanted.show != "all" or wanted.agent or wanted.wave
+        total = await self._app.file.dig(search.count_hits, filter_of(wanted), self._ids)
+        narrowed = wanted.show != "all" or wanted.who or wanted.part
         noun = "message" if total == 1 else "messages"
         more = "+" if total >= 10_000 else ""
         self._say(f"{count(total)}{more} {noun}{' before the filters' if narrowed else ''}")
@@ -149,7 +178,8 @@ class ConversationsPane(Vertical):
         """The next page, when the end of the list is near."""
         if self._batch is None or self.list.hit is None or self.list.rows_in_view[1] < self.list.count - 10:
             return
-        hits = await self._app.file.dig(search.find, self._batch.number, self.filter, self._ids, self.list.last_hit)
+        wanted = filter_of(self.filter)
+        hits = await self._app.file.dig(search.find, self._batch.number, wanted, self._ids, self.list.last_hit)
         self.list.add_hits(hits)
 
     def _say(self, text: str) -> None:
@@ -177,22 +207,49 @@ class ConversationsPane(Vertical):
     def _to_list(self) -> None:
         self.list.focus()
 
+    def focus(self, scroll_visible: bool = True) -> "ConversationsPane":
+        """Whoever comes to this panel reads in its list."""
+        self.list.focus(scroll_visible)
+        return self
+
     def back_to_list(self) -> None:
         self.remove_class("-reading")
         self.list.focus()
 
     def step(self, by: int) -> None:
-        """To the next or previous hit, or conversation."""
+        """To the next or previous hit, conversation or answer."""
         self.list.go_to(self.list.cursor + by)
 
     def start_search(self) -> None:
+        """In all that was said: the one prompt whose answers are shown first does not narrow it."""
         self.remove_class("-reading")
+        if not self.matter.lists_hits and not self.filter.words:
+            self.query_one("#agent", Select).clear()
         self.screen.set_focus(self.query_one("#search", Input))  # at once: letters may be right behind
 
     def show_only(self, words: Iterable[str]) -> None:
         self.query_one("#search", Input).value = " ".join(words)
 
+    def narrow(self, to: str) -> None:
+        """To the problem or the prompt of the answer under the cursor, whoever answered; once more, to all again."""
+        answer = self.query_one("#talk-text", TranscriptPane).answer
+        if answer is None:
+            return
+        search_line, part = self.query_one("#search", Input), self.query_one("#wave", Select)
+        typed = f"#{answer.problem}" if to == "problem" else f"@{answer.genome_id}"
+        typed = "" if search_line.value == typed else typed
+        self.query_one("#agent", Select).clear()
+        part.clear()
+        if typed and to == "problem" and answer.split in SPLITS:
+            part.value = answer.split
+        search_line.value = typed
+        self.list.focus()
+
     def _nudge(self) -> None:
         nudge = getattr(self.screen, "nudge", None)
         if nudge:
             nudge()
+
+
+def _choices(shows: Mapping[str, str]) -> "list[tuple[str, str]]":
+    return [(name, key) for key, name in shows.items()]
