@@ -78,7 +78,10 @@ def most_input(call: Call) -> int:
 
 
 def worst_cost(call: Call, tag: PriceTag, *, batch: bool = False) -> float:
+    return worst_price(tag, most_input(call), call.most_output, batch=batch)
+
+
+def worst_price(tag: PriceTag, input_tokens: int, output_tokens: int, *, batch: bool = False) -> float:
     """All of the input may have to be written to the provider's prompt cache, which can cost more."""
-    tokens = most_input(call)
-    written = tokens if tag.cache_write is not None and tag.cache_write > tag.input else 0
-    return tag.cost(tokens, call.most_output, batch=batch, cache_write=written)
+    written = input_tokens if tag.cache_write is not None and tag.cache_write > tag.input else 0
+    return tag.cost(input_tokens, output_tokens, batch=batch, cache_write=written)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired, resolve_model
 from tidepool.engine.config.sections import Limits
 from tidepool.engine.core.services import units_at_once
-from tidepool.engine.prices import PriceTag
+from tidepool.engine.prices import PriceTag, worst_price
 from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.protocol import Provider
 from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged
 from tidepool.engine.studies.transport_plan import transport_plan
 
@@ -22,16 +23,19 @@ TYPICAL_SECONDS = 2.0
 
 
 def priced(plan: Plan, config: FrozenConfig) -> dict[str, Any]:
-    """The plan with money and time, as `--dry-run --json` prints it. Unknown prices give null, never 0."""
-    named = {planned.model.partition(":")[0] for planned in plan.calls}
+    """The plan with money and time, as `--dry-run --json` prints it. Unknown prices give null, never 0.
+
+    All figures are what is expected; `at_most` has those that are not exceeded.
+    """
+    named = {planned.model.partition(":")[0] for planned in (*plan.calls, *plan.at_most)}
     providers = {name: open_provider(name, config.limits_for(name)) for name in named}
     for model in {planned.model for planned in plan.calls}:
         refuse_retired(resolve_model(model))
     transport = transport_plan(plan, config, {name: provider.batches for name, provider in providers.items()})
     live, batched, expected = _Cost(), _Cost(), _Cost()
     for planned, by_batch in zip(plan.calls, transport.batched, strict=True):
-        provider, _, model_name = resolve_model(planned.model).partition(":")
-        tag, has_batches = providers[provider].price(model_name), providers[provider].batches is not None
+        tag = _price(planned, providers)
+        has_batches = providers[planned.model.partition(":")[0]].batches is not None
         live.add(tag, planned, planned.calls, 0)
         batched.add(tag, planned, *((0, planned.calls) if has_batches else (planned.calls, 0)))
         expected.add(tag, planned, planned.calls - by_batch, by_batch)
@@ -50,12 +54,35 @@ def priced(plan: Plan, config: FrozenConfig) -> dict[str, Any]:
         "cost_usd": expected.dollars,
         "cost_usd_live": live.dollars,
         "cost_usd_batch": batched.dollars,
+        "at_most": _at_most(plan, providers),
         "seconds_live": _live_seconds(plan, config),
         "transport": transport.as_json(),
         "service": config.service.name,
         "budget_usd": config.service.budget_usd,
         "notes": list(plan.notes),
         "warnings": list(plan.warnings),
+    }
+
+
+def _price(planned: PlannedCalls, providers: Mapping[str, Provider]) -> PriceTag | None:
+    provider, _, model_name = resolve_model(planned.model).partition(":")
+    return providers[provider].price(model_name)
+
+
+def _at_most(plan: Plan, providers: Mapping[str, Provider]) -> dict[str, Any] | None:
+    """The worst case: every reply as long as it may be, all of it live, nothing out of a cache. None: the kind does not say."""
+    if plan.calls_at_most is None:
+        return None
+    cost = _Cost()
+    for planned in plan.at_most:
+        cost.add_worst(_price(planned, providers), planned)
+    return {
+        "calls": plan.calls_at_most,
+        "tokens": {
+            "input": sum(planned.calls * planned.input_tokens for planned in plan.at_most),
+            "output": sum(planned.calls * planned.output_tokens for planned in plan.at_most),
+        },
+        "cost_usd": cost.dollars,
     }
 
 
@@ -68,8 +95,14 @@ class _Cost:
         if tag is None or self.dollars is None:
             self.dollars = None
             return
-        self.dollars += tag.cost(live * each.input_tokens, live * each.output_tokens)
-        self.dollars += tag.cost(batch * each.input_tokens, batch * each.output_tokens, batch=True)
+        self.dollars += live * tag.cost(each.input_tokens, each.output_tokens)
+        self.dollars += batch * tag.cost(each.input_tokens, each.output_tokens, batch=True)
+
+    def add_worst(self, tag: PriceTag | None, each: PlannedCalls) -> None:
+        if tag is None or self.dollars is None:
+            self.dollars = None
+            return
+        self.dollars += each.calls * worst_price(tag, each.input_tokens, each.output_tokens)
 
 
 def _waves(plan: Plan) -> list[dict[str, Any]]:

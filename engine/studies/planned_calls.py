@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.sections import Reasons, reasoning_of
 from tidepool.engine.errors import UsageError
+from tidepool.engine.prices import expected_tokens, most_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,71 @@ class PlannedCalls:
         return self.calls / self.rounds
 
 
-REASONING_NOTE = "Reasoning is taken to use all of its room, {:,} tokens a reply."
+REASONING_NOTE = "Reasoning is expected to use half of its room of {:,} tokens a reply, and all of it at most."
+
+
+@dataclass(frozen=True, slots=True)
+class UsualTokens:
+    """Tokens that a reply usually has: a guess for models of providers; of simulated ones it is known."""
+
+    of_a_model: int
+    simulated: int
+
+    def by(self, model: str) -> int:
+        return self.simulated if is_simulated(model) else self.of_a_model
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """How long texts and replies are taken to be: as they usually are, or as they can be at most.
+
+    The worst is counted as the budget reserves it: a known text by its letters, a reply by its most tokens. What was
+    replied and is read again counts twice then, since other models may divide it otherwise.
+    """
+
+    worst: bool
+
+    def text(self, text: str) -> int:
+        return most_tokens(text) if self.worst else expected_tokens(text)
+
+    def longest(self, texts: Iterable[str]) -> int:
+        """Of several texts that may stand in a place: their mean, or the longest."""
+        sizes = [self.text(text) for text in texts]
+        return 0 if not sizes else max(sizes) if self.worst else sum(sizes) // len(sizes)
+
+    def reply(self, model: str, usual: UsualTokens, max_tokens: int, settings: Reasons | None = None) -> int:
+        """Output tokens; `settings` say how much room it has to reason."""
+        room = reasoning_of(settings).get("max_reasoning_tokens", 0) if settings else 0
+        if self.worst:
+            return max_tokens + room
+        return min(usual.by(model), max_tokens) + (0 if is_simulated(model) else room // 2)
+
+    def read_again(self, model: str, usual: UsualTokens, max_tokens: int) -> int:
+        """A reply as a part of a later request: without what was only thought."""
+        said = self.reply(model, usual, max_tokens)
+        return 2 * said if self.worst else said
+
+
+EXPECTED, MOST = Sizing(worst=False), Sizing(worst=True)
+
+
+def is_simulated(model: str) -> bool:
+    return model.partition(":")[0] == "simulated"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     units: int
     calls: tuple[PlannedCalls, ...]
+    """what is expected"""
     notes: tuple[str, ...] = field(default=())
     """what the numbers rest on, where they are estimates"""
     warnings: tuple[str, ...] = field(default=())
     """what the study cannot be asked well, told before it is run and logged with it"""
+    at_most: tuple[PlannedCalls, ...] = field(default=())
+    """the worst case, whatever is replied and in whichever waves; empty: the kind does not say"""
+    call_cap: int | None = None
+    """no more calls than this, where the kinds of call in `at_most` cannot all reach their most at once"""
 
     def __post_init__(self) -> None:
         if self.units > ceilings.UNITS:
@@ -51,16 +106,27 @@ class Plan:
                 "several batches of it."
             )
 
+    @property
+    def calls_expected(self) -> int:
+        return sum(planned.calls for planned in self.calls)
 
-def with_reasoning(plan: Plan, settings: Reasons) -> Plan:
-    """The plan where every model of a section reasons: its reasoning is taken to use all of its room."""
+    @property
+    def calls_at_most(self) -> int | None:
+        """None: the kind does not say."""
+        if self.calls and not self.at_most:
+            return None
+        most = sum(planned.calls for planned in self.at_most)
+        return most if self.call_cap is None else min(most, self.call_cap)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is known before how many calls there will be."""
+        return self.calls_expected == self.calls_at_most
+
+
+def reasoning_notes(settings: Reasons) -> tuple[str, ...]:
     room = reasoning_of(settings).get("max_reasoning_tokens", 0)
-    if not room:
-        return plan
-    calls = (
-        replace(one, output_tokens=one.output_tokens + room) if one.operation == "chat" else one for one in plan.calls
-    )
-    return replace(plan, calls=tuple(calls), notes=(*plan.notes, REASONING_NOTE.format(room)))
+    return (REASONING_NOTE.format(room),) if room else ()
 
 
 def merged(calls: Iterable[PlannedCalls]) -> tuple[PlannedCalls, ...]:

@@ -57,12 +57,20 @@ def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "units", f"{plan['units']:,}{some} (service {plan['service']})"
     rounds = max((wave["rounds"] for wave in plan["waves"]), default=1)
     follow = f", in up to {rounds:,} rounds one after another" if rounds > 1 else ""
-    yield "calls", f"{plan['calls']:,} in {len(plan['waves']):,} waves{follow}"
-    yield "tokens", f"about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"
+    most = plan["at_most"]
+    exact = most is not None and most["calls"] == plan["calls"]
+    beyond = "" if exact or most is None else f", {most['calls']:,} at most"
+    yield "calls", f"{'' if exact else 'about '}{plan['calls']:,} in {len(plan['waves']):,} waves{follow}{beyond}"
+    tokens = f"about {plan['tokens']['input']:,} in, {plan['tokens']['output']:,} out"
+    yield (
+        "tokens",
+        tokens + (f"; at most {most['tokens']['input']:,} in, {most['tokens']['output']:,} out" if most else ""),
+    )
     if plan["cost_usd_live"] is None:
         yield "cost", "unknown: the price of a model is not known"
     else:
-        yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API"
+        worst = f"; at most {money(most['cost_usd'])}" if most else ""
+        yield "cost", f"about {money(plan['cost_usd_live'])} live, {money(plan['cost_usd_batch'])} by batch API{worst}"
     for line in plan["transport"]["words"]:
         yield "sent", line
     if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):

@@ -1,112 +1,248 @@
-"""What a mutation study will take: known for training, where the budget rules, and at most for the comparison."""
+"""What a mutation study will take: how many steps are trained is known, how soon episodes end well is not."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.core.services import SERVICES, batch_from
-from tidepool.engine.prices import TOKENS_PER_MESSAGE, expected_tokens
+from tidepool.engine.prices import TOKENS_PER_MESSAGE
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
-from tidepool.engine.studies.mutation.environment.rewards import JUDGE_SYSTEM
+from tidepool.engine.studies.mutation.environment.rewards import judge_prompt
 from tidepool.engine.studies.mutation.environment.step_calls import TARGET_SYSTEM
 from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
-from tidepool.engine.studies.mutation.operators import REWRITER_SYSTEM, operator_named
-from tidepool.engine.studies.mutation.queries import split_queries
-from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, with_reasoning
+from tidepool.engine.studies.mutation.operators import operator_named, rewrite_prompt
+from tidepool.engine.studies.mutation.queries import Query, split_queries
+from tidepool.engine.studies.planned_calls import (
+    EXPECTED,
+    MOST,
+    Plan,
+    PlannedCalls,
+    Sizing,
+    UsualTokens,
+    reasoning_notes,
+)
 
-QUERY_TOKENS, ANSWER_TOKENS = 30, 60
-"""a query and an answer are taken to have, for plans"""
+QUERY_TOKENS, ANSWER_TOKENS, SCORE_TOKENS = UsualTokens(30, 21), UsualTokens(60, 19), UsualTokens(8, 2)
+"""a rewritten query, an answer and a grade usually have"""
 MOST_STEPS = 20_000
 """told one by one; of more, several stand together under the number of their last wave"""
+MIDDLING, SLOPE = 0.38, 9.0
+"""half of all steps earn about so much; and how steeply fewer earn more"""
+SAMPLED = 200
+"""queries that are measured"""
 
 
 def plan(config: FrozenConfig) -> Plan:
     settings = settings_of(config)
-    calls = list(_calls(config, settings))
-    training, players = _training_steps(settings)
-    each = settings.episode_length
-    units = math.ceil(training * players * settings.num_processes / each) + _heldout_episodes(config, settings)
-    return with_reasoning(Plan(units, tuple(calls), tuple(_notes(config, settings, players))), settings)
+    expected, most = (_MutationPlan(config, sizing) for sizing in (EXPECTED, MOST))
+    training = expected.training_steps * settings.num_processes * expected.players
+    units = math.ceil(training / settings.episode_length) + expected.heldout
+    notes = (*_notes(config, settings, expected), *reasoning_notes(settings))
+    return Plan(units, tuple(expected.calls()), notes, at_most=tuple(most.calls()))
 
 
-def _training_steps(settings: MutationSettings) -> tuple[int, int]:
-    """Environment steps of training, and how many players take part."""
-    if settings.policy_content:
-        return 0, 0
-    return math.ceil(settings.num_env_steps / settings.num_processes), 1 + len(settings.stated_baselines())
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """One environment step, or several alike: how many environments step in it, and how many of them ask for a rewrite."""
+
+    times: int
+    steps: int
+    rewrites: int
 
 
-def _heldout_episodes(config: FrozenConfig, settings: MutationSettings) -> int:
-    saved, queries = saved_policy(settings), queries_of(settings)
-    if saved is not None:
-        heldout = heldout_for(saved.card, queries)
-    else:
-        heldout = split_queries(queries, settings.heldout, config.batch.seed).heldout
-    learnt = [name for name in settings.stated_baselines() if name != "random"]
-    return len(heldout) * settings.repeats * (2 + len(learnt) + len(settings.operators))
+@dataclass(frozen=True)
+class _MutationPlan:
+    """The same steps by either sizing."""
+
+    config: FrozenConfig
+    sizing: Sizing
+
+    @cached_property
+    def settings(self) -> MutationSettings:
+        return settings_of(self.config)
+
+    @cached_property
+    def players(self) -> int:
+        return 0 if self.settings.policy_content else 1 + len(self.settings.stated_baselines())
+
+    @cached_property
+    def training_steps(self) -> int:
+        return math.ceil(self.settings.num_env_steps / self.settings.num_processes) if self.players else 0
+
+    @cached_property
+    def _learnt(self) -> int:
+        """Contenders that choose their operators: the policy, chance, and what else has learnt."""
+        return 2 + sum(name != "random" for name in self.settings.stated_baselines())
+
+    @cached_property
+    def heldout(self) -> int:
+        """Episodes of the comparison."""
+        return self._queries_held_out * self.settings.repeats * (self._learnt + len(self.settings.operators))
+
+    @cached_property
+    def _queries(self) -> Sequence[Query]:
+        return queries_of(self.settings)
+
+    @cached_property
+    def _queries_held_out(self) -> int:
+        if (saved := saved_policy(self.settings)) is not None:
+            return len(heldout_for(saved.card, self._queries))
+        return len(split_queries(self._queries, self.settings.heldout, self.config.batch.seed).heldout)
+
+    # -- how many ----------------------------------------------------------------------------------------
+
+    def calls(self) -> Iterator[PlannedCalls]:
+        wave = 0
+        stages = stages_of(self.settings)
+        for phase, environments in self._phases():
+            for place, moment in enumerate(phase):
+                wave += len(stages) * (moment.times - 1)
+                for stage in stages:
+                    wave += 1
+                    yield from self._stage(stage, wave, moment, environments if place == 0 else 0)
+
+    def _phases(self) -> Iterator[tuple[list[_Moment], int]]:
+        """Training and the comparison, each with its environments."""
+        together = self.players * self.settings.num_processes
+        yield list(self._training()), together
+        yield list(self._comparison()), self.heldout
+
+    def _training(self) -> Iterator[_Moment]:
+        settings, share = self.settings, 1.0 if self.sizing.worst and self._instructed else self._rewriting_share
+        several = math.ceil(self.training_steps / MOST_STEPS) or 1
+        for first in range(0, self.training_steps, several):
+            times = min(several, self.training_steps - first)
+            done = first * settings.num_processes
+            steps = min(settings.num_env_steps - done, times * settings.num_processes)
+            before = self._repeats * self.players * done
+            taken = self._repeats * self.players * steps
+            rewrites = math.ceil((before + taken) * share) - math.ceil(before * share)
+            yield _Moment(self._repeats * times, taken, rewrites)
+
+    @property
+    def _repeats(self) -> int:
+        """A step whose grade cannot be read is made again: at most every second one is taken to be such."""
+        return 2 if self.sizing.worst and self.settings.reward == "judge" else 1
+
+    def _comparison(self) -> Iterator[_Moment]:
+        each = self.heldout / (self._learnt + len(self.settings.operators))
+        chosen = 1.0 if self.sizing.worst and self._instructed else self._rewriting_share
+        share = (self._learnt * chosen + self._instructed) * each / self.heldout if self.heldout else 0.0
+        going_on = 1.0 if self.sizing.worst else 1 - self._success
+        for step in range(self.settings.episode_length):
+            taken = round(self.heldout * going_on**step)
+            yield _Moment(1, taken, math.ceil(taken * share))
+
+    @cached_property
+    def _instructed(self) -> int:
+        """Operators that ask a model; noop asks nobody."""
+        return sum(bool(operator_named(name).instruction) for name in self.settings.operators)
+
+    @cached_property
+    def _rewriting_share(self) -> float:
+        return self._instructed / len(self.settings.operators)
+
+    @cached_property
+    def _success(self) -> float:
+        """Share of steps that are expected to end their episode well: as of the simulated target, a guess for others."""
+        return 1 / (1 + math.exp(SLOPE * (self.settings.success - MIDDLING)))
+
+    def _stage(self, stage: str, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
+        """`beginning`: environments that begin at this moment, and whose first queries are embedded before."""
+        if stage == EMBED:
+            yield from self._embeddings(wave, moment, beginning)
+        elif calls := moment.rewrites if stage == REWRITE else moment.steps:
+            rounds = moment.times if self.settings.use_batching else calls
+            yield PlannedCalls(wave, self._model(stage), calls, *self._size(stage), rounds)
+
+    def _embeddings(self, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
+        model = self._model(EMBED)
+        if beginning:
+            openings = min(beginning, len(self._queries)) * self._opening
+            yield PlannedCalls(wave, model, 1, openings, 0, operation=EMBED)
+        if moment.steps:
+            requests = moment.times if self.settings.use_batching else moment.steps
+            texts = math.ceil(moment.steps / requests) * self._embedded
+            yield PlannedCalls(wave, model, requests, texts, 0, requests, operation=EMBED)
+
+    def _model(self, stage: str) -> str:
+        settings = self.settings
+        models = {REWRITE: settings.mutator, ANSWER: settings.target, JUDGE: settings.judge, EMBED: settings.encoder}
+        return resolve_model(models[stage])
+
+    # -- how long ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _measured(self) -> Sequence[Query]:
+        if self.sizing.worst:
+            return self._queries
+        return self._queries[:: max(1, len(self._queries) // SAMPLED)]
+
+    @cached_property
+    def _first_query(self) -> int:
+        return self.sizing.longest(query.text for query in self._measured)
+
+    @cached_property
+    def _query(self) -> int:
+        """As it stands in an episode: as it began, or as it was last rewritten."""
+        again = self.sizing.read_again(self._model(REWRITE), QUERY_TOKENS, self.settings.max_tokens)
+        return max(self._first_query, again) if self.sizing.worst else (self._first_query + again) // 2
+
+    @cached_property
+    def _answer(self) -> int:
+        return self.sizing.read_again(self._model(ANSWER), ANSWER_TOKENS, self.settings.max_tokens)
+
+    @cached_property
+    def _reference(self) -> int:
+        return self.sizing.longest(query.reference for query in self._measured)
+
+    @cached_property
+    def _opening(self) -> int:
+        """The first query of an episode, and what its answers are compared with."""
+        compared = self._reference + TOKENS_PER_MESSAGE if self.settings.reward == "similarity" else 0
+        return self._first_query + TOKENS_PER_MESSAGE + compared
+
+    @cached_property
+    def _embedded(self) -> int:
+        """Of one step: the query as it now stands, its answer, and at most the next opening."""
+        graded = self._answer + TOKENS_PER_MESSAGE if self.settings.reward == "similarity" else 0
+        return self._query + TOKENS_PER_MESSAGE + graded + (self._opening if self.sizing.worst else 0)
+
+    def _size(self, stage: str) -> tuple[int, int]:
+        """The tokens of a call, in and out."""
+        settings, sizing, model = self.settings, self.sizing, self._model(stage)
+        match stage:
+            case "rewrite":
+                asked = [rewrite_prompt(operator_named(name), "") for name in settings.operators]
+                told = sizing.longest(prompt.system + prompt.messages[0].text for prompt in asked) + self._query
+                usual, most = QUERY_TOKENS, settings.max_tokens
+            case "answer":
+                told = sizing.text(TARGET_SYSTEM) + self._query
+                usual, most = ANSWER_TOKENS, settings.max_tokens
+            case _:
+                prompt = judge_prompt("", "", "")
+                told = sizing.text(prompt.system + prompt.messages[0].text)
+                told += self._first_query + self._reference + self._answer
+                usual, most = SCORE_TOKENS, JUDGE_TOKENS
+        return told + TOKENS_PER_MESSAGE, sizing.reply(model, usual, most, settings)
 
 
-def _calls(config: FrozenConfig, settings: MutationSettings) -> Iterator[PlannedCalls]:
-    training, players = _training_steps(settings)
-    heldout = _heldout_episodes(config, settings)
-    phases = ((training, players * settings.num_processes), (settings.episode_length, heldout))
-    wave = 0
-    for steps, environments in phases:
-        stages = [_stage(settings, stage, environments) for stage in stages_of(settings)]
-        together = math.ceil(steps / MOST_STEPS) or 1
-        for first in range(0, steps, together):
-            several = min(together, steps - first)
-            wave += len(stages) * (several - 1)
-            for stage in stages:
-                wave += 1
-                each = 1 if settings.use_batching else stage.calls
-                yield replace(stage, wave=wave, calls=stage.calls * several, rounds=several * each)
-
-
-def _stage(settings: MutationSettings, stage: str, environments: int) -> PlannedCalls:
-    """Of one environment step; its wave is not known yet."""
-    operation = EMBED if stage == EMBED else "chat"
-    return PlannedCalls(0, _model(settings, stage), *_size(settings, stage, environments), operation=operation)
-
-
-def _model(settings: MutationSettings, stage: str) -> str:
-    models = {REWRITE: settings.mutator, ANSWER: settings.target, JUDGE: settings.judge, EMBED: settings.encoder}
-    return resolve_model(models[stage])
-
-
-def _rewriting_share(settings: MutationSettings) -> float:
-    """Of all steps: the operator noop asks nobody."""
-    return sum(bool(operator_named(name).instruction) for name in settings.operators) / len(settings.operators)
-
-
-def _size(settings: MutationSettings, stage: str, environments: int) -> tuple[int, int, int]:
-    """Calls, and the tokens in and out of each."""
-    answer = min(settings.max_tokens, ANSWER_TOKENS)
-    match stage:
-        case "embed":
-            requests = 1 if settings.use_batching else environments
-            return requests, environments // requests * (QUERY_TOKENS + answer + 2 * TOKENS_PER_MESSAGE), 0
-        case "rewrite":
-            asked = expected_tokens(REWRITER_SYSTEM) + 2 * QUERY_TOKENS
-            return math.ceil(environments * _rewriting_share(settings)), asked, min(settings.max_tokens, QUERY_TOKENS)
-        case "answer":
-            return environments, expected_tokens(TARGET_SYSTEM) + QUERY_TOKENS + TOKENS_PER_MESSAGE, answer
-        case _:
-            return environments, expected_tokens(JUDGE_SYSTEM) + QUERY_TOKENS + 2 * ANSWER_TOKENS, JUDGE_TOKENS
-
-
-def _notes(config: FrozenConfig, settings: MutationSettings, players: int) -> Iterator[str]:
-    yield "Episodes end when they succeed, so the comparison on held-out queries may take fewer calls, and there may be more episodes."
-    if players > 1:
+def _notes(config: FrozenConfig, settings: MutationSettings, planned: _MutationPlan) -> Iterator[str]:
+    yield (
+        "Episodes end when they succeed: how soon is a guess; at most all held-out ones are played to their length. A step that is "
+        "lost is made again: at most every second grade of a judge is taken to be unreadable, and no call to fail for good."
+    )
+    if planned.players > 1:
         named = " and ".join(settings.stated_baselines())
         yield f"The baseline {named} plays the same budget beside the learner: baselines = [] saves that."
     provider = resolve_model(settings.target).partition(":")[0]
     limits = config.limits_for(provider)
-    together = max(players, 1) * settings.num_processes
+    together = max(planned.players, 1) * settings.num_processes
     if settings.use_batching and limits.max_concurrent < together:
         yield (
             f"A wave has up to {together} calls and service.max_concurrent is {limits.max_concurrent}: "

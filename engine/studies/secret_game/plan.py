@@ -1,39 +1,146 @@
-"""What a secret game will take, before anything is called: calls by wave and model, tokens by what they are told."""
+"""What a secret game will take, before anything is called: calls by wave and model, tokens by what they are told.
 
-from collections.abc import Iterator
-from dataclasses import replace
-from math import comb
+How many calls there are is known. How long they are is not: each is sized as expected, and as long as it can be.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, comb
 
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.sections import Agent, reasoning_of
-from tidepool.engine.prices import expected_tokens
-from tidepool.engine.studies.planned_calls import REASONING_NOTE, Plan, PlannedCalls, merged
-from tidepool.engine.studies.secret_game.casting import Cast, Part, schedule_of, settings_of
+from tidepool.engine.prices import TOKENS_PER_MESSAGE
+from tidepool.engine.studies.planned_calls import (
+    EXPECTED,
+    MOST,
+    REASONING_NOTE,
+    Plan,
+    PlannedCalls,
+    Sizing,
+    UsualTokens,
+    merged,
+)
+from tidepool.engine.studies.secret_game.casting import Cast, Held, Part, schedule_of, settings_of
+from tidepool.engine.studies.secret_game.prompts import EarlierConversation, remembered
 from tidepool.engine.studies.secret_game.secrets.examination import warnings_about
-from tidepool.engine.studies.secret_game.story import judge_call
+from tidepool.engine.studies.secret_game.story import VERDICT_TOKENS, judge_call
 from tidepool.engine.studies.secret_game.succession import Succession, succession_of
-from tidepool.engine.studies.secret_game.tally import tally_of
+from tidepool.engine.studies.secret_game.tally import ScheduleTally, tally_of
 
-TOKENS_OF_A_MESSAGE = 60
-"""output tokens a message is taken to have"""
-TOKENS_OF_A_VERDICT = 30
-MESSAGE_OVERHEAD = 8
+MESSAGE = UsualTokens(60, 23)
+VERDICT = UsualTokens(30, 12)
+JSON_TOKENS = 12
+"""around a message in the transcript that a judge reads"""
 
 
 def plan(config: FrozenConfig) -> Plan:
     players, schedule = Cast.of(config), schedule_of(config)
-    length = players.settings.messages_per_interaction
     tally, succession = tally_of(schedule), succession_of(players, schedule, config.service)
-    calls: list[PlannedCalls] = []
-    for name, agent in players.agents.items():
-        opened, answered = tally.opened[name], tally.answered[name]
-        talks = opened + answered
-        remembered = tally.heard_before[name] * length / talks if talks and players.remembers(name) else 0.0
-        calls += _messages(players, agent, opened, answered, int(remembered))
-    spread = [part for planned in merged(calls) for part in _in_rounds(planned, succession)]
-    spread += _verdicts(players, schedule.total, succession)
-    return Plan(schedule.total, tuple(spread), tuple(_notes(players)), warnings_about(config))
+    expected, most = (_GamePlan(players, tally, sizing) for sizing in (EXPECTED, MOST))
+    spread = [part for planned in merged(expected.messages()) for part in _in_rounds(planned, succession)]
+    for verdicts in expected.verdicts(schedule.total):
+        for one in _in_rounds(verdicts, succession):
+            spread += _after_rounds(one, min(one.rounds, succession.groups))
+    worst = (*most.messages(), *most.verdicts(schedule.total))
+    return Plan(schedule.total, tuple(spread), tuple(_notes(players)), warnings_about(config), at_most=worst)
+
+
+@dataclass(frozen=True)
+class _GamePlan:
+    """The same calls by either sizing."""
+
+    players: Cast
+    tally: ScheduleTally
+    sizing: Sizing
+
+    @cached_property
+    def _length(self) -> int:
+        return self.players.settings.messages_per_interaction
+
+    @cached_property
+    def _heard(self) -> Mapping[str, int]:
+        """A message of each agent, as it is read again by somebody."""
+        return {
+            name: self.sizing.read_again(self.players.models[name], MESSAGE, agent.max_tokens) + TOKENS_PER_MESSAGE
+            for name, agent in self.players.agents.items()
+        }
+
+    @cached_property
+    def _any_heard(self) -> int:
+        """A message of some partner."""
+        sizes = self._heard.values()
+        return max(sizes) if self.sizing.worst else sum(sizes) // len(sizes)
+
+    @cached_property
+    def _partner(self) -> str:
+        return max(self.players.agents, key=lambda name: len(name.encode("utf-8", "surrogatepass")))
+
+    def messages(self) -> Iterator[PlannedCalls]:
+        for name, agent in self.players.agents.items():
+            opened, answered = self.tally.opened[name], self.tally.answered[name]
+            if opened + answered:
+                before = self.tally.heard_before[name] / (opened + answered) if self.players.remembers(name) else 0.0
+                yield from self._of(agent, opened, answered, before)
+
+    def _of(self, agent: Agent, opened: int, answered: int, talks_before: float) -> Iterator[PlannedCalls]:
+        """`talks_before`: earlier talks that it remembers, on average."""
+        model = self.players.models[agent.name]
+        told = self.sizing.longest(self._prompts(agent))
+        said = self.sizing.reply(model, MESSAGE, agent.max_tokens, agent)
+        earlier = ceil(talks_before * self._remembered(agent))
+        for turn in range(1, self._length + 1):
+            opens = bool(turn % 2)
+            if count := opened if opens else answered:
+                scene = self._scene(opens=opens, remembers=talks_before > 0)
+                talk = (turn - 1) // 2 * self._heard[agent.name] + turn // 2 * self._any_heard
+                yield PlannedCalls(turn, model, count, told + scene + earlier + talk, said)
+
+    def _prompts(self, agent: Agent) -> Iterator[str]:
+        """What it may be told: with each scenario's words, and holding whatever it may hold."""
+        scenarios = self.players.settings.scenarios
+        for place, scenario in enumerate(scenarios):
+            for secret in (scenario.opener_secret, scenario.partner_secret):
+                yield self.players.prompt(Part(agent, self._partner, secret, place), self._length, None)
+        if not scenarios:
+            part = Part(agent, self._partner, agent.secret, None)
+            yield self.players.prompt(part, self._length, self._held())
+
+    def _held(self) -> Held:
+        """Half of the others' secrets, or all."""
+        if not self.players.keeps_secrets:
+            return None
+        secrets = tuple(self.players.secrets.values())
+        return secrets if self.sizing.worst else secrets[: len(secrets) // 2]
+
+    def _remembered(self, agent: Agent) -> int:
+        """One earlier talk."""
+        (head, *_) = remembered((EarlierConversation(self._partner, ()),), self._partner, opens=True)
+        own, theirs = self._heard[agent.name], self._any_heard
+        each = self._length * max(own, theirs) if self.sizing.worst else self._length * (own + theirs) // 2
+        return self.sizing.text(head.text) + TOKENS_PER_MESSAGE + each
+
+    def _scene(self, *, opens: bool, remembers: bool) -> int:
+        if not (opens or remembers):
+            return 0
+        (line,) = remembered((), self._partner, opens=True)
+        return self.sizing.text(line.text) + TOKENS_PER_MESSAGE
+
+    def verdicts(self, conversations: int) -> Iterator[PlannedCalls]:
+        if (model := self.players.judge_model) is None:
+            return
+        part = Part(next(iter(self.players.agents.values())), "", self._longest_secret(), None)
+        call = judge_call(model, "", self._length + 1, [], 0, part, self.players.settings)
+        asked = self.sizing.text(call.system) + self.sizing.text(call.messages[0].text) + TOKENS_PER_MESSAGE
+        asked += self._length * (self._any_heard - TOKENS_PER_MESSAGE + self.sizing.text("x" * 4 * JSON_TOKENS))
+        said = self.sizing.reply(model, VERDICT, VERDICT_TOKENS, self.players.settings)
+        yield PlannedCalls(self._length + 1, model, conversations * min(2, self._length), asked, said)
+
+    def _longest_secret(self) -> str:
+        secrets = list(self.players.secrets.values())
+        for scenario in self.players.settings.scenarios:
+            secrets += (scenario.opener_secret, scenario.partner_secret)
+        return max(secrets, key=lambda secret: len(secret.encode("utf-8", "surrogatepass")))
 
 
 def _in_rounds(planned: PlannedCalls, succession: Succession) -> Iterator[PlannedCalls]:
@@ -45,34 +152,6 @@ def _in_rounds(planned: PlannedCalls, succession: Succession) -> Iterator[Planne
         yield replace(planned, calls=planned.calls - free, rounds=succession.rounds)
 
 
-def _messages(players: Cast, agent: Agent, opened: int, answered: int, remembered: int) -> Iterator[PlannedCalls]:
-    """`remembered`: messages of earlier talks that stand before this one, on average."""
-    length = players.settings.messages_per_interaction
-    told = expected_tokens(players.prompt(Part(agent, agent.name, agent.secret, None), length, None))
-    output = min(agent.max_tokens, TOKENS_OF_A_MESSAGE)
-    reasoned = reasoning_of(agent).get("max_reasoning_tokens", 0)
-    for turn in range(1, length + 1):
-        count = opened if turn % 2 else answered
-        if count:
-            heard = (turn + remembered) * (output + MESSAGE_OVERHEAD)
-            yield PlannedCalls(turn, resolve_model(agent.model), count, told + heard, output + reasoned)
-
-
-def _verdicts(players: Cast, conversations: int, succession: Succession) -> Iterator[PlannedCalls]:
-    if players.judge_model is None:
-        return
-    length = players.settings.messages_per_interaction
-    part = Part(next(iter(players.agents.values())), "", "", None)
-    call = judge_call(players.judge_model, "", length + 1, [], 0, part, players.settings)
-    asked = expected_tokens(call.system + call.messages[0].text) + length * (TOKENS_OF_A_MESSAGE + MESSAGE_OVERHEAD)
-    verdicts = conversations * min(2, length)
-    planned = PlannedCalls(
-        length + 1, players.judge_model, verdicts, asked, TOKENS_OF_A_VERDICT + call.max_reasoning_tokens
-    )
-    for one in _in_rounds(planned, succession):
-        yield from _after_rounds(one, min(one.rounds, succession.groups))
-
-
 def _after_rounds(verdicts: PlannedCalls, last: int) -> Iterator[PlannedCalls]:
     """The next round does not wait for the judge, so its first messages leave with the verdicts on the round before."""
     alone = round(last * verdicts.together)
@@ -82,11 +161,12 @@ def _after_rounds(verdicts: PlannedCalls, last: int) -> Iterator[PlannedCalls]:
 
 
 def _notes(players: Cast) -> Iterator[str]:
-    yield f"A message is taken to have {TOKENS_OF_A_MESSAGE} tokens."
+    usual = sorted({MESSAGE.by(model) for model in players.models.values()})
+    yield f"A message is expected to have {' or '.join(map(str, usual))} tokens."
     if room := max(reasoning_of(agent).get("max_reasoning_tokens", 0) for agent in players.agents.values()):
         yield REASONING_NOTE.format(room)
     if players.judge_model:
-        yield f"A verdict of the judge is taken to have {TOKENS_OF_A_VERDICT} tokens."
+        yield f"A verdict of the judge is expected to have {VERDICT.by(players.judge_model)} tokens."
     if players.linked:
         yield "Rounds of a game follow one another, so a provider batch holds one message position of one round."
 

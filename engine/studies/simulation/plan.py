@@ -1,70 +1,125 @@
-"""What a batch of simulations will take, before anything is called."""
+"""What a batch of simulations will take, before anything is called: as expected, and at most."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from heapq import nlargest
 from math import comb
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.core.services import groups_of
-from tidepool.engine.prices import expected_tokens
-from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, with_reasoning
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.prices import TOKENS_PER_MESSAGE
+from tidepool.engine.studies.planned_calls import (
+    EXPECTED,
+    MOST,
+    Plan,
+    PlannedCalls,
+    Sizing,
+    UsualTokens,
+    reasoning_notes,
+)
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
-from tidepool.engine.studies.simulation.prompts import Setting, enacted_system, judgement, narrated
+from tidepool.engine.studies.simulation.prompts import OPENING, Setting, enacted_system, judgement, narrated
 from tidepool.engine.studies.simulation.story import JUDGE_TOKENS
 
-TOKENS_OF_A_MESSAGE = 60
-"""a message is taken to have, for plans"""
+MESSAGE, THOUGHTFUL = UsualTokens(60, 36), UsualTokens(90, 48)
+"""a message usually has, without and with a private thought"""
+RATING = UsualTokens(60, 13)
+NAME_TOKENS = 4
+"""of a name before what is said, expected"""
+SAMPLED = 40
+"""entities whose portraits are measured: some of all for the expected, the longest for the most"""
 
 
 def plan(config: FrozenConfig) -> Plan:
     settings = settings_of(config)
-    message = min(settings.max_tokens, TOKENS_OF_A_MESSAGE)
-    spoken = list((_enacted_calls if settings.style == "enacted" else _narrated_calls)(config, message))
-    judged = _judge_calls(config, message, wave=len(spoken) + 1) if settings.judge else []
     groups = groups_of(settings.num_simulations, config.service)
-    calls = tuple(replace(planned, rounds=groups) for planned in (*spoken, *judged))
-    notes = (f"A message is taken to have {TOKENS_OF_A_MESSAGE} tokens.",)
-    return with_reasoning(Plan(settings.num_simulations, calls, notes), settings)
+    calls = tuple(replace(planned, rounds=groups) for planned in _SimulationPlan(config, EXPECTED).calls())
+    message = (THOUGHTFUL if settings.thoughts else MESSAGE).by(resolve_model(settings.model))
+    notes = (f"A message is expected to have {message} tokens.", *reasoning_notes(settings))
+    return Plan(settings.num_simulations, calls, notes, at_most=tuple(_SimulationPlan(config, MOST).calls()))
 
 
-def _enacted_calls(config: FrozenConfig, message: int) -> Iterator[PlannedCalls]:
-    settings, model = settings_of(config), resolve_model(settings_of(config).model)
-    cast = cast_of(config)[: settings.interaction_size]
-    partners = [member.entity.name for member in cast[1:]]
-    system = expected_tokens(enacted_system(cast[0].entity, partners, _setting(settings)))
-    for wave in range(1, _messages_each(settings) + 1):
-        yield PlannedCalls(wave, model, settings.num_simulations, system + wave * (message + 8), message)
+class _SimulationPlan:
+    """The same calls by either sizing."""
+
+    def __init__(self, config: FrozenConfig, sizing: Sizing) -> None:
+        self._settings = settings_of(config)
+        self._sizing = sizing
+        self._model = resolve_model(self._settings.model)
+        self._usual = THOUGHTFUL if self._settings.thoughts else MESSAGE
+        self._setting = Setting(self._settings.context, self._settings.language, self._settings.thoughts)
+        cast = [member.entity for member in cast_of(config)]
+        self._entities = _measured(cast, max(SAMPLED, self._settings.interaction_size), worst=sizing.worst)
+        self._names = nlargest(self._settings.interaction_size, (entity.name for entity in cast), key=_bytes)
+        names = sizing.longest(f"{name}: " for name in self._names)
+        self._line = sizing.read_again(self._model, self._usual, self._settings.max_tokens) + names
+        """of a message that is heard"""
+
+    def calls(self) -> Iterator[PlannedCalls]:
+        spoken = list(self._enacted() if self._settings.style == "enacted" else self._narrated())
+        yield from spoken
+        if self._settings.judge:
+            yield self._judged(len(spoken) + 1)
+
+    def _enacted(self) -> Iterator[PlannedCalls]:
+        settings, sizing = self._settings, self._sizing
+        partners = self._names[: settings.interaction_size - 1]
+        told = sizing.longest(enacted_system(entity, partners, self._setting) for entity in self._entities)
+        told += sizing.text(OPENING) + TOKENS_PER_MESSAGE
+        said = sizing.reply(self._model, self._usual, settings.max_tokens, settings)
+        for wave in range(1, _messages_each(settings) + 1):
+            heard = (wave - 1) * (self._line + TOKENS_PER_MESSAGE)
+            yield PlannedCalls(wave, self._model, settings.num_simulations, told + heard, said)
+
+    def _narrated(self) -> Iterator[PlannedCalls]:
+        settings, sizing = self._settings, self._sizing
+        cast = self._entities[: settings.interaction_size]
+        prompt = narrated(cast, self._setting, settings.n_turns, ("",))
+        first, _, again = (sizing.text(message.text) + TOKENS_PER_MESSAGE for message in prompt.messages)
+        messages = settings.interaction_size * settings.n_turns
+        scene = UsualTokens(
+            messages * (self._usual.of_a_model + NAME_TOKENS), messages * (self._usual.simulated + NAME_TOKENS)
+        )
+        said = sizing.reply(self._model, scene, settings.max_tokens * messages, settings)
+        heard = sizing.read_again(self._model, scene, settings.max_tokens * messages) + TOKENS_PER_MESSAGE + again
+        for wave in range(1, settings.simulation_rounds + 1):
+            asked = sizing.text(prompt.system) + first + (wave - 1) * heard
+            yield PlannedCalls(wave, self._model, settings.num_simulations, asked, said)
+
+    def _judged(self, wave: int) -> PlannedCalls:
+        settings, sizing, judge = self._settings, self._sizing, self._settings.judge
+        assert judge is not None
+        prompt = judgement(judge.question, (judge.scale[0], judge.scale[1]), settings.context, self._names[0], "")
+        asked = sizing.text(prompt.system) + sizing.text(prompt.messages[0].text) + TOKENS_PER_MESSAGE
+        model = resolve_model(judge.model)
+        calls = settings.num_simulations * settings.interaction_size
+        heard = _messages_each(settings) * (self._heard_aloud() + 1)
+        said = sizing.reply(model, RATING, JUDGE_TOKENS, settings)
+        return PlannedCalls(wave, model, calls, asked + heard, said)
+
+    def _heard_aloud(self) -> int:
+        """A message as the judge hears it: without its thought."""
+        if self._sizing.worst or not self._settings.thoughts:
+            return self._line
+        return min(self._line, MESSAGE.by(self._model) + NAME_TOKENS)
 
 
-def _narrated_calls(config: FrozenConfig, message: int) -> Iterator[PlannedCalls]:
-    settings, model = settings_of(config), resolve_model(settings_of(config).model)
-    cast = [member.entity for member in cast_of(config)[: settings.interaction_size]]
-    prompt = narrated(cast, _setting(settings), settings.n_turns)
-    asked = expected_tokens(prompt.system) + expected_tokens(prompt.messages[0].text)
-    scene = message * settings.interaction_size * settings.n_turns
-    for wave in range(1, settings.simulation_rounds + 1):
-        yield PlannedCalls(wave, model, settings.num_simulations, asked + (wave - 1) * (scene + 40), scene)
+def _measured(cast: Sequence[Entity], count: int, *, worst: bool) -> list[Entity]:
+    """Some of the cast, spread over it; or those of whom there is most to say."""
+    if worst:
+        return nlargest(count, cast, key=lambda entity: _bytes(str(entity.as_record())))
+    return list(cast[:: max(1, len(cast) // count)])
 
 
-def _judge_calls(config: FrozenConfig, message: int, wave: int) -> list[PlannedCalls]:
-    settings = settings_of(config)
-    judge = settings.judge
-    assert judge is not None
-    prompt = judgement(judge.question, (judge.scale[0], judge.scale[1]), settings.context, "", "")
-    asked = expected_tokens(prompt.system) + expected_tokens(prompt.messages[0].text)
-    heard = asked + _messages_each(settings) * (message + 4)
-    calls = settings.num_simulations * settings.interaction_size
-    return [PlannedCalls(wave, resolve_model(judge.model), calls, heard, min(JUDGE_TOKENS, TOKENS_OF_A_MESSAGE))]
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _messages_each(settings: SimulationSettings) -> int:
     return settings.interaction_size * settings.n_turns * settings.simulation_rounds
-
-
-def _setting(settings: SimulationSettings) -> Setting:
-    return Setting(settings.context, settings.language, settings.thoughts)
 
 
 def shape(config: FrozenConfig) -> list[str]:

@@ -27,7 +27,7 @@ def in_one_line(examined: Examined) -> Content:
     parts = [
         f"{count(plan['units'])} {plan['unit_name']}",
         f"{count(plan['wave_count'])} waves",
-        f"{count(plan['calls'])} calls",
+        f"{_about(plan)}{count(plan['calls'])} calls",
         f"{count(plan['tokens']['input'] + plan['tokens']['output'])} tokens",
         "free"
         if is_free(examined)
@@ -68,13 +68,23 @@ def _complaints(examined: Examined) -> Content:
 def _size(plan: Mapping[str, Any]) -> list[Row]:
     at_once = plan["units_at_once"]
     together = "all together" if at_once >= plan["units"] else f"{count(at_once)} at a time"
-    tokens = plan["tokens"]
+    tokens, most = plan["tokens"], plan["at_most"] and plan["at_most"]["tokens"]
     return [
         ("units", f"{plan['units']:,} {plan['unit_name']}, {together}"),
         ("waves", f"{plan['wave_count']:,}"),
-        ("calls", f"{plan['calls']:,}"),
-        ("tokens", f"{count(tokens['input'])} in, {count(tokens['output'])} out"),
+        ("calls", f"{_about(plan)}{plan['calls']:,}{_beyond(plan)}"),
+        ("tokens", f"about {count(tokens['input'])} in, {count(tokens['output'])} out"),
+        *([("", f"at most {count(most['input'])} in, {count(most['output'])} out")] if most else ()),
     ]
+
+
+def _about(plan: Mapping[str, Any]) -> str:
+    """Where how many calls there will be is not known before."""
+    return "" if plan["at_most"] and plan["at_most"]["calls"] == plan["calls"] else "about "
+
+
+def _beyond(plan: Mapping[str, Any]) -> str:
+    return f", {plan['at_most']['calls']:,} at most" if plan["at_most"] and _about(plan) else ""
 
 
 def is_free(examined: Examined) -> bool:
@@ -101,6 +111,8 @@ def _money(examined: Examined, plan: Mapping[str, Any]) -> list[Row]:
         rows.append(("both", dollars(plan["cost_usd"]) + "  ← chosen, each wave by its way"))
     if plan["cost_usd"] is None:
         rows.append(("", "the price of a model is not known"))
+    elif plan["at_most"]:
+        rows.append(("at most", dollars(plan["at_most"]["cost_usd"])))
     return [*rows, ("budget", _budget(plan))]
 
 
@@ -112,7 +124,8 @@ def _budget(plan: Mapping[str, Any]) -> str:
         return f"{dollars(budget)}: needs a known price"
     if expected > budget:
         return f"{dollars(budget)} is less than expected: it will stop, and can be resumed"
-    return f"{dollars(budget)}, enough"
+    most = plan["at_most"] and plan["at_most"]["cost_usd"]
+    return f"{dollars(budget)}, enough" + ("" if most is not None and most <= budget else " for what is expected")
 
 
 def _time(plan: Mapping[str, Any]) -> list[Row]:

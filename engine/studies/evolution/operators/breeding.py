@@ -22,7 +22,8 @@ COPY = "copy"
 RATES = Rates(crossover=0.8, mutation=0.2)
 _MOST_HITS = 2
 _TRIES = 12
-_RANDOM_SEGMENTS = (1, 10)
+RANDOM_SEGMENTS = (1, 10)
+"""of a prompt of random search: so many sentences, from and to"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def rewritten(child: Child, segments: Sequence[str]) -> Genome:
 
 def random_genome(material: Material, generation: int, rng: Random, showable: Showable = NOTHING) -> Genome:
     """What random search tries: any number of segments in any order, and of examples."""
-    count = min(rng.randint(*_RANDOM_SEGMENTS), len(material.segments))
+    count = min(rng.randint(*RANDOM_SEGMENTS), len(material.segments))
     segments = tuple(rng.sample(material.segments, count))
     if material.frames:
         segments = framed(segments, rng.choice(material.frames))

@@ -1,0 +1,52 @@
+"""A plan's "at most" is one: random studies whose models use all the tokens they may stay below it.
+
+`python -m benchmarks.plans` holds two hundred of each kind to it, and to what their plans expect.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.plans import trial
+from tests.support.random_studies import random_study
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, UsualTokens
+
+SEEDS = {"secret_game": (2, 3, 4, 5), "simulation": range(6), "evolution": (0, 1, 2, 4, 5), "mutation": (0, 4, 5)}
+
+
+@pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for kind, seeds in SEEDS.items() for seed in seeds])
+def test_no_study_takes_more_than_its_plan_says_at_most(kind: str, seed: int, tmp_path: Path) -> None:
+    found = trial(kind, seed, endless=True, folder=tmp_path)
+    assert found.kept, found
+    assert found.expected_calls <= found.most_calls and found.expected_cost <= found.most_cost
+
+
+@pytest.mark.parametrize("kind", SEEDS)
+def test_reasoning_counts_in_the_most_and_half_of_it_in_what_is_expected_of_a_real_model(kind: str) -> None:
+    data = random_study(kind, 0)
+    reasoned = data["agents"][0] if kind == "secret_game" else data[kind]
+    outputs = []
+    for room in (0, 200):
+        reasoned["max_reasoning_tokens"] = room
+        frozen = freeze(config_from(data, source=""), Path("none.db"))
+        plan = priced(load_kind(kind).plan(frozen), frozen)
+        outputs.append((plan["tokens"]["output"], plan["at_most"]["tokens"]["output"]))
+    (expected, most), (expected_reasoning, most_reasoning) = outputs
+    assert expected == expected_reasoning and most_reasoning > most  # simulated models do not reason
+    assert EXPECTED.reply("openai:x", UsualTokens(60, 1), 300, _Room()) == 160
+    assert MOST.reply("openai:x", UsualTokens(60, 1), 300, _Room()) == 500
+
+
+class _Room:
+    reasoning_effort = ""
+    max_reasoning_tokens = 200
+
+
+def test_a_kind_that_does_not_say_has_no_most() -> None:
+    frozen = freeze(config_from(random_study("simulation", 0), source=""), Path("none.db"))
+    plan = Plan(1, (PlannedCalls(1, "simulated:persona", 2, 10, 10),))
+    assert priced(plan, frozen)["at_most"] is None and not plan.exact and plan.calls_expected == 2
