@@ -15,7 +15,7 @@ from tidepool.engine.studies.evolution.placeholders import filled, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
 
-_SOLUTIONS = ("solution", "worked", "rationale", "canonical_solution")
+SOLUTIONS = ("solution", "worked", "rationale", "canonical_solution")
 """columns of a file in which a problem is worked out"""
 
 _CALCULATOR = re.compile(r"<<[^<>]*>>")
@@ -56,7 +56,7 @@ class Asking:
 
     def demonstrated(self, problem: Problem) -> str:
         """The answer in the form in which replies are looked for it, worked out where the file has that; empty: it cannot be shown."""
-        worked = next((str(text).strip() for name in _SOLUTIONS if (text := problem.fields.get(name))), "")
+        worked = next((str(text).strip() for name in SOLUTIONS if (text := problem.fields.get(name))), "")
         match self.task.kind(problem.answer):
             case "number":
                 steps = _CALCULATOR.sub("", worked.partition("####")[0]).strip()

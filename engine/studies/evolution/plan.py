@@ -9,6 +9,7 @@ from tidepool.engine.call import Call, Message
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.prices import TOKENS_PER_MESSAGE, expected_tokens
+from tidepool.engine.studies.evolution.asking import SOLUTIONS
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
 from tidepool.engine.studies.evolution.evaluation.objectives import MOST_ON_FRONT
@@ -391,5 +392,6 @@ class _WorstSearch:
 
 
 def _solution(problem: Problem) -> str:
-    """As an example shows it."""
-    return str(problem.fields.get("solution") or problem.answer)
+    """At least as long as an example shows it."""
+    worked = max((str(problem.fields.get(name) or "") for name in SOLUTIONS), key=len)
+    return f"{worked}\n#### {problem.answer}"

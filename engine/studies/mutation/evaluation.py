@@ -20,7 +20,7 @@ from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.transport import PromptTransport
 from tidepool.engine.studies.mutation.learners.policy import ConstantPolicy, Policy
 from tidepool.engine.studies.mutation.learners.random_policy import RandomPolicy
-from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES
+from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, played
 from tidepool.engine.studies.mutation.queries import Query
 
 Scores = NDArray[np.float64]
@@ -71,11 +71,6 @@ def contenders(
     named: dict[str, Policy] = {"policy": policy, "random": RandomPolicy(len(operators), seed), **(others or {})}
     named.update((operator, ConstantPolicy(action)) for action, operator in enumerate(played(operators)))
     return named
-
-
-def played(operators: Sequence[str]) -> tuple[str, ...]:
-    """The operators of the study, numbered as its policies know them, and noop in any case."""
-    return tuple(operators) if NOOP in operators else (*operators, NOOP)
 
 
 def line_up(named: Mapping[str, Policy], queries: Sequence[Query], repeats: int) -> list[str]:

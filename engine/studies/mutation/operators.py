@@ -6,6 +6,7 @@ A reply is foreign text. It becomes the next query only when it looks like a rew
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidepool.engine import registries
@@ -127,3 +128,8 @@ def rewritten(operator: Operator, query: str, reply: str | None) -> Rewrite:
         return Rewrite(query)
     text = None if reply is None else read_rewrite(reply, query)
     return Rewrite(query, fell_back=True) if text is None else Rewrite(text)
+
+
+def played(operators: Sequence[str]) -> tuple[str, ...]:
+    """The operators of the study, numbered as its policies know them, and noop in any case."""
+    return tuple(operators) if NOOP in operators else (*operators, NOOP)

@@ -15,7 +15,7 @@ from tidepool.engine.studies.mutation.environment.rewards import judge_prompt
 from tidepool.engine.studies.mutation.environment.step_calls import TARGET_SYSTEM
 from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE
 from tidepool.engine.studies.mutation.inputs import heldout_for, queries_of, saved_policy, settings_of
-from tidepool.engine.studies.mutation.operators import operator_named, rewrite_prompt
+from tidepool.engine.studies.mutation.operators import operator_named, played, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import Query, split_queries
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
@@ -81,8 +81,8 @@ class _MutationPlan:
 
     @cached_property
     def heldout(self) -> int:
-        """Episodes of the comparison."""
-        return self._queries_held_out * self.settings.repeats * (self._learnt + len(self.settings.operators))
+        """Episodes of the comparison; who only asks the unchanged query makes one step of his."""
+        return self._queries_held_out * self.settings.repeats * (self._learnt + len(played(self.settings.operators)))
 
     @cached_property
     def _queries(self) -> Sequence[Query]:
@@ -130,13 +130,16 @@ class _MutationPlan:
         return 2 if self.sizing.worst and self.settings.reward == "judge" else 1
 
     def _comparison(self) -> Iterator[_Moment]:
-        each = self.heldout / (self._learnt + len(self.settings.operators))
+        contenders = self._learnt + len(played(self.settings.operators))
+        each = self.heldout / contenders
+        once = each * (contenders - self._learnt - len(self.settings.operators))
+        whole = self.heldout - once
         chosen = 1.0 if self.sizing.worst and self._instructed else self._rewriting_share
-        share = (self._learnt * chosen + self._instructed) * each / self.heldout if self.heldout else 0.0
+        share = (self._learnt * chosen + self._instructed) * each / whole if whole else 0.0
         going_on = 1.0 if self.sizing.worst else 1 - self._success
         for step in range(self.settings.episode_length):
-            taken = round(self.heldout * going_on**step)
-            yield _Moment(1, taken, math.ceil(taken * share))
+            taken = whole * going_on**step
+            yield _Moment(1, round(taken + (0 if step else once)), math.ceil(taken * share))
 
     @cached_property
     def _instructed(self) -> int:

@@ -29,7 +29,6 @@ from tidepool.engine.studies.mutation.evaluation import (
     contenders,
     line_up,
     play_heldout,
-    played,
 )
 from tidepool.engine.studies.mutation.inputs import (
     heldout_for,
@@ -43,6 +42,7 @@ from tidepool.engine.studies.mutation.learners.choice import make_learner
 from tidepool.engine.studies.mutation.learners.policy import Policy, TrainedPolicy
 from tidepool.engine.studies.mutation.learners.policy_file import PolicyCard, SavedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.learners.training import Player, Silence, train
+from tidepool.engine.studies.mutation.operators import played
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.record import DETAILS, Losses, TrainingRecord, unused
 
