@@ -1,8 +1,8 @@
 """What the prompts of an evolution answered: every reply to every problem, as it was graded. Lists are read as bare numbers,
 wrong answers first, and what stands behind them for the rows that somebody looks at.
 
-Batches that were run before answers were kept have none. Their replies are read from the calls, whose steps name the problem
-and the sample (`g4.17/p12/s0`); what was asked and how it was graded is not known.
+Evaluations that ended before answers were kept have none. Their replies are read from the calls, whose steps name the problem
+and the sample (`g4.17/p12/s0`); how they were graded is not known. Their numbers are below zero.
 """
 
 import json
@@ -20,7 +20,7 @@ from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 SPLITS = ("judge", "choose", "search")
 """parts of the problems, in the order in which they are told"""
 GRADES = ("wrong", "missing", "right", "ungraded")
-"""likewise: missing is an answer whose call failed, ungraded one of a batch that kept no grades"""
+"""likewise: missing is an answer whose call failed, ungraded one from before answers were kept"""
 MOST_WORDS, LONGEST_WORD = 50, 500
 """looked for in questions: SQLite refuses conditions without end"""
 _MASK = (1 << UNIT_BITS) - 1
@@ -28,14 +28,21 @@ _MASK = (1 << UNIT_BITS) - 1
 _GRADED = """SELECT a.rowid AS id, a.unit_id, a.step, a.generation, a.genome_id, a.split, a.problem, a.sample, a.extracted,
     a.score, a.details, CASE a.correct WHEN 1 THEN 'right' WHEN 0 THEN 'wrong' ELSE 'missing' END AS grade
     FROM answer a WHERE a.unit_id BETWEEN :first AND :last"""
-_UNGRADED = """SELECT c.id, c.unit_id, c.step, u.round AS generation,
+_UNGRADED = """SELECT -c.id AS id, c.unit_id, c.step, u.round AS generation,
     CASE WHEN json_valid(u.participants) THEN json_extract(u.participants, '$[0]') END AS genome_id,
     CASE WHEN c.step LIKE 'validation/%' THEN 'judge' ELSE 'search' END AS split,
     CAST(substr(c.step, instr(c.step, '/p') + 2) AS INTEGER) AS problem,
     CAST(substr(c.step, instr(c.step, '/s') + 2) AS INTEGER) AS sample, NULL AS extracted, NULL AS score, NULL AS details,
     CASE c.status WHEN 'answered' THEN 'ungraded' ELSE 'missing' END AS grade
-    FROM call c JOIN unit u ON u.id = c.unit_id
-    WHERE c.unit_id BETWEEN :first AND :last AND c.step GLOB '*/p[0-9]*/s[0-9]*'"""
+    FROM unit u JOIN call c ON c.unit_id = u.id WHERE u.id BETWEEN :first AND :last
+    AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND NOT EXISTS (SELECT 1 FROM answer x WHERE x.unit_id = u.id)"""
+
+_IN_ORDER = (
+    _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN"),
+    _UNGRADED.replace("JOIN", "CROSS JOIN"),
+)
+"""The rows of a batch lie together: reading them in their order takes a third of looking them up by the index. And few units
+have no answers, if any: SQLite is to look at these first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,46 +96,66 @@ class Answer:
     """what else a scorer measured"""
 
 
-def answers_kept(connection: sqlite3.Connection, batch_number: int) -> bool:
-    """False of a batch that was run before answers were kept, and of one that has none yet."""
-    found = connection.execute("SELECT 1 FROM answer WHERE unit_id BETWEEN ? AND ? LIMIT 1", _bounds(batch_number))
-    return found.fetchone() is not None
-
-
 def matching_answers(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFilter) -> "array[int]":
     """Their numbers: the wrong ones first, of them the worst; then by split and problem. Sorting by one number takes half as
     long as by four."""
-    source, values = _source(connection, batch_number, wanted)
+    values = _range(connection, batch_number, wanted.conversation)
     conditions = _conditions(connection, wanted, values)
-    rows = connection.execute(
-        f"SELECT a.id FROM ({source}) a WHERE {' AND '.join(conditions) or '1'} "
-        f"ORDER BY ({_place('a.grade', GRADES)} << 50) + (CAST(coalesce(a.score, 0) * 1000 AS INTEGER) << 40) "
-        f"+ ({_place('a.split', SPLITS)} << 36) + a.problem, a.id",
-        values,
-    )
-    return array("q", (row[0] for row in rows))
+    found = array("q")
+    for source in _IN_ORDER:
+        rows = connection.execute(
+            f"SELECT a.id FROM ({source}) a WHERE {' AND '.join(conditions) or '1'} "
+            f"ORDER BY ({_place('a.grade', GRADES)} << 50) + (CAST(coalesce(a.score, 0) * 1000 AS INTEGER) << 40) "
+            f"+ ({_place('a.split', SPLITS)} << 36) + a.problem, abs(a.id)",
+            values,
+        )
+        found.extend(row[0] for row in rows)
+    return found
 
 
 def answer_heads(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> dict[int, AnswerHead]:
-    rows = connection.execute(
-        "SELECT a.id, a.grade, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, substr(a.extracted, 1, 100), "
-        f"substr(p.gold, 1, 100), substr(p.question, 1, 300) FROM ({_only(connection, batch_number)}) a {_PROBLEM}",
-        _numbered(batch_number, numbers),
-    ).fetchall()
+    rows = _numbered(
+        connection,
+        batch_number,
+        numbers,
+        "a.id, a.grade, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, substr(a.extracted, 1, 100), "
+        "substr(p.gold, 1, 100), substr(p.question, 1, 300)",
+    )
     return {row[0]: whole(AnswerHead(*row[1:])) for row in rows}
 
 
 def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> list[Answer]:
     """In the order of their numbers."""
-    rows = connection.execute(
-        "SELECT a.id, a.unit_id, a.generation, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, c.model, p.question, "
+    rows = _numbered(
+        connection,
+        batch_number,
+        numbers,
+        "a.id, a.unit_id, a.generation, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, c.model, p.question, "
         "p.gold, CASE WHEN c.status = 'answered' THEN c.text END, c.error, a.extracted, a.grade, a.score, "
-        f"c.finish_reason, a.details FROM ({_only(connection, batch_number)}) a {_PROBLEM} "
+        "c.finish_reason, a.details",
         "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step",
-        _numbered(batch_number, numbers),
-    ).fetchall()
+    )
     found = {row[0]: whole(Answer(row[1] & _MASK, *row[2:16], *_metrics(row[16]))) for row in rows}
     return [found[number] for number in numbers if number in found]
+
+
+def _numbered(
+    connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int], columns: str, joined: str = ""
+) -> list[sqlite3.Row]:
+    first, last = _bounds(batch_number)
+    rows: list[sqlite3.Row] = []
+    for source, column, ids in (
+        (_GRADED, "a.rowid", [number for number in numbers if number > 0]),
+        (_UNGRADED, "c.id", [-number for number in numbers if number < 0]),
+    ):
+        if ids:
+            rows += connection.execute(
+                f"SELECT {columns} FROM ({source} AND {column} IN (SELECT value FROM json_each(:ids))) a "
+                "LEFT JOIN problem p ON p.batch_number = :batch AND p.split = a.split AND p.number = a.problem "
+                f"{joined}",
+                {"batch": batch_number, "first": first, "last": last, "ids": json.dumps(ids)},
+            ).fetchall()
+    return rows
 
 
 def shares_right(
@@ -164,39 +191,17 @@ def _metrics(details: str | None) -> list[dict[str, Any]]:
     return [found if isinstance(found, dict) else {}]
 
 
-_PROBLEM = "LEFT JOIN problem p ON p.batch_number = :batch AND p.split = a.split AND p.number = a.problem"
-
-
 def _bounds(batch_number: int) -> tuple[int, int]:
     return unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
 
 
-def _source(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFilter) -> tuple[str, dict[str, Any]]:
+def _range(connection: sqlite3.Connection, batch_number: int, conversation: int | None) -> dict[str, Any]:
     first, last = _bounds(batch_number)
-    if wanted.conversation is not None:
-        first = last = unit_id(batch_number, wanted.conversation)
-    values = {"batch": batch_number, "first": first, "last": last}
-    if not answers_kept(connection, batch_number):
-        return _UNGRADED, values
-    # The rows of a batch lie together: reading them in their order takes a third of looking them up by the index.
-    lowest, highest = connection.execute(
-        "SELECT min(rowid), max(rowid) FROM answer WHERE unit_id BETWEEN :first AND :last", values
-    ).fetchone()
-    in_order = _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN")
-    return in_order, {**values, "lowest": lowest, "highest": highest}
-
-
-def _only(connection: sqlite3.Connection, batch_number: int) -> str:
-    """The answers with some numbers, looked up one by one."""
-    kept = answers_kept(connection, batch_number)
-    return (
-        f"{_GRADED if kept else _UNGRADED} AND {'a.rowid' if kept else 'c.id'} IN (SELECT value FROM json_each(:ids))"
-    )
-
-
-def _numbered(batch_number: int, numbers: Sequence[int]) -> dict[str, Any]:
-    first, last = _bounds(batch_number)
-    return {"batch": batch_number, "first": first, "last": last, "ids": json.dumps(list(numbers))}
+    if conversation is not None:
+        first = last = unit_id(batch_number, conversation)
+    query = "SELECT min(rowid), max(rowid) FROM answer WHERE unit_id BETWEEN ? AND ?"
+    lowest, highest = connection.execute(query, (first, last)).fetchone()
+    return {"batch": batch_number, "first": first, "last": last, "lowest": lowest, "highest": highest}
 
 
 def _conditions(connection: sqlite3.Connection, wanted: AnswerFilter, values: dict[str, Any]) -> list[str]:

@@ -18,7 +18,6 @@ from tidepool.storage.reading.answers import (
     SPLITS,
     Answer,
     AnswerFilter,
-    answers_kept,
     matching_answers,
     read_answers,
 )
@@ -28,10 +27,7 @@ from tidepool.storage.study_rows.evolution import genome_history, genomes_like, 
 TITLES = {"judge": "held-out problems", "choose": "choosing problems", "search": "training problems"}
 FIRST = 12
 """answers of each split that are shown where not all are asked for"""
-NOT_KEPT = (
-    "This batch was run before answers were kept: its replies are here as they came, without the questions and without a word "
-    "on which were right."
-)
+NOT_KEPT = "From before answers were kept: replies as they came, without a word on which were right."
 UNREAD = {"missing": "(missing)", "wrong": "(none)", "right": "(none)", "ungraded": UNKNOWN}
 """in place of an answer that was read from a reply"""
 PARTS = ("accuracy", "consistency", "efficiency", "diversity", "length_penalty")
@@ -102,7 +98,7 @@ def found_answers(
     roles: dict[str, str] = {}
     for role, genome in finalists(connection, number).items():
         roles.setdefault(genome, ROLES[role])
-    graded = answers_kept(connection, number) or not found
+    graded = not any(answer.grade == "ungraded" for answer in found)
     return FoundAnswers(batch["id"], graded, roles, found, history, others[1:])
 
 

@@ -162,7 +162,16 @@ def test_replies_of_a_batch_from_before_answers_were_kept_are_read_without_grade
     prepare(path)
     assert main(["--db", str(path), "show", "46e2", "--genome", "champion"]) == 0
     shown = capsys.readouterr().out
-    assert "run before answers were kept" in shown and "held-out problems: 10 replies" in shown
+    assert "From before answers were kept" in shown and "held-out problems: 10 replies" in shown
     assert "problem 1\n" in shown and "right," not in shown and "wrong" not in shown
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "INSERT INTO answer SELECT unit_id, step, 0, 'known', 'judge', 0, 0, '7', 1, 1.0, NULL FROM call "
+            "WHERE step LIKE 'validation/p0/%' LIMIT 1"
+        )
+        connection.commit()
+    with reading(path) as connection:
+        both = found_answers(connection, find_batch(connection, "46e2"), AnswerFilter()).answers
+    assert [answer.grade for answer in both][:2] == ["right", "ungraded"] and len(both) > 100
     assert main(["--db", str(path), "show", "0c13", "--genome", "champion"]) == 2
     assert "only an evolution has prompts" in capsys.readouterr().err
