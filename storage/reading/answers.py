@@ -35,7 +35,7 @@ _UNGRADED = """SELECT -c.id AS id, c.unit_id, c.step, u.round AS generation,
     CAST(substr(c.step, instr(c.step, '/s') + 2) AS INTEGER) AS sample, NULL AS extracted, NULL AS score, NULL AS details,
     CASE c.status WHEN 'answered' THEN 'ungraded' ELSE 'missing' END AS grade
     FROM unit u JOIN call c ON c.unit_id = u.id WHERE u.id BETWEEN :first AND :last
-    AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND NOT EXISTS (SELECT 1 FROM answer x WHERE x.unit_id = u.id)"""
+    AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND c.step NOT LIKE '%/judge' AND NOT EXISTS (SELECT 1 FROM answer x WHERE x.unit_id = u.id)"""
 
 _IN_ORDER = (
     _GRADED.replace("a.unit_id BETWEEN", "a.rowid BETWEEN :lowest AND :highest AND +a.unit_id BETWEEN"),
@@ -92,8 +92,10 @@ class Answer:
     grade: str
     score: float | None
     finish_reason: str | None
+    judgement: str | None = None
+    """what a judge said of it"""
     metrics: dict[str, Any] = field(default_factory=dict)
-    """what else a scorer measured"""
+    """what else a scorer measured, and why a reply has no mark"""
 
 
 def matching_answers(connection: sqlite3.Connection, batch_number: int, wanted: AnswerFilter) -> "array[int]":
@@ -132,10 +134,11 @@ def read_answers(connection: sqlite3.Connection, batch_number: int, numbers: Seq
         numbers,
         "a.id, a.unit_id, a.generation, coalesce(a.genome_id, ''), a.split, a.problem, a.sample, c.model, p.question, "
         "p.gold, CASE WHEN c.status = 'answered' THEN c.text END, c.error, a.extracted, a.grade, a.score, "
-        "c.finish_reason, a.details",
-        "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step",
+        "c.finish_reason, CASE WHEN j.status = 'answered' THEN j.text END, a.details",
+        "LEFT JOIN call c ON c.unit_id = a.unit_id AND c.step = a.step "
+        "LEFT JOIN call j ON j.unit_id = a.unit_id AND j.step = a.step || '/judge'",
     )
-    found = {row[0]: whole(Answer(row[1] & _MASK, *row[2:16], *_metrics(row[16]))) for row in rows}
+    found = {row[0]: whole(Answer(row[1] & _MASK, *row[2:17], *_metrics(row[17]))) for row in rows}
     return [found[number] for number in numbers if number in found]
 
 

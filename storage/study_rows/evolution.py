@@ -29,7 +29,7 @@ def genome_history(connection: sqlite3.Connection, batch_number: int, genome_id:
         return found | {"parents": json.loads(found["parents"]), "details": json.loads(found["details"] or "{}")}
     asked = connection.execute(
         "SELECT u.round AS generation, u.interaction_type AS operator, p.text AS prompt FROM unit u "
-        "JOIN call c ON c.unit_id = u.id AND c.step GLOB '*/p[0-9]*/s[0-9]*' JOIN prompt p ON p.hash = c.prompt "
+        "JOIN call c ON c.unit_id = u.id AND c.step GLOB '*/p[0-9]*/s[0-9]*' AND c.step NOT LIKE '%/judge' JOIN prompt p ON p.hash = c.prompt "
         "WHERE u.id BETWEEN ? AND ? AND u.participants = ? LIMIT 1",
         (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1, json.dumps([genome_id])),
     ).fetchone()
@@ -57,11 +57,13 @@ def genomes_like(connection: sqlite3.Connection, batch_number: int, beginning: s
 
 
 def twins(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> tuple[str, ...]:
-    """The genomes with the same prompt, this one first: a prompt that came about twice is asked once."""
+    """The genomes with the same prompt and the same examples, this one first: what came about twice is asked once."""
+    examples = "CASE WHEN json_valid({0}.details) THEN json_extract({0}.details, '$.examples') END"
     rows = connection.execute(
-        "SELECT genome_id FROM genome WHERE batch_number = :batch AND genome_id <> :id AND prompt IN "
-        "(SELECT prompt FROM genome WHERE batch_number = :batch AND genome_id = :id) ORDER BY generation, genome_id",
-        {"batch": batch_number, "id": genome_id},
+        "SELECT g.genome_id FROM genome o JOIN genome g ON g.batch_number = o.batch_number AND g.prompt = o.prompt "
+        f"AND {examples.format('g')} IS {examples.format('o')} WHERE o.batch_number = ? AND o.genome_id = ? "
+        "AND g.genome_id <> o.genome_id ORDER BY g.generation, g.genome_id",
+        (batch_number, genome_id),
     ).fetchall()
     return (genome_id, *(row[0] for row in rows))
 

@@ -13,6 +13,7 @@ from tidepool.engine.errors import NotFound
 from tidepool.engine.results.blocks import Block, Cell, Folded, Number, Words, table
 from tidepool.engine.results.wording import UNKNOWN, number
 from tidepool.engine.studies.evolution.records.finalists import ROLES, finalists
+from tidepool.engine.studies.evolution.tasks.verdict import WHY
 from tidepool.storage.reading.answers import (
     GRADES,
     SPLITS,
@@ -136,6 +137,8 @@ def _history(found: FoundAnswers, genome: Mapping[str, Any]) -> Iterator[tuple[s
     yield "came about", f"{genome['operator']}{generation}"
     if genome["parents"]:
         yield "parents", ", ".join(genome["parents"])
+    if examples := genome["details"].get("examples"):
+        yield "examples", f"training problems {', '.join(map(str, examples))}, solved, before the question"
     if found.asked_as:
         yield "same prompt", f"{', '.join(found.asked_as)}: it was asked once"
     if genome["fitness"] is not None:
@@ -229,12 +232,14 @@ def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str
         yield "question", answer.question
         yield "gold", answer.gold or ""
     if answer.grade == "missing":
-        yield "missing", answer.error or "the call failed"
+        yield "missing", answer.error or str(answer.metrics.get(WHY, "the call failed"))
         return
     if answer.grade != "ungraded":
         yield "read as", answer.extracted if answer.extracted is not None else "(no answer was found in the reply)"
     if answer.score not in (None, 0.0, 1.0):
         yield "score", number(answer.score, 3)
+    if answer.judgement is not None:
+        yield "judge", answer.judgement
     for name, value in answer.metrics.items():
         yield name, f"{value:g}" if isinstance(value, int | float) else str(value)
     if answer.finish_reason == "cut":

@@ -19,6 +19,7 @@ from tidepool.engine.studies.evolution.replies import FoundAnswers, as_json, fou
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import prepare, reading
 from tidepool.storage.reading.answers import AnswerFilter
+from tidepool.storage.study_rows.evolution import twins
 from tidepool.tui.command.main import main
 
 
@@ -153,6 +154,36 @@ def test_problems_won_and_lost_add_up_to_the_difference(evolved: Path, capsys: p
     assert f"the champion solves and the best seed prompt does not, {len(problems['lost'])} the other way" in " ".join(
         told(capsys, evolved).split()
     )
+
+
+async def test_a_judges_words_stand_beside_the_reply_and_a_reply_without_a_mark_is_missing_with_the_reason(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problems = str(Path(__file__).parents[4] / "examples" / "explanations.jsonl")
+    sizes = {"population_size": 3, "max_generations": 1, "max_problems": 4, "validation_problems": 6, "elite_size": 1}
+    config = study(task="judge", judge="simulated:judge", problems=problems, seed_final=False, **sizes)
+    await run(config, database)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(
+            'UPDATE answer SET correct = NULL, details = \'{"unmarked": "the judge slept"}\' WHERE problem = 0'
+        )
+        connection.commit()
+    found = found_in(database, AnswerFilter()).answers
+    assert all(answer.judgement and "Rating" in answer.judgement for answer in found)
+    shown = told(capsys, database, "--genome", "champion", "--split", "judge", "--full")
+    assert "problem 0: missing" in shown and "the judge slept" in shown and "judge " in shown
+    assert shown.count("Rating") >= 5
+
+
+def test_a_prompt_with_other_examples_is_another_prompt(evolved: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(evolved, tmp_path / "study.db"))
+    with closing(sqlite3.connect(path)) as connection:
+        for name, examples in (("aa", "[1, 2]"), ("bb", "[1, 2]"), ("cc", "[2]")):
+            connection.execute(
+                "INSERT INTO genome (batch_number, generation, genome_id, parents, operator, prompt, details) "
+                f"VALUES (1, 9, '{name}', '[]', 'seed', 'Think.', '{{\"examples\": {examples}}}')"
+            )
+        assert [twins(connection, 1, name) for name in ("aa", "cc")] == [("aa", "bb"), ("cc",)]
 
 
 def test_replies_of_a_batch_from_before_answers_were_kept_are_read_without_grades(
