@@ -30,7 +30,7 @@ def methods(
     batch: Mapping[str, Any], config: StoredConfig, statistics: Mapping[str, Any], connection: sqlite3.Connection
 ) -> KindMethods:
     settings = config.sections["evolution"]
-    problems = counted(settings["validation_problems"], "problem")
+    problems = counted(_size(settings, "validation"), "problem")
     return KindMethods(
         design=(*_search(settings), *_course(settings, statistics), *_chosen(statistics)),
         measures=tuple(_measures(settings)),
@@ -56,12 +56,25 @@ def _search(settings: Mapping[str, Any]) -> Iterator[str]:
         yield f"{settings['mutator']} rewrote prompts."
     solvers = settings.get("models") or [settings["model"]]
     yield (
-        f"A prompt was the system prompt with which {listing(solvers)} answered problems of the set {settings['problems']} "
-        f"({counted(settings['max_problems'], 'problem')} for training, {counted(settings['samples'], 'reply', 'replies')} each), with "
+        f"A prompt was the system prompt with which {listing(solvers)} answered problems of {_origin(settings)} "
+        f"({counted(_size(settings, 'training'), 'problem')} for training, {counted(settings['samples'], 'reply', 'replies')} each), with "
         f"{sampling(settings, 'a solution')}."
     )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
+
+
+def _size(settings: Mapping[str, Any], split: str) -> int:
+    """As many as there were: a file may have fewer than it was asked for."""
+    frozen = settings.get("frozen")
+    return (
+        len(frozen[split]) if frozen else int(settings["max_problems" if split == "training" else f"{split}_problems"])
+    )
+
+
+def _origin(settings: Mapping[str, Any]) -> str:
+    sources = (settings.get("frozen") or {}).get("sources") or {}
+    return listing(list(sources.values())) if sources else f"the set {settings['problems']}"
 
 
 def _course(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:

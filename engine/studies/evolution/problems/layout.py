@@ -61,7 +61,8 @@ def source_at(name: str, folder: Path, split: Split) -> Source:
 
 
 def _splits(path: Path, name: str) -> dict[str, Source]:
-    """By the words above; a single file is a train."""
+    """By the words above; a single file is a train. Of a path in full only its end is told: the rest is nobody's business."""
+    name = Path(name).name if Path(name).is_absolute() else name
     if path.is_file():
         return {"train": Source(name, (path,))}
     if not path.is_dir():

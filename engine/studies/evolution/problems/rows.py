@@ -38,14 +38,19 @@ def rows_of(path: Path, name: str) -> Iterator[Row]:
         if path.suffix.lower() in _OTHER:
             raise UsageError(f"{name} cannot be read: problems come from {FORMATS}. Save it as one of these.")
         if (size := path.stat().st_size) > ceilings.DATA_BYTES:
-            most = ceilings.DATA_BYTES >> 20
-            raise UsageError(f"{name} has {size >> 20:,} MiB, and {most:,} are the most: take a part of it.")
+            raise _too_large(name, size)
         for number, row in enumerate(reader(path, name)):
             if number == ceilings.ROWS:
                 raise UsageError(f"{name} has more than {ceilings.ROWS:,} rows: take a part of it.")
             yield row
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}.") from None
+
+
+def _too_large(name: str, size: int) -> UsageError:
+    """Compressed or not."""
+    most = ceilings.DATA_BYTES >> 20
+    return UsageError(f"{name} has {size >> 20:,} MiB or more, and {most:,} are the most: take a part of it.")
 
 
 def columns_in_words(values: Mapping[str, Any]) -> str:
@@ -144,7 +149,10 @@ def _arrow(path: Path, name: str) -> Iterator[Row]:
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout and process.stderr
         try:
+            letters = 0
             for number, line in enumerate(_lines(process.stdout, name), 1):
+                if (letters := letters + len(line)) > ceilings.DATA_BYTES:
+                    raise _too_large(name, letters)
                 yield Row(f"{name}, row {number}", _parsed(line, f"{name}, row {number}", "It is damaged."))
             why = process.stderr.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
         finally:

@@ -11,26 +11,25 @@ from hashlib import blake2b
 
 from tidepool.engine.studies.evolution.problems.asked import Asked
 
-_QUOTES = re.compile("['’‘`´\"“”„«»]")
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*!?|[^\W\d]+|[^\w\s]")
-_SENTENCE = frozenset(".,;:!?…¿¡·•")
-_DASHES = frozenset("-–—‐‑")
+_DROPPED = str.maketrans(dict.fromkeys("'’‘`´\"“”„«»") | dict.fromkeys(";?…¿¡·•", " "))
+_SENTENCE = re.compile(r"[!,.:](?:(?<=[.,:])(?!\d)|(?<=[!,:])(?<!\d[!,:]))")
+"""a full stop before a digit, a comma or colon between two, and a ! behind one belong to a number"""
+_HYPHEN = re.compile(r"[-‐‑–—](?:(?<=[^\W\d_]{2}.)(?=[^\W\d_]{2})|(?<=[–—])(?<!\d.)(?!\d))")
+_AFTER_SIGN = re.compile(r"(?<=[^\w ]) ")
+_BEFORE_SIGN = re.compile(r" (?=[^\w ])")
 
 SHOWN = 3
 """places that a note names"""
 
 
 def folded(question: str) -> str:
-    tokens = _TOKEN.findall(_QUOTES.sub("", unicodedata.normalize("NFKC", question).casefold()))
-    kept = []
-    for place, token in enumerate(tokens):
-        if token in _SENTENCE:
-            continue
-        around = tokens[max(0, place - 1) : place + 2 : 2]
-        if token in _DASHES and len(around) == 2 and all(map(str.isalpha, around)):
-            continue
-        kept.append(token)
-    return " ".join(kept) or question.strip()
+    """A file may have a million: what most questions do not need is not tried."""
+    text = question if question.isascii() else unicodedata.normalize("NFKC", question)
+    text = _SENTENCE.sub(" ", text.casefold().translate(_DROPPED))
+    text = " ".join(_HYPHEN.sub(" ", text).split())
+    if not text.replace(" ", "").isalnum():
+        text = _BEFORE_SIGN.sub("", _AFTER_SIGN.sub("", text))
+    return text or question.strip()
 
 
 def key_of(asked: Asked) -> bytes:

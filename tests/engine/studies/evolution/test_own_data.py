@@ -1,0 +1,46 @@
+"""A study on files of one's own, from its table to its report."""
+
+from pathlib import Path
+
+from tests.engine.results.test_methods import told
+from tests.engine.studies.evolution.running import run, study
+from tests.support.state import query
+from tidepool.engine.results.blocks import Table
+from tidepool.engine.studies.evolution.report import blocks
+
+TEMPLATE = "{review}\n\nAnswer with one of: positive, negative."
+
+
+def reviews(*texts: str) -> str:
+    rows = [f'"{text}",{"positive" if "love" in text else "negative"},=1+1\n' for text in texts]
+    return "review,mood,note\n" + "".join(rows)
+
+
+async def test_labels_of_a_table_are_searched_on_chosen_by_and_judged(tmp_path: Path, database: Path) -> None:
+    words = [f"{word} number {n}" for n in range(12) for word in ("I love", "I hate")]
+    (tmp_path / "train.csv").write_text(reviews(*words[:16]))
+    (tmp_path / "test.csv").write_text(reviews(*words[14:]))
+    config = study(
+        problems=str(tmp_path / "train.csv"),
+        judge_from=str(tmp_path / "test.csv"),
+        fields={"answer": "mood"},
+        question_template=TEMPLATE,
+        task="label",
+        max_problems=10,
+        choose_problems=4,
+        max_generations=1,
+        population_size=4,
+        seed_final=False,
+    )
+    summary = await run(config, database)
+    found = summary["statistics"]
+    splits = dict(query(database, "SELECT split, count(*) FROM problem GROUP BY split"))
+    assert splits == {"search": 10, "choose": 4, "judge": 10}
+    assert found["champion"]["validation_problems"] == 10 and found["choosing"]["problems"] == 4
+    read = query(database, "SELECT DISTINCT extracted FROM answers WHERE correct")
+    assert set(read) == {("positive",), ("negative",)}
+    told_before = "2 problems of train.csv stand in test.csv as well: left out of the search."
+    assert (told_before,) in query(database, "SELECT message FROM log WHERE level = 'warning'")
+    assert "answered problems of train.csv and test.csv (10 problems for training" in told(database)
+    assert "The champion was picked by its fitness on 4 problems that the search did not use" in told(database)
+    assert any("choosing" in str(block.columns) for block in blocks(found) if isinstance(block, Table))
