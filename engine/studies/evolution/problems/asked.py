@@ -45,7 +45,14 @@ class Columns:
     def read(self, row: Row) -> Asked:
         question = self._templated(row) if self.template else self._text(row, "question")
         choices = self._choices(row)
+        for name, path in self._others.items():
+            if _at(row.values, path) is _NOTHING:
+                raise UsageError(_no_column(row, name, path), ("fields",))
         return Asked(row.where, _fitting(question, "question", row), self._answer(row), choices, row.values)
+
+    @property
+    def _others(self) -> dict[str, str]:
+        return {name: path for name, path in self.fields.items() if name not in ("question", "answer", "choices")}
 
     def rest(self, asked: Asked) -> tuple[dict[str, Any], list[str]]:
         """The other columns, as far as they can be kept, and the names of those that cannot."""
@@ -54,8 +61,7 @@ class Columns:
         left_out, room = [], ALL_FIELDS_LETTERS
         wanted = {} if asked.choices is None else {"choices": asked.choices}
         wanted |= {name: value for name, value in asked.values.items() if name not in used}
-        renamed = {name: _at(asked.values, path) for name, path in self.fields.items()}
-        wanted |= {name: value for name, value in renamed.items() if name not in ("question", "answer", "choices")}
+        wanted |= {name: _at(asked.values, path) for name, path in self._others.items()}
         whole = _at(asked.values, self.fields.get("answer", "answer"))
         if self.worked and isinstance(whole, str) and (working := whole.rpartition("####")[0].strip()):
             wanted.setdefault("solution", working)

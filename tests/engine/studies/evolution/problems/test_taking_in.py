@@ -65,6 +65,7 @@ def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
     ("settings", "key", "words"),
     [
         ({"fields": {"question": "prompt"}}, "fields", 'line 1: no "prompt". It has question, answer, deep'),
+        ({"fields": {"checks": "tests"}}, "fields", 'no "tests". It has question, answer, deep'),
         ({"fields": {"answer": "deep"}}, "fields", 'fields = { answer = "deep.0" }'),
         ({"fields": {"answer": "deep.7"}}, "problems", '"deep.7" is empty (null)'),
         ({"question_template": "{contxt}"}, "question_template", "names {contxt}, but there is no such column"),
