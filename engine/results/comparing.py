@@ -25,6 +25,7 @@ SHOWN = (
     "roles",
     "units",
     "calls",
+    "tokens",
     "cost_usd",
     "seconds",
     "statistics",

@@ -59,6 +59,8 @@ class EvolutionSettings(Section):
     """… or several: fitness by model and overall"""
     mutator: ModelName = "simulated:rewriter"
     """who rewrites prompts; beside a real model it must be written, also where a simulated one is meant"""
+    proposals: int | None = Field(default=None, ge=1, le=100)
+    """that gepa makes at once, each on a parent and problems of its own; empty: 8"""
     preset: PresetName = "balanced"
     """the sizes below; keys written out win over it"""
     async_batch_size: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)

@@ -36,6 +36,7 @@ from tidepool.engine.studies.evolution.statistics import (
 from tidepool.storage.plain_text import one_line
 
 MOST_GENERATIONS = 12
+UNLIKE_TOKENS = 1.25
 SHARES = ("accuracy", "consistency", "efficiency", "diversity")
 SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
 BAND = "The band is Student's 95 % interval of the mean over the generation's prompts."
@@ -344,13 +345,18 @@ def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping
         return blocks_over_seeds(batches, differences)
     ids = [batch["batch_id"] for batch in batches]
     gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
-    columns = ("", "strategy", "calls", "held out % (95 %)", "best seed", "points over #1", "p")
+    columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")
     rows = [_compared(place, batch, gaps.get((1, place))) for place, batch in enumerate(batches, 1)]
     told: list[Block] = [table("side by side", columns, rows, left=2)]
     for (one, other), (gap, p) in gaps.items():
         if one > 1:
             told.append(Words(f"#{other} over #{one}: {text_of(gap)} points, p = {p_value(p.value)}"))
-    told.append(Words("Per cent of held-out problems, with 95 % intervals; p with Holm's correction."))
+    told.append(
+        Words(
+            "Per cent of held-out problems, with 95 % intervals; p with Holm's correction. Thousands of tokens are those of the whole batch."
+        )
+    )
+    told += _unlike_effort(batches)
     if not differences:
         told.append(Words("There is nothing to compare yet: a champion is judged when its batch comes to its end."))
     elif all(row["paired"] for row in differences):
@@ -367,7 +373,24 @@ def _compared(place: int, batch: Mapping[str, Any], gap: tuple[Estimate, PValue]
         for one in (row and _held_out(row) for row in (found.champion, found.baseline))
     )
     seed = Number(theirs.value)
-    return f"#{place}", found.strategy, found.search_calls, ours, seed, *(gap or (Number(None), Number(None)))
+    effort = (found.search_calls, Number(_tokens(batch) / 1000 or None, 0))
+    return f"#{place}", found.strategy, *effort, ours, seed, *(gap or (Number(None), Number(None)))
+
+
+def _tokens(batch: Mapping[str, Any]) -> int:
+    """In and out, of the whole batch."""
+    tokens = batch.get("tokens") or {}
+    return sum(tokens.get(name) or 0 for name in ("input", "output"))
+
+
+def _unlike_effort(batches: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
+    """Equal calls are no equal cost where one asks longer."""
+    tokens = [_tokens(batch) for batch in batches]
+    if min(tokens) and max(tokens) > UNLIKE_TOKENS * min(tokens):
+        most, least = tokens.index(max(tokens)) + 1, tokens.index(min(tokens)) + 1
+        yield Words(
+            f"#{most} took {max(tokens) / min(tokens):.1f} times the tokens of #{least}, which is no equal budget."
+        )
 
 
 def _gap(row: Mapping[str, Any]) -> tuple[Estimate, PValue]:

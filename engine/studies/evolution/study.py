@@ -27,12 +27,15 @@ def settings() -> "type[Section]":
 def freeze(config: "Config", folder: Path | None) -> "Config":
     from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
     from tidepool.engine.studies.evolution.pace import with_limits, with_sizes
+    from tidepool.engine.studies.evolution.strategies.gepa_questions import PROPOSALS
     from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
     from tidepool.engine.studies.evolution.tasks.code import with_code_frozen
 
     settings = with_code_frozen(with_sizes(settings_of(config)), folder)
     if folder is not None and not settings.material:  # a batch that was frozen without it goes on with both
         settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
+    if folder is not None and settings.strategy == "gepa" and settings.proposals is None:  # frozen without it: one
+        settings = settings.model_copy(update={"proposals": PROPOSALS})
     check_strategy(settings.strategy)
     settings = with_problems(settings, config.batch.seed, folder)
     return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})

@@ -12,22 +12,28 @@ from statistics import fmean
 from typing import Any
 
 from gepa import EvaluationBatch, optimize
+from gepa.proposer.reflective_mutation.reflection_lm import ReflectionProposal
+from gepa.strategies.proposal_sampling import IndependentSampling
 
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH, Exam, Reflection, Result, Turn
 from tidepool.engine.studies.evolution.strategies.handover import Ask
 
 _PROMPT = "prompt"
+_Dataset = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def optimise(ask: Ask, start: str, problems: int, seed: int) -> None:
     """From one prompt on, until the answer to a Turn is True. It prints nothing and writes no file."""
+    sampling = IndependentSampling(1)
     optimize(
         seed_candidate={_PROMPT: start},
         trainset=list(range(problems)),
         adapter=_Adapter(ask),
+        reflection_strategy=_Reflector(ask),
+        sampling_strategy=sampling,
         reflection_minibatch_size=MINIBATCH,
-        stop_callbacks=_stopper(ask),
+        stop_callbacks=_stopper(ask, sampling),
         logger=_Silence(),
         track_best_outputs=False,
         seed=seed,
@@ -35,11 +41,20 @@ def optimise(ask: Ask, start: str, problems: int, seed: int) -> None:
 
 
 class _Adapter:
+    propose_new_texts = None
+
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     def evaluate(self, batch: list[int], candidate: dict[str, str], capture_traces: bool = False) -> Any:
-        results: list[Result] = self._ask(Exam(candidate[_PROMPT], tuple(batch)))
+        return self.batch_evaluate([(candidate, batch)], capture_traces)[0]
+
+    def batch_evaluate(self, items: list[tuple[dict[str, str], list[int]]], capture_traces: bool = True) -> list[Any]:
+        """All of them are one question, and so one wave."""
+        exams = tuple(Exam(candidate[_PROMPT], tuple(batch)) for candidate, batch in items)
+        return [self._judged(results, capture_traces) for results in self._ask(exams)]
+
+    def _judged(self, results: list[Result], capture_traces: bool) -> Any:
         answered = [one.share for one in results if one.share is not None]
         mean = fmean(answered) if answered else 0.0
         return EvaluationBatch(
@@ -50,24 +65,37 @@ class _Adapter:
 
     def make_reflective_dataset(
         self, candidate: dict[str, str], eval_batch: Any, components_to_update: list[str]
-    ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    ) -> _Dataset:
         return {_PROMPT: [asdict(one.failure) for one in eval_batch.trajectories if one.failure]}
 
-    def propose_new_texts(
-        self,
-        candidate: dict[str, str],
-        reflective_dataset: Mapping[str, Sequence[Mapping[str, Any]]],
-        components_to_update: list[str],
-    ) -> dict[str, str]:
-        """Nothing where the reflection is of no use: GEPA then goes on to its next iteration."""
-        failures = tuple(FailedProblem(**record) for record in reflective_dataset[_PROMPT])
-        text: str | None = self._ask(Reflection(candidate[_PROMPT], failures))
-        return {} if text is None else {_PROMPT: text}
+
+class _Reflector:
+    """GEPA's reflections, those of an iteration together. Where one is of no use there is no text, and no child."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def reflect(self, candidate: dict[str, str], dataset: _Dataset, components: list[str]) -> tuple[Any, "_Reflector"]:
+        return self.reflect_many([(candidate, dataset, components)])[0]
+
+    def reflect_many(self, jobs: list[tuple[dict[str, str], _Dataset, list[str]]]) -> list[tuple[Any, "_Reflector"]]:
+        reflections = tuple(
+            Reflection(candidate[_PROMPT], tuple(FailedProblem(**record) for record in dataset[_PROMPT]))
+            for candidate, dataset, _ in jobs
+        )
+        texts: list[str | None] = self._ask(reflections)
+        return [(ReflectionProposal({} if text is None else {_PROMPT: text}), self) for text in texts]
 
 
 class _Silence:
     def log(self, message: str) -> None: ...
 
 
-def _stopper(ask: Ask) -> Callable[[Any], bool]:
-    return lambda state: bool(ask(Turn()))
+def _stopper(ask: Ask, sampling: Any) -> Callable[[Any], bool]:
+    """Before each iteration: how many proposals it is to make."""
+
+    def stopped(state: Any) -> bool:
+        sampling.n = ask(Turn())
+        return not sampling.n
+
+    return stopped

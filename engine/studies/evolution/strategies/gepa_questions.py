@@ -1,4 +1,4 @@
-"""What GEPA's thread asks the study, and what it is answered."""
+"""What GEPA's thread asks the study, and what it is answered. What it asks together goes out together."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,8 @@ from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 
 MINIBATCH = 3
 """problems of a reflection, as GEPA has it by default"""
+PROPOSALS = 8
+"""reflections at once, each on a parent and a minibatch of its own"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Reflection:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Asked between two iterations; answered with True at the end of the search."""
+    """Asked between two iterations; answered with the number of proposals to make now, 0 at the end of the search."""
 
 
-Question = Exam | Reflection | Turn
+Question = tuple[Exam, ...] | tuple[Reflection, ...] | Turn
+"""several of a kind are answered with as many answers"""

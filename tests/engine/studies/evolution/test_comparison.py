@@ -57,6 +57,7 @@ async def test_strategies_stand_in_one_table(database: Path, capsys: pytest.Capt
     assert [row["paired"] for row in found["differences"]] == [True, False, False]
     one, other = (batch["statistics"]["champion"]["validation_accuracy"] for batch in found["batches"][:2])
     assert found["differences"][0]["difference"] == pytest.approx(one - other)
+    assert all(batch["tokens"]["input"] > 0 for batch in found["batches"])
     print_comparison(console(), found)
     shown = capsys.readouterr().out
     words = [line.split()[:2] for line in shown.splitlines()]

@@ -86,20 +86,26 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
 class Examination:
     """Answers GEPA's questions from a table: a longer prompt solves more, and one problem is never answered."""
 
-    def __init__(self, turns: int) -> None:
+    def __init__(self, turns: int, proposals: int = 1) -> None:
         self.turns = turns
-        self.asked: list[Question] = []
+        self.proposals = proposals
+        self.asked: list[Exam | Reflection | Turn] = []
+        self.widest = 0
 
     def __call__(self, question: Question) -> Any:
+        if not isinstance(question, Turn):
+            self.widest = max(self.widest, len(question))
+            return [self._answer(one) for one in question]
         self.asked.append(question)
-        match question:
-            case Exam(prompt, places):
-                return [self._result(prompt, place) for place in places]
-            case Reflection(prompt, failures):
-                assert failures and all(failure.reply == "wrong" for failure in failures)
-                return f"{prompt} more"
         self.turns -= 1
-        return self.turns < 0
+        return self.proposals if self.turns >= 0 else 0
+
+    def _answer(self, question: Exam | Reflection) -> Any:
+        self.asked.append(question)
+        if isinstance(question, Exam):
+            return [self._result(question.prompt, place) for place in question.places]
+        assert question.failures and all(failure.reply == "wrong" for failure in question.failures)
+        return f"{question.prompt} more"
 
     def _result(self, prompt: str, place: int) -> Result:
         if place == 0:
@@ -119,10 +125,21 @@ def test_the_library_climbs_and_takes_an_unanswered_problem_for_none() -> None:
     assert isinstance(ask.asked[-1], Turn)
 
 
+def test_proposals_of_an_iteration_are_asked_together() -> None:
+    from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
+
+    alone, together = Examination(turns=20), Examination(turns=20, proposals=4)
+    for ask in (alone, together):
+        optimise(ask, "one", 12, seed=3)
+    assert (alone.widest, together.widest) == (1, 4)
+    proposed = [sum(isinstance(one, Reflection) for one in ask.asked) for ask in (alone, together)]
+    assert proposed[1] > 2 * proposed[0]
+
+
 def test_a_missing_answer_takes_the_mean_of_its_neighbours() -> None:
     from tidepool.engine.studies.evolution.strategies.gepa_library import _Adapter
 
     judged = _Adapter(Examination(0)).evaluate([0, 1, 2], {"prompt": "two words"}, capture_traces=True)
     assert judged.scores == [0.5, 1.0, 0.0]
-    lost = _Adapter(lambda question: [Result(None)]).evaluate([0], {"prompt": "x"}, capture_traces=True)
+    lost = _Adapter(lambda question: [[Result(None)]]).evaluate([0], {"prompt": "x"}, capture_traces=True)
     assert (lost.scores, lost.trajectories) == ([0.0], [])

@@ -121,3 +121,12 @@ async def test_prompts_around_the_question_evolve(database: Path) -> None:
     prompts = [row[0] for row in query(database, "SELECT prompt FROM genomes")]
     assert all(prompt.count("{question}") == 1 for prompt in prompts) and len(set(prompts)) > 8
     assert found["champion"]["accuracy"] > 0.3, "the solver finds the question, and reads what stands around it"
+
+
+@pytest.mark.parametrize("strategy", ["genetic", "random"])
+async def test_one_short_seed_of_ones_own_is_enough_and_ends_in_no_loop(strategy: str, database: Path) -> None:
+    config = study(strategy=strategy, seed_prompts=["Go."], max_generations=3, service="live", random_baseline=True)
+    summary = await run(config, database)
+    assert summary["status"] == "completed"
+    prompts = [row[0] for row in query(database, "SELECT prompt FROM genomes")]
+    assert len(set(prompts)) >= (8 if strategy == "genetic" else 4)
