@@ -21,7 +21,7 @@ RECORD = ROOT / "docs" / "evidence.json"
 
 PROOFS = {
     "engine": "The engine",
-    "plans": "Plans: what is expected, and at most",
+    "truth.plans": "Plans: what is expected, and at most",
     "start": "A light start",
     "crashes.kill_moments": "Killed at any moment",
     "crashes.foreign_learner": "A learner outside, killed and started again",

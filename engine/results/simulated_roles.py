@@ -65,7 +65,7 @@ def _by_providers(real: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def _named(kind: str, sections: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(role, PROVIDER:MODEL) as a stored config has them; it may be a stranger's, and hold something else."""
-    spec = load_kind(kind) if kind in KINDS else None
+    spec = load_kind(kind) if kind in KINDS and isinstance(sections, Mapping) else None
     for key, role in (spec.roles if spec else {}).items():
         found: Any = sections if key == "agents" else sections.get(kind)
         for part in key.split("."):

@@ -56,6 +56,7 @@ class _TestKind:
     freeze = staticmethod(study.freeze)
     plan = staticmethod(study.plan)
     models = staticmethod(lambda config: {"simulated:guarded"})
+    code = staticmethod(lambda config: ())
 
     def __init__(self, play: Play) -> None:
         self.play = play

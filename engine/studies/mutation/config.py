@@ -1,9 +1,10 @@
 """The section [mutation]."""
 
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from annotated_types import MaxLen
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
@@ -18,6 +19,15 @@ OperatorName = Annotated[str, OneOf(OPERATORS)]
 LearnerName = Literal["bandit", "ppo", "random"]
 FOREIGN: Final = "foreign"
 """a learner outside, through `tidepool.make_env`: no config names it, such a batch's file does"""
+
+
+def _known_learner(name: Any) -> Any:
+    """What is offered is said without the one that nobody may write."""
+    if name in (*get_args(LearnerName), FOREIGN):
+        return name
+    raise PydanticKnownError("literal_error", {"expected": "'bandit', 'ppo' or 'random'"})
+
+
 HASHING = "hashing"
 EncoderName = Annotated[str, MaxLen(ceilings.WORD), NamesModel()]
 """hashing, or a model like any other"""
@@ -46,7 +56,7 @@ class MutationSettings(Section):
     """or a JSONL file of {"query", "reference"}"""
     heldout: float = Field(default=0.2, gt=0, lt=1)
     """share of queries kept for the final comparison"""
-    learner: LearnerName | Literal["foreign"] = "bandit"
+    learner: Annotated[LearnerName | Literal["foreign"], BeforeValidator(_known_learner)] = "bandit"
     """bandit (built in) | ppo (extra `rl`) | random"""
     policy: Address = ""
     """a policy file: evaluate it instead of learning"""
