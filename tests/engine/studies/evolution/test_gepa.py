@@ -9,11 +9,14 @@ import pytest
 
 from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
 from tests.support.state import query
+from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
 from tidepool.engine.studies.evolution.strategies import gepa_search
 from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Question, Reflection, Result, Turn
 from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.plan import priced
 
 pytest.importorskip("gepa", reason="the extra gepa")
 FAULTY = {"fatal_rate": 0.1, "error_rate": 0.1}
@@ -56,6 +59,15 @@ def _check_budget(gepa: dict[str, Any], genetic: dict[str, Any]) -> None:
     assert len(ours["generations"]) == len(theirs["generations"])
     assert abs(ours["search_calls"] - theirs["search_calls"]) <= 12 + 4 + 6
     assert [told["generation"] for told in ours["generations"]] == [0, 1, 2]
+
+
+async def test_gepa_takes_no_more_than_its_plan_says(tmp_path: Path) -> None:
+    config = study(strategy="gepa", few_shot=2, max_generations=3, seed_prompts=["Solve this: {question}", "Think."])
+    frozen = freeze(config, tmp_path / "study.db")
+    planned = priced(load_kind("evolution").plan(frozen), frozen)["at_most"]
+    summary = await run(config, tmp_path / "study.db")
+    assert summary["calls"]["total"] <= planned["calls"]
+    assert summary["tokens"]["input"] <= planned["tokens"]["input"]
 
 
 async def test_where_everything_is_solved_gepa_stops_by_itself(tmp_path: Path) -> None:
