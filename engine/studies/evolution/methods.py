@@ -6,6 +6,7 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.method_words import KindMethods, counted, listing, sampling
+from tidepool.engine.studies.evolution.records.finding_names import counted_reasons
 
 STRATEGIES = {
     "genetic": "by a genetic algorithm",
@@ -60,6 +61,11 @@ def _search(settings: Mapping[str, Any]) -> Iterator[str]:
         f"({counted(_size(settings, 'training'), 'problem')} for training, {counted(settings['samples'], 'reply', 'replies')} each), with "
         f"{sampling(settings, 'a solution')}."
     )
+    if few := settings.get("few_shot"):
+        yield (
+            f"Up to {counted(few, 'solved training problem')} stood before the question; which ones was evolved with the words, and no "
+            "problem was its own example."
+        )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
 
@@ -84,6 +90,11 @@ def _course(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Itera
         yield (
             f"The search took {counted(generations, 'generation')} of {counted(genomes['total'], 'prompt')} in all, "
             f"{genomes['distinct_prompts']:,} of them distinct, and {counted(statistics['search_calls'], 'call')}{end}."
+        )
+    if refused := statistics.get("refused_rewrites"):
+        yield (
+            f"{sum(refused.values()):,} of {counted(statistics['rewrites'], 'rewrite')} were refused ({counted_reasons(refused)}); their children "
+            "were mutated without a model."
         )
 
 
