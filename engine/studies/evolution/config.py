@@ -89,6 +89,8 @@ class EvolutionSettings(Section):
     material: Literal["", "own", "built-in", "both"] = ""
     """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
     seed_prompts, else built-in"""
+    guards: bool | None = None
+    """rewrites that tell an answer, quote a problem or change the task are refused; false: they are let through; empty: true"""
     few_shot: int = Field(default=0, ge=0, le=100)
     """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"

@@ -34,6 +34,8 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
     settings = with_code_frozen(with_sizes(settings_of(config)), folder)
     if folder is not None and not settings.material:  # a batch that was frozen without it goes on with both
         settings = settings.model_copy(update={"material": "own" if settings.seed_prompts else "built-in"})
+    if folder is not None and settings.guards is None:  # a batch that was frozen without them goes on without
+        settings = settings.model_copy(update={"guards": True})
     if folder is not None and settings.strategy == "gepa" and settings.proposals is None:  # frozen without it: one
         settings = settings.model_copy(update={"proposals": PROPOSALS})
     check_strategy(settings.strategy)

@@ -57,7 +57,7 @@ class Evaluator:
         self.calls_saved = 0
         """by racing, against asking every genome every problem"""
         self.showable = grader.asking.showable(settings.few_shot)
-        self.guard = Guard(settings.task, settings.labels, problems)
+        self.guard = Guard(settings.task, settings.labels, problems, bool(settings.guards))
         self.rewrites: Counter[str] = Counter()
         """what became of those that came back: accepted, or why they were refused"""
         self._recorder = recorder

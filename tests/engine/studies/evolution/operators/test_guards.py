@@ -76,6 +76,14 @@ def test_rewrites_are_refused_as_a_careful_reader_refuses_them(name: str) -> Non
     assert not wrong
 
 
+def test_without_guards_only_placeholders_are_looked_after() -> None:
+    problems = (Problem("Six times seven?", "42"),)
+    guards = [Guard("number", (), problems, strict) for strict in (True, False)]
+    leak, lost = ("Think. The answer is 42.", "Think: {question}"), ("Think about it.", "Think: {question}")
+    assert [guard.refuses(leak[0], "Think.") for guard in guards] == ["answer", None]
+    assert [guard.refuses(*lost) for guard in guards] == ["placeholder", "placeholder"]
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_no_sentence_that_comes_with_tidepool_is_refused(name: str) -> None:
     problems = problem_set(name, 100, 20, seed=3).training
