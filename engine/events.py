@@ -29,6 +29,15 @@ class TransportPlanned:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsExpected:
+    """By the plan, told once."""
+
+    total: int
+    exact: bool
+    """else it is an estimate"""
+
+
+@dataclass(frozen=True, slots=True)
 class UnitsExpected:
     total: int
 
@@ -107,6 +116,7 @@ Event = (
     BatchStarted
     | ServersNamed
     | TransportPlanned
+    | CallsExpected
     | UnitsExpected
     | CallAnswered
     | CallLost

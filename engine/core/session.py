@@ -19,7 +19,7 @@ from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.core.services import SERVICES
 from tidepool.engine.errors import FileError, RunError, TidepoolError
-from tidepool.engine.events import BatchStarted, Listener, TransportPlanned
+from tidepool.engine.events import BatchStarted, CallsExpected, Listener, TransportPlanned
 from tidepool.engine.studies.planned_calls import Plan
 from tidepool.engine.studies.transport_plan import transport_plan
 from tidepool.storage import batches
@@ -162,6 +162,7 @@ class _Session:
     def _open(self) -> None:
         context, batch, resumed = self._context, self._turn.config.batch, self._turn.resumed
         context.emit(BatchStarted(context.batch_id, batch.kind, batch.name, resumed))
+        context.emit(CallsExpected(self._turn.plan.calls_expected, self._turn.plan.exact))
         context.log("info", "Resumed." if resumed else "Started.")
         for line in self._turn.servers:
             context.log("info", f"Asks {line}.")

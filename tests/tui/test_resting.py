@@ -12,7 +12,7 @@ from tests.tui.studies import game, played_now
 from tidepool.storage.file import reading
 from tidepool.storage.locks import holding
 from tidepool.storage.reading.watching import all_watched
-from tidepool.tui.app.widgets.gauges import lines
+from tidepool.tui.app.widgets.gauges import Expected, lines
 from tidepool.tui.command.main import main
 
 WORDS = "lab is down: waiting for 1 min, gives up in 8:"
@@ -34,7 +34,7 @@ def waiting(tmp_path: Path) -> Iterator[Path]:
 def test_the_head_of_watch_says_what_a_batch_waits_for(waiting: Path) -> None:
     with reading(waiting) as connection:
         (batch,) = all_watched(connection, waiting)
-    assert f"running: {WORDS}" in lines(batch, None, 0, 120)[0].plain
+    assert f"running: {WORDS}" in lines(batch, None, Expected(), 120)[0].plain
 
 
 @pytest.mark.parametrize("command", [["list"], ["show", "last"]])

@@ -12,6 +12,7 @@ from tidepool.engine.events import (
     CallAnswered,
     CallLost,
     CallRetried,
+    CallsExpected,
     Event,
     Listener,
     Logged,
@@ -42,6 +43,10 @@ class ProgressTally:
     units_done: int = 0
     units_failed: int = 0
     calls: int = 0
+    calls_expected: int = 0
+    exact: bool = False
+    """whether it is known how many there will be"""
+    ended: bool = False
     cached: int = 0
     replayed: int = 0
     failed: int = 0
@@ -68,6 +73,10 @@ class ProgressTally:
                 self.failed += 1
             case CallRetried():
                 self.retried += 1
+            case CallsExpected(total=total, exact=exact):
+                self.calls_expected, self.exact = total, exact
+            case BatchEnded():
+                self.ended = True
             case UnitsExpected(total=total):
                 self.units = total
             case BatchStarted(batch_id=batch_id, name=name):
@@ -83,7 +92,7 @@ class ProgressTally:
 
     def figures(self) -> str:
         rate = (self.calls - self.replayed) / self.seconds if self.seconds > 0 else 0.0
-        parts = [f"wave {self.wave}", f"{self.calls:,} calls", words.rate(rate)]
+        parts = [self.calls_told(), f"{self.units_done:,}/{self.units:,} units", f"wave {self.wave}", words.rate(rate)]
         parts += [
             f"{count:,} {name}"
             for count, name in (
@@ -101,10 +110,31 @@ class ProgressTally:
         parts += [words.resting(name, **asdict(rest)) for name, rest in self.resting]
         return " · ".join(parts)
 
+    @property
+    def calls_done(self) -> int:
+        return self.calls + self.failed
+
+    @property
+    def calls_left(self) -> int:
+        """By the plan, without those of units that failed on their way."""
+        left = max(0, self.calls_expected - self.calls_done)
+        if not self.units_failed:
+            return left
+        return min(left, round(self.calls_expected * max(0, self.units - self.units_done) / max(1, self.units)))
+
+    def calls_told(self) -> str:
+        if self.ended or not self.calls_left:
+            return f"{self.calls:,} calls"
+        return f"{self.calls:,} of {'' if self.exact else 'about '}{self.calls_expected:,} calls"
+
     def seconds_left(self) -> float | None:
-        if not self.units_done or not self.units:
-            return None
-        return self.seconds / self.units_done * (self.units - self.units_done)
+        """At the pace of the calls so far, which is not that of those read back."""
+        new = self.calls_done - self.replayed
+        return self.seconds / new * self.calls_left if new > 0 and self.calls_left else None
+
+    def left_told(self) -> str:
+        left = self.seconds_left()
+        return "" if left is None else f"{'' if self.exact else 'about '}{words.span(left)} left"
 
 
 @contextmanager
@@ -136,22 +166,18 @@ def _lines(stream: TextIO) -> Iterator[Listener]:
             case Logged(level=level, message=message) if level != "info":
                 say(f"{level}: {message}")
             case BatchEnded(status=status, reason=reason):
-                say(f"{tally.units_done:,}/{tally.units:,} units · {tally.figures()}")
+                say(tally.figures())
                 say(f"{status}" + (f": {reason}" if reason else ""))
         if time.monotonic() - last >= LINE_SECONDS:
             last = time.monotonic()
-            left = tally.seconds_left()
-            say(
-                f"{tally.units_done:,}/{tally.units:,} units · {tally.figures()}"
-                + (f" · {left:.0f} s left" if left else "")
-            )
+            say(" · ".join(filter(None, (tally.figures(), tally.left_told()))))
 
     yield listen
 
 
 @contextmanager
 def _bar(stream: TextIO) -> Iterator[Listener]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
     from rich.text import Text
 
     from tidepool.tui.drawing.terminal import console
@@ -161,13 +187,12 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
     columns = (
         TextColumn("{task.fields[title]}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
         TextColumn("{task.fields[figures]}", markup=False),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
     )
     last = 0.0
     with Progress(*columns, console=out, auto_refresh=False, transient=False) as progress:
-        task = progress.add_task("", total=None, title="", figures="")
+        task = progress.add_task("", total=None, title="", figures="", left="")
 
         def listen(event: Event) -> None:
             nonlocal last
@@ -182,8 +207,9 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
                 last = time.monotonic()
                 progress.update(
                     task,
-                    total=tally.units or None,
-                    completed=tally.units_done,
+                    total=(tally.calls_done + (0 if tally.ended else tally.calls_left)) or None,
+                    completed=tally.calls_done,
+                    left=tally.left_told(),
                     title=one_line(tally.batch_id),
                     figures=one_line(tally.figures()),
                     refresh=True,

@@ -4,7 +4,16 @@ import time
 
 import pytest
 
-from tidepool.engine.events import ProvidersRest, Resting
+from tidepool.engine.events import (
+    BatchEnded,
+    CallAnswered,
+    CallsExpected,
+    ProvidersRest,
+    Resting,
+    UnitEnded,
+    UnitsExpected,
+)
+from tidepool.storage.states import BatchStatus
 from tidepool.tui.command.progress import ProgressTally
 from tidepool.tui.drawing.words import countdown, in_flight, rate
 
@@ -42,3 +51,32 @@ def test_the_progress_line_counts_down_what_calls_wait_for() -> None:
     )
     tally.take(ProvidersRest(()))
     assert "rests" not in tally.figures()
+
+
+def test_progress_and_time_left_go_by_calls_and_an_estimate_says_so() -> None:
+    tally = ProgressTally(started=time.monotonic() - 100)
+    tally.take(UnitsExpected(10))
+    tally.take(CallsExpected(400, exact=False))
+    for turn in range(100):
+        tally.take(CallAnswered(1, f"t{turn}", 1, "live", 0.0))
+    assert (
+        tally.figures().startswith("100 of about 400 calls · 0/10 units")
+        and tally.left_told() == "about 5 min 00 s left"
+    )
+    tally.take(CallsExpected(200, exact=True))
+    assert tally.calls_told() == "100 of 200 calls" and tally.left_told() == "1 min 40 s left"
+    for unit in range(5):
+        tally.take(UnitEnded(unit, "lost"))
+    assert tally.calls_left == 100
+    for unit in range(4):
+        tally.take(UnitEnded(unit, None))
+    assert tally.calls_left == 20  # nine of ten units are over, whatever they have left unasked
+    tally.take(BatchEnded(BatchStatus.PARTIAL, None))
+    assert tally.calls_told() == "100 calls"
+
+
+def test_calls_that_were_read_back_are_no_pace() -> None:
+    tally = ProgressTally(started=time.monotonic() - 10, calls=100, replayed=100, calls_expected=200)
+    assert tally.seconds_left() is None
+    tally.take(CallAnswered(1, "t1", 1, "live", 0.0))
+    assert tally.seconds_left() == pytest.approx(990, rel=0.01)

@@ -24,7 +24,7 @@ from tidepool.tui.app.dialogs.pick import Choice
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.throughput import Throughput
-from tidepool.tui.app.widgets.gauges import Gauges
+from tidepool.tui.app.widgets.gauges import Expected, Gauges
 from tidepool.tui.app.widgets.log_lines import LogLines
 from tidepool.tui.app.widgets.pace import PacePlots
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
@@ -144,8 +144,7 @@ class WatchScreen(BatchActions):
         self._batch: Watched | None = None
         self._pulse: Throughput | None = None
         self._orders: dict[str, frozenset[int]] = {}
-        self._expected: tuple[int, int] | None = None
-        """calls and waves the batch is to have"""
+        self._expected: Expected | None = None
 
     def compose_body(self) -> Iterable[Widget]:
         yield Gauges("", id="gauges")
@@ -170,7 +169,7 @@ class WatchScreen(BatchActions):
             self.query_one(Gauges).show(None, None)
             return
         front, waves, log = self.query_one(Wavefront), self.query_one(WavesTable), self.query_one(LogLines)
-        columns = self._expected[1] if self._expected else 0
+        columns = self._expected.columns if self._expected else 0
         sight = Sight(batch.number, front.wanted, waves.wanted, front.selected, log.last_id, columns)
         seen = await self.tidepool.file.look(see, self.tidepool.path, sight, self._orders)
         if seen is not None and sight.batch_number == self.tidepool.current:
@@ -195,12 +194,11 @@ class WatchScreen(BatchActions):
 
     @work(group="expect", exclusive=True)
     async def _expect(self, batch: Watched) -> None:
-        if not screens_of(batch.kind).by_wave:
-            return
         with suppress(TidepoolError):
             found = await self.tidepool.counting.ask("expected", path=str(self.tidepool.path), batch=batch.id)
             if self._batch is not None and self._batch.number == batch.number:
-                self._expected = found["calls"], found["waves"]
+                columns = found["waves"] if screens_of(batch.kind).by_wave else 0
+                self._expected = Expected(found["calls"], found["exact"], columns, tuple(found["simulated"]))
                 self.nudge()
 
     def _show(self, seen: Seen, sight: Sight) -> None:
@@ -209,7 +207,7 @@ class WatchScreen(BatchActions):
         front = self.query_one(Wavefront)
         if self._pulse is not None and (self._pulse.take(seen.batch, time.time()) or changed):
             self.query_one(PacePlots).show(self._pulse)
-        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected[0] if self._expected else 0)
+        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected or Expected())
         front.show(seen.units, seen.columns, seen.front)
         self.query_one(WavesTable).show(seen.wave_count, sight.waves[0], seen.waves)
         if front.selected == sight.selected:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from textual.content import Content
 from textual.widgets import Static
@@ -14,38 +15,59 @@ from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import count, dollars, percent, rate, resting, span
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the plan of a batch says of it."""
+
+    calls: int = 0
+    exact: bool = False
+    """else their number is an estimate"""
+    columns: int = 0
+    """waves that it is to have, where a unit's calls stand by wave"""
+    simulated: tuple[str, ...] = ()
+    """roles that are simulated beside real models"""
+
+    @property
+    def about(self) -> str:
+        return "" if self.exact else "about "
+
+
+NOTHING_EXPECTED = Expected()
+
+
 class Gauges(Static):
-    def show(self, batch: Watched | None, pulse: Throughput | None, expected_calls: int = 0) -> None:
+    def show(self, batch: Watched | None, pulse: Throughput | None, expected: Expected = NOTHING_EXPECTED) -> None:
         if batch is None:
             self.update(Content("No batch yet. Press 1 for the list, or 2 to compose one."))
         else:
-            self.update(
-                Content("\n").join(lines(batch, pulse, expected_calls, self.content_size.width or 80)), layout=False
-            )
+            self.update(Content("\n").join(lines(batch, pulse, expected, self.content_size.width or 80)), layout=False)
 
 
-def advance(batch: Watched, expected_calls: int) -> tuple[float, float]:
-    """(done, whole): in calls where their number is known, since units may all end at the end; else in units."""
-    if not batch.running or not expected_calls or batch.units_failed:
+def advance(batch: Watched, expected: Expected) -> tuple[float, float]:
+    """(done, whole) in calls, since units may all end at the end; in units where the plan is not known, or all is over."""
+    if not batch.running or not expected.calls:
         return batch.units_done, batch.units_total
-    return min(batch.calls, expected_calls), expected_calls
+    left = max(0, expected.calls - batch.calls)
+    if batch.units_failed:  # their further calls are not made
+        left = min(left, round(expected.calls * (1 - batch.units_done / max(1, batch.units_total))))
+    return batch.calls, batch.calls + max(1, left)
 
 
-def seconds_left(batch: Watched, pulse: Throughput | None, expected_calls: int) -> float | None:
+def seconds_left(batch: Watched, pulse: Throughput | None, expected: Expected) -> float | None:
     """At the pace of the last seconds where calls are counted, else of the whole batch."""
-    done, whole = advance(batch, expected_calls)
-    if not batch.running or not done or not whole or batch.paused:
+    done, whole = advance(batch, expected)
+    if not batch.running or not done or whole <= done or batch.paused or 0 < expected.calls <= batch.calls:
         return None
-    if whole == expected_calls and pulse is not None and pulse.speed > 0:
+    if expected.calls and pulse is not None and pulse.speed > 0:
         return (whole - done) / pulse.speed
     return batch.seconds / done * (whole - done)
 
 
-def lines(batch: Watched, pulse: Throughput | None, expected_calls: int, width: int) -> list[Content]:
-    return [_name(batch, width), _progress(batch, pulse, expected_calls, width), _pace(batch, pulse, width)]
+def lines(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> list[Content]:
+    return [_name(batch, expected, width), _progress(batch, pulse, expected, width), _pace(batch, pulse, width)]
 
 
-def _name(batch: Watched, width: int) -> Content:
+def _name(batch: Watched, expected: Expected, width: int) -> Content:
     status = status_of(batch)
     colour = f"$state-{BATCH_STATES.get(status, 'waiting')}"
     said: str = one_line(status.replace("in_progress", "running"))
@@ -53,7 +75,7 @@ def _name(batch: Watched, width: int) -> Content:
         said += f": {one_line(batch.reason)}"
     for provider, rest in batch.resting.items():
         said += f": {one_line(resting(provider, **rest))}"
-    right = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}") + _simulated(batch)
+    right = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}") + _simulated(batch, expected)
     left = f"{BATCH_GLYPHS.get(status, ' ')} {said}  "
     room = max(10, width - len(left) - len(right) - 1)
     return Content.assemble(
@@ -61,21 +83,26 @@ def _name(batch: Watched, width: int) -> Content:
     )
 
 
-def _simulated(batch: Watched) -> str:
-    return "" if not batch.simulated else " · simulated in part" if batch.partly_simulated else " · simulated"
+def _simulated(batch: Watched, expected: Expected) -> str:
+    if not batch.simulated:
+        return ""
+    if not batch.partly_simulated:
+        return " · simulated"
+    return f" · simulated: {' and '.join(expected.simulated)}" if expected.simulated else " · simulated in part"
 
 
-def _progress(batch: Watched, pulse: Throughput | None, expected_calls: int, width: int) -> Content:
-    done, whole = advance(batch, expected_calls)
+def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> Content:
+    done, whole = advance(batch, expected)
+    going = batch.running and expected.calls > batch.calls
     figures = [
         percent(done, whole),
+        f"{count(batch.calls)} of {expected.about}{count(whole)} calls" if going else f"{count(batch.calls)} calls",
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
-        f"{count(batch.calls)} calls",
     ]
     figures += [f"{count(value)} {name}" for value, name in _rare(batch) if value]
     words = " · ".join(figures)
-    left = seconds_left(batch, pulse, expected_calls)
-    time_words = span(batch.seconds) + (f", {span(left)} left" if left is not None else "")
+    left = seconds_left(batch, pulse, expected)
+    time_words = span(batch.seconds) + (f", {expected.about}{span(left)} left" if left is not None else "")
     room = max(8, width - len(words) - len(time_words) - 5)
     share = int(1000 * done / whole) if whole else 0
     lost = int(1000 * batch.units_failed / batch.units_total) if batch.units_total else 0

@@ -46,13 +46,21 @@ def _compare(job: dict[str, Any]) -> Any:
 
 
 def _expected(job: dict[str, Any]) -> Any:
-    """How many calls and waves a batch is to have, by its own config."""
+    """How many calls and waves a batch is to have, by its own config; and which roles in it are simulated."""
+    from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
     from tidepool.engine.run import config_to_resume
     from tidepool.engine.studies.kinds import load_kind
 
     config = config_to_resume(job["batch"], Path(job["path"]))
-    calls = load_kind(config.batch.kind).plan(config).calls
-    return {"calls": sum(one.calls for one in calls), "waves": len({one.wave for one in calls})}
+    kind = load_kind(config.batch.kind)
+    plan = kind.plan(config)
+    roles = roles_asked(kind.name, config.as_written(), dict.fromkeys(sorted(kind.models(config)), 0))
+    return {
+        "calls": plan.calls_expected,
+        "exact": plan.exact,
+        "waves": len({one.wave for one in plan.calls}),
+        "simulated": simulated_roles(roles) if any(not one["simulated"] for one in roles) else [],
+    }
 
 
 def _family(job: dict[str, Any]) -> Any:
