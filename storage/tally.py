@@ -68,12 +68,18 @@ class Tally:
         self._writer = writer
         self._batch_number = batch_number
         self._delta = Counters()
+        self._written = Counters()
+        """by this run"""
         self.by_model: Counter[str] = Counter()
         """calls of this run, whatever they came to"""
         self._waves: dict[int, _Wave] = {}
         self._dirty_waves: set[int] = set()
         self._load_waves(reader)
         writer.before_commit.append(self._put)
+
+    def so_far(self) -> Counters:
+        """What this run has counted."""
+        return _sum(self._written, self._delta)
 
     def count(self, entry: CallRecord, asked_at: float) -> None:
         self._count(entry)
@@ -164,7 +170,7 @@ class Tally:
     def _put(self) -> None:
         if self._delta != Counters():
             self._writer.put(_ADD, (*_VALUES(self._delta), self._batch_number))
-            self._delta = Counters()
+            self._written, self._delta = _sum(self._written, self._delta), Counters()
         for number in sorted(self._dirty_waves):
             wave = self._waves[number]
             seconds = wave.earlier_seconds + (wave.last - wave.first)
@@ -183,3 +189,7 @@ class Tally:
                 ),
             )
         self._dirty_waves.clear()
+
+
+def _sum(one: Counters, other: Counters) -> Counters:
+    return Counters(*(a + b for a, b in zip(_VALUES(one), _VALUES(other), strict=True)))

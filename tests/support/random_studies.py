@@ -148,7 +148,7 @@ def _evolution(rng: Random) -> Data:
         "seed_final": rng.random() < 0.6,
         "random_baseline": rng.random() < 0.3,
         "target_fitness": rng.choice((0.85, 2.0, 2.0)),
-        "stagnation": rng.choice((0, 2, 20)),
+        "stagnation": rng.choice((0, 3, 20)),
         "max_calls": rng.choice((0, 0, 0, 300)),
         **_reasoning(rng),
     }

@@ -167,6 +167,8 @@ class EvolutionSettings(Section):
     seed is the one that the search itself left over, and the gain is overstated"""
     random_baseline: bool = False
     """after the search, a random search with as many calls stands beside it"""
+    detailed_performance_logging: bool = False
+    """true: the log says of every generation how long it took, its pace, calls in flight, cache, tokens and money"""
     frozen: FrozenProblems | None = None
     """the file's problems; Tidepool fills this in"""
 

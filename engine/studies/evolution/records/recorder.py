@@ -7,8 +7,10 @@ from hashlib import sha256
 from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.performance_log import PerformanceLog
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.inputs import settings_of
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT, VALIDATION
 from tidepool.engine.studies.evolution.stopping import Generation
@@ -17,6 +19,9 @@ from tidepool.engine.studies.evolution.stopping import Generation
 class Recorder:
     def __init__(self, run: BatchRun) -> None:
         self._run = run
+        self._performance = (
+            PerformanceLog(run.context) if settings_of(run.config).detailed_performance_logging else None
+        )
 
     def tell_problems(self, split: Split, problems: Sequence[Problem]) -> None:
         """Kept once, for the answers to name them."""
@@ -46,6 +51,8 @@ class Recorder:
                 f"Generation {told.generation}: best {told.best:.3f}, mean {told.mean:.3f}, "
                 f"diversity {told.diversity:.2f}, {told.calls:,} calls.",
             )
+        if new and self._performance:
+            self._performance.tell(f"generation {told.generation}")
 
     def tell_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
         """How the champion did on each held-out problem, so that batches can be compared problem by problem."""
@@ -54,3 +61,5 @@ class Recorder:
 
     def tell_result(self, result: dict[str, Any]) -> None:
         self._run.ledger.put_finding(RESULT, result)
+        if self._performance:
+            self._performance.tell("what followed the search")

@@ -248,3 +248,16 @@ async def test_a_batch_whose_problem_file_is_gone_is_resumed(tmp_path: Path, dat
     path.unlink()
     done = await resume_batch("last", database, control=RunControl())
     assert (stopped["status"], done["status"]) == ("interrupted", "completed")
+
+
+async def test_detailed_performance_logging_tells_every_generation(database: Path) -> None:
+    await run(study(max_generations=2, detailed_performance_logging=True), database)
+    told = [line for (line,) in query(database, "SELECT message FROM log") if line.startswith("Performance of ")]
+    assert [line.partition(":")[0] for line in told] == [
+        "Performance of generation 0",
+        "Performance of generation 1",
+        "Performance of what followed the search",
+    ]
+    calls = [int(line.split(", ")[1].split()[0].replace(",", "")) for line in told]
+    assert sum(calls) == query(database, "SELECT count(*) FROM call")[0][0]
+    assert all("in flight on average" in line and "from the cache" in line and "tokens" in line for line in told)
