@@ -92,7 +92,7 @@ class _ExpectedSearch:
 
     def _rival(self, searched: int) -> int:
         """Problems that a random search meets until it has as many calls: whole generations."""
-        each = calls_in(self._sizes.rungs(self._settings.population_size))
+        each = calls_in(self._sizes.rungs(self._sizes.drawn_anew))
         later = (searched - self._sizes.first) / self._sizes.weight
         return each * -(-round(later) // each) if later > 0 else 0
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
+from math import expm1, perm
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import resolve_model
@@ -16,7 +17,6 @@ from tidepool.engine.studies.evolution.final_test.choosing import BEST
 from tidepool.engine.studies.evolution.final_test.seed_final import seed_rungs
 from tidepool.engine.studies.evolution.genome import split_segments
 from tidepool.engine.studies.evolution.operators.breeding import RANDOM_SEGMENTS, Breeding
-from tidepool.engine.studies.evolution.operators.examples import CHANGED
 from tidepool.engine.studies.evolution.operators.offspring import MOST_TOKENS
 from tidepool.engine.studies.evolution.operators.rewrites import (
     MOST_FAILURES,
@@ -67,13 +67,19 @@ class PlanSizes:
 
     @cached_property
     def chosen_from(self) -> int:
-        """Prompts that meet the problems that choose."""
-        return self.finalists * BEST if self.problems.choosing else 0
+        """Prompts that meet the problems that choose: the best, the best seeds, a random search's; many are the same."""
+        if self.sizing.worst or not self.problems.choosing:
+            return self.finalists * BEST if self.problems.choosing else 0
+        size, seeds = min(BEST, self.settings.population_size), min(BEST, self.seeds)
+        if self.generations == 1:
+            return size + round(seeds * max(0.0, 1 - self.seeds / self.settings.population_size))
+        return (self.finalists - 1) * size + seeds - size // 2
 
     @cached_property
     def on_front(self) -> int:
         """Prompts of a front beside the finalists: at most, or as there often are."""
-        return (MOST_ON_FRONT if self.sizing.worst else MOST_ON_FRONT // 2) if self.settings.objectives else 0
+        usual = min(MOST_ON_FRONT // 2, self.settings.population_size // 4)
+        return (MOST_ON_FRONT if self.sizing.worst else usual) if self.settings.objectives else 0
 
     @cached_property
     def seeds(self) -> int:
@@ -84,7 +90,7 @@ class PlanSizes:
         """Of a generation; elites may be too few where seeds are."""
         settings = self.settings
         if settings.strategy == "random":
-            return settings.population_size
+            return self.drawn_anew
         kept = min(settings.elite_size, self.seeds) if self.sizing.worst else settings.elite_size
         return settings.population_size - kept
 
@@ -145,7 +151,8 @@ class PlanSizes:
         if self.sizing.worst:
             return max(_GROWTH * self.sizing.longest(self._seed_prompts), self._drawn, MOST_TOKENS)
         seed = self.sizing.longest(self._first_prompts)
-        return (seed + self._drawn) // 2 if self.settings.strategy == "random" and self.generations > 1 else seed
+        draws = self.generations > 1 and (self.settings.strategy == "random" or self.settings.random_baseline)
+        return (seed + self._drawn) // 2 if draws else seed
 
     @cached_property
     def _seed_prompts(self) -> list[str]:
@@ -159,9 +166,21 @@ class PlanSizes:
     @cached_property
     def _drawn(self) -> int:
         """A prompt of sentences drawn at random."""
-        count = RANDOM_SEGMENTS[1] if self.sizing.worst else sum(RANDOM_SEGMENTS) / 2
         segments = material_of(self.settings).segments
-        return round(min(count, len(segments)) * (self.sizing.longest(segments) + 0.5))
+        counts = [min(count, len(segments)) for count in range(RANDOM_SEGMENTS[0], RANDOM_SEGMENTS[1] + 1)]
+        count = max(counts) if self.sizing.worst else sum(counts) / len(counts)
+        return round(count * (self.sizing.longest(segments) + 0.5))
+
+    @cached_property
+    def drawn_anew(self) -> int:
+        """Of a generation of random search: of few sentences there are few prompts, and what is known is not asked again."""
+        size = self.settings.population_size
+        if self.sizing.worst or self.settings.few_shot:
+            return size
+        segments = len(material_of(self.settings).segments)
+        prompts = sum(perm(segments, count) for count in range(1, min(RANDOM_SEGMENTS[1], segments) + 1))
+        draws = size * max(1, self.settings.max_generations - 1)
+        return max(1, round(size * prompts / draws * -expm1(-draws / prompts)))
 
     @cached_property
     def solving(self) -> dict[str, tuple[int, int]]:
@@ -180,12 +199,13 @@ class PlanSizes:
 
     @cached_property
     def _examples(self) -> float:
-        """Shown with a prompt: seeds have none, and of the rest more and more have some."""
+        """Shown with a prompt: seeds have none, the rest half of the most."""
         most = min(self.settings.few_shot, len(self.problems.training) - 1)
         if self.sizing.worst or not most:
             return most
-        shown = [1 - (1 - CHANGED) ** generation for generation in range(self.generations)]
-        return sum(shown) / len(shown) * (1 + most) / 2
+        size, children = self.settings.population_size, self.children * (self.generations - 1)
+        mutants = max(0, size - self.seeds)
+        return (mutants + children) / (size + children + (self.seeds if self.settings.seed_final else 0)) * most / 2
 
     def _questions(self) -> Iterator[str]:
         """As messages: with all that a prompt puts around them."""
