@@ -47,7 +47,8 @@ prove: $(DEV)
 
 # What the app looks like, for README and docs: docs/pictures/*.svg
 screenshots: $(DEV)
-	$(BIN)/python -m benchmarks.screenshots
+	$(BIN)/python -m benchmarks.pictures.screenshots
+	$(BIN)/python -m benchmarks.pictures.gallery
 
 clean:
 	rm -rf $(VENV) .pythons demo build *.egg-info

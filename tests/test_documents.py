@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.pictures.gallery import page
 from tests.support.house_map import with_map
 from tests.tui.studies import game, played_now
 from tidepool.engine.results.summary import summarise
@@ -54,3 +55,9 @@ def test_the_contract_names_every_state_and_every_key_of_the_summary(tmp_path: P
     summary = summarise(path, "last")
     keys = {*summary, *summary["units"], *summary["calls"], *summary["waves"][0], *summary["performance"]}
     assert [key for key in sorted(keys - {"paused"}) if f"`{key}`" not in CONTRACT] == []
+
+
+def test_the_gallery_shows_every_example_and_no_other() -> None:
+    assert (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8") == page(), "make it anew: make screenshots"
+    pictures = {path.stem for path in (ROOT / "docs" / "pictures" / "gallery").glob("*.svg")}
+    assert pictures == {path.stem for path in (ROOT / "examples").glob("*.toml")}

@@ -78,6 +78,6 @@ def test_every_picture_shown_is_there_and_loads_nothing_from_elsewhere() -> None
         for page in PAGES
         for name in re.findall(r"[\"(]([\w/.-]+\.svg)[\")]", page.read_text(encoding="utf-8"))
     }
-    assert shown == set((ROOT / "docs" / "pictures").glob("*.svg"))
+    assert shown == set((ROOT / "docs" / "pictures").rglob("*.svg"))
     for picture in shown:
         assert not re.search(r"url\(.?http|/home/|/tmp/|/root/", picture.read_text(encoding="utf-8")), picture.name

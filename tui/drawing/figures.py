@@ -219,7 +219,7 @@ def _means(figure: Figure, width: int, height: int, colours: Colours) -> list[li
         if mean is not None
     ][: max(1, height - 1)]
     low, high = _limits([bound for _, mean, bounds in rows for bound in (mean, *(bounds or ()))])
-    names = min(LONGEST_NAME, max(len(name) for name, _, _ in rows))
+    names = min(max(LONGEST_NAME, width // 3), max(len(name) for name, _, _ in rows))
     room = max(10, width - names - 10)
 
     def at(value: float) -> int:

@@ -1,6 +1,6 @@
 """`make screenshots`: plays the app on a small file of all four kinds and writes what it shows to docs/pictures/.
 
-python -m benchmarks.screenshots [FOLDER [WIDTHxHEIGHT]] [--all] [--no-color]
+python -m benchmarks.pictures.screenshots [FOLDER [WIDTHxHEIGHT]] [--all] [--no-color]
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 os.environ.pop("NO_COLOR", None) if "--no-color" not in sys.argv else os.environ.update(NO_COLOR="1")
 
 from textual.pilot import Pilot  # noqa: E402
