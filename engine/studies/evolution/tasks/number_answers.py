@@ -27,7 +27,7 @@ _NAMES = re.compile(
     r"|^\s*[*_]*\d{1,2}[.)](?=\s+\S)|(?<=[\w.,)])\s?(?:\[\d{1,2}\])+|\b(?:to|with|in) \d+ (?:decimal|significant)\s\w+",
     re.IGNORECASE | re.MULTILINE,
 )
-_NUMBER_LIKE = r"[*_$€£\\(]*[-−]?[\d.,]*\d[*_)]*"
+_NUMBER_LIKE = r"[*_$€£\\(]{0,6}[-−]?[\d.,]{0,30}\d[*_)]{0,6}"
 _NOT = re.compile(
     rf"\b(?:not|isn't|isn’t|wasn't|n't|rather than|instead of|discard(?:ing)?|reject(?:ing)?|rul(?:e|ing) out|ignor(?:e|ing)|unlike)\s+(?:(?:simply|just|exactly|equal to|the|x|=)\s+){{0,2}}{_NUMBER_LIKE}",
     re.IGNORECASE,

@@ -217,7 +217,7 @@ class _Chooser:
     def _first_word(self, text: str) -> str | None:
         """ "Yes, it is." and "B. Because …": what a reply opens with, set off from the rest."""
         opening = re.match(
-            r"[\s*_\"'“(\[]*((?:option|answer|label|sentiment)?[\s:]*[^\n.,:;!—–()]{1,60}?)[)\]*_\"'”]*\s*(?:[.,:;!—–)(]|\n|$|\s-\s)",
+            r"[\s*_\"'“(\[]{0,20}((?:option|answer|label|sentiment)?[\s:]*[^\n.,:;!—–()]{1,60}?)[)\]*_\"'”]{0,20}\s*(?:[.,:;!—–)(]|\n|$|\s-\s)",
             text,
             re.IGNORECASE,
         )

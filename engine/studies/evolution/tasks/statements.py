@@ -16,14 +16,14 @@ _NEXT_QUESTION = re.compile(r"\n\s*\**(?:Q|Question|Problem|Exercise|Frage|User|
 _NEXT_EXAMPLE = re.compile(
     r"^\W*(Review|Text|Input|Tweet|Sentence|Premise|Email|Message|Comment|Passage)\s*:", re.IGNORECASE | re.MULTILINE
 )
-_STRUCK = re.compile(r"~~[^~\n]+~~|<(?:s|del)>.*?</(?:s|del)>", re.DOTALL)
+_STRUCK = re.compile(r"~~[^~\n]+~~|<(?:s|del)>.{0,2000}?</(?:s|del)>", re.DOTALL)
 _GREETING = re.compile(
     r"^(?:(?:great|good|nice|interesting|fun|excellent|lovely) \w+|sure(?: thing)?|certainly|of course|okay|ok|great question|good question|absolutely right|no problem|alright|hmm+)\s*[!,.:…]+\s+",
     re.IGNORECASE,
 )
 _FOOTNOTE = re.compile(r"^\s*(?:\[\d+\]:?\s|sources?\s*:|references?\s*:).*$", re.IGNORECASE | re.MULTILINE)
 _WIDE = str.maketrans("０１２３４５６７８９．，。：", "0123456789.,.:")
-_TAGGED = re.compile(r"<(answer|final_answer|final|result|label|choice)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_TAGGED = re.compile(r"<(answer|final_answer|final|result|label|choice)>(.{0,2000}?)</\1>", re.DOTALL | re.IGNORECASE)
 _OBJECT = re.compile(r"\{(?=\s*\")")
 _KEYS = (
     "final_answer", "finalanswer", "final answer", "answer", "label", "choice", "option", "result", "prediction", "class", "category",
@@ -108,6 +108,9 @@ _CUT = re.compile(
     r"(?:[=+×*/÷(,{:#–-]|\b(?:the|a|an|of|is|are|and|so|to|by|times|plus|minus|we|which|that|with|for|at|from|in|on|as|has|have|per|than|this would|now we \w+|we \w{1,4}))\s*$",
     re.IGNORECASE,
 )
+_READ, _SENTENCE = (4_000, 16_000), (400, 400)
+"""letters at the beginning and at the end that are read of a reply, and of one sentence"""
+_GAP = re.compile(r"\s{10,}")
 _BRACKETS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 
 
@@ -147,7 +150,7 @@ class Said:
 
 
 def said(reply: str, *, cut: bool = False) -> Said:
-    text = _STRUCK.sub(" ", _THOUGHT.sub(" ", reply.replace("\r\n", "\n"))).strip()
+    text = _STRUCK.sub(" ", _readable(_THOUGHT.sub(" ", reply.replace("\r\n", "\n")))).strip()
     text = _FOOTNOTE.sub("", _GREETING.sub("", text)).translate(_WIDE).strip()
     question = _NEXT_QUESTION.search(text)
     if question and text[: question.start()].strip():
@@ -158,6 +161,22 @@ def said(reply: str, *, cut: bool = False) -> Said:
     elif examples and 0 < len(text[: examples[0].start()].split()) <= 6:
         text = text[: examples[0].start()]
     return Said(_without_offers(text.strip()), _given(text), cut)
+
+
+def _readable(text: str) -> str:
+    """Models that go round in circles write without end: what is too long to be read with care is shortened in its middle."""
+    text = _shortened(_GAP.sub(lambda gap: "\n\n" if "\n" in gap[0] else " ", text), *_READ)
+    if len(text) <= sum(_SENTENCE):
+        return text
+    found, start = [], 0
+    for gap in _BREAK.finditer(text):
+        found += [_shortened(text[start : gap.start()], *_SENTENCE), gap[0]]
+        start = gap.end()
+    return "".join([*found, _shortened(text[start:], *_SENTENCE)])
+
+
+def _shortened(text: str, first: int, last: int) -> str:
+    return text if len(text) <= first + last else f"{text[:first]} … {text[-last:]}"
 
 
 def ends_plainly(reply: str) -> bool:
@@ -232,7 +251,7 @@ def negated_mark(text: str, place: int) -> bool:
         re.search(
             r"\b(?:(?:wrong|incorrect|false|your|previous|first|would|common|obvious|if the|if that|if your|to find the|get the|whose)"
             r"|(?:you|they|people|someone|students?|others|i|first) \w*\s?(?:thought|think|said|say|mention\w*|believed?|assumed?|guess(?:ed)?|claim\w*)(?: that)?(?: the| my)?(?: correct| right)?)\s+$",
-            text[:place],
+            text[max(0, place - 100) : place],
             re.IGNORECASE,
         )
     )
