@@ -1,6 +1,6 @@
 """A reply's code with the tests of its problem, in a process of its own with limits: what one run comes to.
 
-Own folder, empty environment, isolated interpreter, limits on time, memory, files and processes, and an end of the whole
+Own folder, an environment that names it and nothing else, isolated interpreter, limits on time, memory, files and processes, and an end of the whole
 group of processes. Runs of the same code and tests are one run, and no more go at once than there are cores.
 """
 
@@ -78,7 +78,7 @@ class CodeRuns:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
                 cwd=folder,
-                env={},
+                env={"TMPDIR": folder},
                 pass_fds=(writing,),
                 start_new_session=True,
             )

@@ -37,10 +37,12 @@ REFUSED = {
     "subprocess.Popen",
     "socket.bind",
     "socket.connect",
+    "socket.sendmsg",
     "socket.getaddrinfo",
     "socket.gethostbyname",
     "socket.sendto",
     "ctypes.dlsym",
+    "ctypes.dlsym/handle",
     "signal.pthread_kill",
 }
 WRITES = {
@@ -52,8 +54,11 @@ WRITES = {
     "shutil.rmtree",
     "shutil.copyfile",
     "shutil.move",
+    "sqlite3.connect",
 }
 """may be done in the folder of the run alone"""
+AF_UNIX = 1
+"""sockets within the machine, of which an event loop needs a pair"""
 
 
 class Refused(PermissionError):
@@ -117,17 +122,25 @@ def lower(kind: int, most: int) -> None:
 
 
 def guard(folder: str) -> Callable[[str, tuple[Any, ...]], None]:
-    """Refuses what no solution needs: other processes, the network, and writing outside its folder."""
+    """Refuses what no solution needs: other processes and what they hold, the network, and writing outside its folder."""
+    own = str(os.getpid())
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
     def inside(path: Any) -> bool:
         if isinstance(path, int):
             return True
-        return os.path.realpath(os.fsdecode(path)).startswith(folder + os.sep)
+        return (os.path.realpath(os.fsdecode(path)) + os.sep).startswith(folder + os.sep)
+
+    def of_another(path: Any) -> bool:
+        """Keys stand in the environment of whoever started this."""
+        parts = [] if isinstance(path, int) else os.path.realpath(os.fsdecode(path)).split("/")
+        return parts[1:2] == ["proc"] and parts[2:3] != [own] and "".join(parts[2:3]).isdecimal()
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event in REFUSED:
+        if event in REFUSED or (event == "socket.__new__" and arguments[1] != AF_UNIX):
             raise Refused(f"{event} is not allowed here")
+        if event == "open" and of_another(arguments[0]):
+            raise Refused("reading of other processes is not allowed here")
         if event == "open" and len(arguments) > 2:
             path, mode, flags = arguments[:3]
             writes = bool(set(mode) & set("wax+")) if isinstance(mode, str) else bool(flags & writing)

@@ -123,12 +123,17 @@ def test_code_that_would_harm_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
         "removes": f"import os\nos.remove({str(kept)!r})",
         "a large file": "open('f', 'w').write('x' * (2 << 20))",
         "calls out": "import socket\nsocket.create_connection(('127.0.0.1', 9))",
+        "a packet": "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('127.0.0.1', 9))",
+        "a database outside": f"import sqlite3\nsqlite3.connect({str(outside)!r}).execute('CREATE TABLE t (x)')",
+        "reads the keys of who started it": "import os\nopen(f'/proc/{os.getppid()}/environ').read()",
         "calls C": "import ctypes\nctypes.CDLL(None).fork()",
         "kills": f"import os\nos.kill({os.getpid()}, 15)",
     }
     honest = {
         "reads the environment": "import os\nassert 'OPENAI_API_KEY' not in os.environ and 'HOME' not in os.environ",
         "writes in its folder": "open('f', 'w').write('x')\nassert open('f').read() == 'x'",
+        "a temporary file": "import tempfile\nwith tempfile.NamedTemporaryFile('w') as one: one.write('x')",
+        "an event loop": "import asyncio\nasyncio.run(asyncio.sleep(0))",
         "its folder is empty": "import os\nassert os.listdir() == []",
     }
     began = time.monotonic()
