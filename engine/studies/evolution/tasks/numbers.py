@@ -113,8 +113,14 @@ def numbers_in(text: str) -> list[Number]:
 
 
 def _read(match: re.Match[str]) -> Number | None:
-    digits = re.sub(r"[\u00a0\u2009\u202f '’_]", "", match["whole"]).replace("−", "-")
-    if re.fullmatch(r"\d{1,3}(?:\.\d{3})*,\d+(?:[eE].*)?", digits) and not re.fullmatch(r"\d{1,3}(?:,\d{3})+", digits):
+    digits = match["whole"]
+    if not digits.isdecimal():
+        digits = re.sub(r"[\u00a0\u2009\u202f '’_]", "", digits).replace("−", "-")
+    if (
+        "," in digits
+        and re.fullmatch(r"\d{1,3}(?:\.\d{3})*,\d+(?:[eE].*)?", digits)
+        and not re.fullmatch(r"\d{1,3}(?:,\d{3})+", digits)
+    ):
         digits = digits.replace(".", "").replace(",", ".")
     try:
         value = float(digits.replace(",", ""))

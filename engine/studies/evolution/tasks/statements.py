@@ -5,7 +5,7 @@ what would have been, and what was taken back. The last word counts: models chan
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,12 @@ _TURNS = (
     "wait", "moment", "espera", "atten", "hold on", "scratch", "strike", "oops", "mistake", "correction", "second thought", "hmm", "let me", "error",
     "edit", "sorry", "actually", "no,", "no that", "no this", "that's", "that is", "ich habe",
 )  # fmt: skip
-"""one of these is in every change of mind: looking for them first is a hundred times quicker"""
+_OFFERED = ("let me know", "hope", "feel free", "you", "i can also", "happy to", "is there anything", "want me to")
+_GIVES_UP = (
+    "enough", "dépend", "kommt darauf", "depende", "as an ai", "would you", "insufficient", "no way to", "cannot", "can't", "can’t", "unable", "impossible",
+    "know", "sorry", "could you", "please", "hard to", "not sure", "both", "ai language", "doesn't", "does not", "no single", "not possible",
+)  # fmt: skip
+"""one of these is in every change of mind, offer and refusal: looking for them first is many times quicker"""
 _OFFER = re.compile(
     r"^(?:let me know|(?:i )?hope (?:this|that|it)|feel free|would you like|(?:if you|should you) (?:want|need|would|have|'d)|i can also"
     r"|do you want|happy to|is there anything|want me to)\b",
@@ -108,6 +113,8 @@ _CUT = re.compile(
     r"(?:[=+×*/÷(,{:#–-]|\b(?:the|a|an|of|is|are|and|so|to|by|times|plus|minus|we|which|that|with|for|at|from|in|on|as|has|have|per|than|this would|now we \w+|we \w{1,4}))\s*$",
     re.IGNORECASE,
 )
+_END = 100
+"""letters in which it shows whether a text ends"""
 _READ, _SENTENCE = (4_000, 16_000), (400, 400)
 """letters at the beginning and at the end that are read of a reply, and of one sentence"""
 _GAP = re.compile(r"\s{10,}")
@@ -219,7 +226,12 @@ def committing(text: str) -> list[str]:
 
 def clueless(text: str) -> bool:
     """It says that it gives no answer."""
-    return bool(_CLUELESS.search(text) or _DEPENDS.search(text))
+    return bool((_holds(text, _GIVES_UP) and _CLUELESS.search(text)) or _DEPENDS.search(text))
+
+
+def _holds(text: str, words: Iterable[str]) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in words)
 
 
 def unreal(sentence: str) -> bool:
@@ -229,13 +241,12 @@ def unreal(sentence: str) -> bool:
 
 def cut_off(text: str) -> bool:
     """It ends in the middle of a sentence or a sum."""
-    return bool(_CUT.search(re.sub(r"(?<=\d[.,])[–-]$", "", text.rstrip("*_` \n"))))
+    return bool(_CUT.search(re.sub(r"(?<=\d[.,])[–-]$", "", text.rstrip("*_` \n")[-_END:])))
 
 
 def after_correction(text: str) -> str:
     """What follows the last change of mind, where something does."""
-    lowered = text.lower()
-    if not any(word in lowered for word in _TURNS):
+    if not _holds(text, _TURNS):
         return text
     *_, last = [None, *_TAKEN_BACK.finditer(text)]
     return text if last is None else text[last.end() :]
@@ -262,7 +273,7 @@ def _first_line(text: str) -> str:
 
 
 def _without_offers(text: str) -> str:
-    if not _OFFERS.search(text):
+    if not (_holds(text, _OFFERED) and _OFFERS.search(text)):
         return text
     for one in reversed(sentences(text)):
         if _OFFER.match(one.strip("*_ ")) and not clueless(one):
