@@ -127,7 +127,7 @@ def _evolution(rng: Random) -> Data:
     size = rng.randint(2, 12)
     solvers = rng.choice((["simulated:solver"], ["simulated:solver", "simulated:flat-solver"]))
     settings: Data = {
-        "strategy": rng.choice(("genetic", "genetic", "reflective", "random")),
+        "strategy": rng.choice(("genetic", "genetic", "reflective", "random", "gepa")),
         "models": solvers,
         "mutator": "simulated:rewriter",
         "preset": rng.choice(("balanced", "conservative", "aggressive")),
@@ -157,6 +157,8 @@ def _evolution(rng: Random) -> Data:
         "judge": "simulated:judge",
         **_reasoning(rng),
     }
+    if settings["strategy"] == "gepa":
+        settings["objectives"] = []
     if rng.random() < 0.5:
         settings["seed_prompts"] = [_text(rng, 2, 60) for _ in range(rng.randint(1, 6))]
     return {"evolution": settings}

@@ -19,7 +19,7 @@ from tidepool.engine.studies.planned_calls import (
     reasoning_notes,
 )
 
-_ACCEPTED = 0.25
+_ACCEPTED = 0.5
 """share of GEPA's proposals that are taken to be accepted, and so to meet every problem"""
 
 NOTE = (
@@ -70,6 +70,8 @@ class _ExpectedSearch:
         settings, sizes = self._settings, self._sizes
         for generation in range(sizes.generations):
             self._generation(generation)
+        if self._gepa and sizes.generations > 1 and not settings.max_calls:
+            self._solve(round(self._proposed / 2))
         searched = sum(planned.calls for planned in self._calls)
         if settings.seed_final:
             for asked in sizes.seed_final():
@@ -103,7 +105,7 @@ class _ExpectedSearch:
         if rewrites:
             self._rewrite(rewrites)
         if self._gepa and generation:
-            self._propose(rewrites, sum(asked) - (rewrites - self._sizes.rewrites) // self._sizes.weight)
+            self._propose(rewrites, round(rewrites / self._sizes.proposals * self._proposed))
             return
         for one in asked:
             self._solve(one)
@@ -113,8 +115,13 @@ class _ExpectedSearch:
         sizes = self._sizes
         if not self._gepa:
             return sizes.rewrites
-        whole = sizes.judged(sizes.children) + sizes.rewrites
-        return max(1, round(whole / (1 + sizes.weight * (3 + _ACCEPTED * len(sizes.problems.training)))))
+        times = (sizes.judged(sizes.children) + sizes.rewrites) / (sizes.proposals + sizes.weight * self._proposed)
+        return round(max(1.0, times) * sizes.proposals)
+
+    @property
+    def _proposed(self) -> float:
+        """Problems of GEPA's proposals of one time: it looks at its calls only between two of them."""
+        return self._sizes.proposals * (MINIBATCH + _ACCEPTED * len(self._sizes.problems.training))
 
     def _propose(self, proposals: int, asked: int) -> None:
         """GEPA's generation: some proposals at a time meet a few problems, and those that are taken all of them."""
@@ -151,8 +158,8 @@ class _WorstSearch:
         solves, rewrites = generations * sizes.judged(sizes.children), generations * sizes.rewrites
         later = solves + rewrites
         if settings.strategy == "gepa" and generations:
-            later += sizes.proposals * (1 + sizes.weight * (2 * MINIBATCH + len(sizes.problems.training)))
-            solves = rewrites = later
+            proposed = sizes.proposals * (1 + sizes.weight * (2 * MINIBATCH + len(sizes.problems.training)))
+            solves = rewrites = later = max(later, generations * proposed) + proposed
         if settings.max_calls:
             later = min(later, max(0, settings.max_calls - sizes.first))
         self._solves = sizes.first + min(solves, later)

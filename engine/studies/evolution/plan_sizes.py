@@ -1,9 +1,9 @@
 """How many calls the parts of an evolution take, and how long they are: as they are expected to be, or at most."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import cycle
+from itertools import cycle, islice
 from math import expm1, perm
 
 from tidepool.engine.call import Call, Message
@@ -37,12 +37,14 @@ from tidepool.engine.studies.planned_calls import (
     is_simulated,
 )
 
-SOLUTION, REWRITE, RATING = UsualTokens(120, 30), UsualTokens(120, 40), UsualTokens(60, 25)
+SOLUTION, REWRITE, RATING = UsualTokens(120, 30), UsualTokens(120, 40), UsualTokens(60, 12)
 """a solution, a rewritten prompt and a judge's rating usually have"""
 _SHOWN_REPLY = 400
 """letters of a wrong reply that a model reflects on"""
 _GROWTH = 2
 """a prompt is taken to become at most so many times as long as the longest seed"""
+_GROWS = {"gepa": 1.5, "random": 0.0}
+"""sentences by which a child is longer than a seed, else half a one"""
 _SAMPLED = 50
 _HEARD = 24
 """solutions of a simulated solver that are heard beforehand"""
@@ -131,13 +133,23 @@ class PlanSizes:
 
     def seed_final(self) -> list[int]:
         """Problems asked in each rung. What the seeds were answered in the first generation is not asked again; of that
-        the least is known."""
-        known = min(self.seeds, self.settings.population_size) * self.rungs(self.settings.population_size)[0].end
-        asked = []
-        for rung in seed_rungs(len(self.problems.training), self.seeds, self.settings.racing):
-            asked.append(max(0, rung.entrants * (rung.end - rung.start) - known))
-            known = 0
+        the least is known: all of them met its first rung. Those who came further will mostly be the same."""
+        size, asked = self.settings.population_size, []
+        known = [min(self.seeds, size) * self.rungs(size)[0].end]
+        if not self.sizing.worst:
+            seeds = min(1.0, self.seeds / size)
+            known = [round(seeds * rung.entrants * (rung.end - rung.start)) for rung in self.rungs(size)]
+        for place, rung in enumerate(seed_rungs(len(self.problems.training), self.seeds, self.settings.racing)):
+            need = rung.entrants * (rung.end - rung.start)
+            asked.append(max(0, need - (known[place] if place < len(known) else 0)))
         return asked
+
+    @cached_property
+    def _bred(self) -> float:
+        """Share of the calls whose prompt is no seed's, but a child's or drawn at random."""
+        later = self.judged(self.children) * (self.generations - 1) * (2 if self.settings.random_baseline else 1)
+        seeds = self.first + (sum(self.seed_final()) * self.weight if self.settings.seed_final else 0)
+        return later / (seeds + later)
 
     # -- tokens ------------------------------------------------------------------------------------------
 
@@ -150,23 +162,28 @@ class PlanSizes:
     def _prompt(self) -> int:
         if self.sizing.worst:
             return max(_GROWTH * self.sizing.longest(self._seed_prompts), self._drawn, MOST_TOKENS)
-        seed = self.sizing.longest(self._first_prompts)
-        draws = self.generations > 1 and (self.settings.strategy == "random" or self.settings.random_baseline)
-        return (seed + self._drawn) // 2 if draws else seed
+        seed, sentence = (self.sizing.longest(known) for known in (self._likely_seeds, self._segments))
+        child = seed + _GROWS.get(self.settings.strategy, 0.5) * sentence
+        drawn = 1.0 if self.settings.strategy == "random" else 0.5 if self.settings.random_baseline else 0.0
+        return round(seed + self._bred * (drawn * self._drawn + (1 - drawn) * child - seed))
 
     @cached_property
     def _seed_prompts(self) -> list[str]:
         return [genome.prompt for genome in seeds_of(self.settings)]
 
     @property
-    def _first_prompts(self) -> list[str]:
-        """Those that a search begins with."""
-        return self._seed_prompts[: self.settings.population_size]
+    def _likely_seeds(self) -> list[str]:
+        """Those that a search begins with, or all where they have a final of their own."""
+        return self._seed_prompts[: None if self.settings.seed_final else self.settings.population_size]
+
+    @cached_property
+    def _segments(self) -> Sequence[str]:
+        return material_of(self.settings).segments
 
     @cached_property
     def _drawn(self) -> int:
         """A prompt of sentences drawn at random."""
-        segments = material_of(self.settings).segments
+        segments = self._segments
         counts = [min(count, len(segments)) for count in range(RANDOM_SEGMENTS[0], RANDOM_SEGMENTS[1] + 1)]
         count = max(counts) if self.sizing.worst else sum(counts) / len(counts)
         return round(count * (self.sizing.longest(segments) + 0.5))
@@ -177,7 +194,7 @@ class PlanSizes:
         size = self.settings.population_size
         if self.sizing.worst or self.settings.few_shot:
             return size
-        segments = len(material_of(self.settings).segments)
+        segments = len(self._segments)
         prompts = sum(perm(segments, count) for count in range(1, min(RANDOM_SEGMENTS[1], segments) + 1))
         draws = size * max(1, self.settings.max_generations - 1)
         return max(1, round(size * prompts / draws * -expm1(-draws / prompts)))
@@ -203,9 +220,8 @@ class PlanSizes:
         most = min(self.settings.few_shot, len(self.problems.training) - 1)
         if self.sizing.worst or not most:
             return most
-        size, children = self.settings.population_size, self.children * (self.generations - 1)
-        mutants = max(0, size - self.seeds)
-        return (mutants + children) / (size + children + (self.seeds if self.settings.seed_final else 0)) * most / 2
+        mutants = max(0.0, 1 - self.seeds / self.settings.population_size)
+        return (self._bred + (1 - self._bred) * mutants) * most / 2
 
     def _questions(self) -> Iterator[str]:
         """As messages: with all that a prompt puts around them."""
@@ -232,19 +248,19 @@ class PlanSizes:
         from tidepool.engine.simulated.responders import responder_for
 
         heard = []
-        for place, prompt in zip(range(_HEARD), cycle(self._likely_prompts()), strict=False):
+        for place, prompt in enumerate(islice(self._likely_prompts(), _HEARD)):
             question = self._measured[place % len(self._measured)].question
             call = Call("", 0, model, (Message("user", question),), system=prompt)
             heard.append(expected_tokens(responder_for(call)(call, place).text))
         return UsualTokens(SOLUTION.of_a_model, sum(heard) // len(heard))
 
     def _likely_prompts(self) -> Iterator[str]:
-        """Seeds, and the same with a sentence more, as mutation makes them."""
-        sentences = cycle(material_of(self.settings).segments[::7])
-        for prompt in self._first_prompts:
-            yield prompt
-            if self.generations > 1:
-                yield f"{prompt} {next(sentences)}"
+        """Seeds, and as many as are bred with a sentence more, as mutation makes them; GEPA rewrites what it has rewritten."""
+        sentences, more, bred = cycle(self._segments[::7]), 2 if self.settings.strategy == "gepa" else 1, 0.0
+        for prompt in cycle(self._likely_seeds):
+            bred += self._bred
+            yield " ".join((prompt, *islice(sentences, more))) if bred >= 1 else prompt
+            bred -= bred >= 1
 
     @cached_property
     def rewriting(self) -> tuple[int, int]:
