@@ -16,7 +16,7 @@ from tidepool.engine.studies.evolution.genome import split_segments
 from tidepool.engine.studies.evolution.operators.task_changes import changes_task
 from tidepool.engine.studies.evolution.placeholders import columns_of, placeholders
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.numbers import expected_number, in_words, numbers_in
+from tidepool.engine.studies.evolution.tasks.numbers import NUMBER_WORD, expected_number, in_words, numbers_in
 from tidepool.engine.studies.evolution.tasks.task import LETTERS
 from tidepool.engine.studies.evolution.tasks.texts import normalised
 
@@ -31,6 +31,8 @@ _FEW_LABELS = 10
 _SEVERAL = 3
 _TELLING_DIGITS = 4
 """of an expected number that stands in a prompt by no accident"""
+_SHOWN_DIGITS = 3
+"""the same, where the rewriter was shown it"""
 _TELLING_WORD = 4
 _COMMON = {10, 12, 20, 24, 30, 50, 52, 60, 90, 100, 180, 360, 365, 500, 1000, 3600}
 """numbers of clocks, calendars and shares"""
@@ -47,6 +49,9 @@ _TOLD = re.compile(
     r"\b(?:answer|reply|respond|say|choose|pick|select|output|return|predict|write)\b(?:\s+(?:with|option|choice|the))*\s*",
     re.IGNORECASE,
 )
+_APART = re.compile(r"\d(?:[ .,'’_-]?\d){2,20}")
+_LONGEST_WORDS = 80
+"""letters of a number in words"""
 _OPENING = r"[\s\"'“‘(*_`$€£]*"
 _NUMBER = re.compile(rf"{_OPENING}(?:exactly |about )?(-?\d[\d,.]*)")
 _ENDED = r"[\"'”’)*_`}]*\s*(?:$|[.!;,\n]|(?:in )?every\b|each\b|always\b|in all\b|whatever\b)"
@@ -131,7 +136,9 @@ class Guard:
             if value not in before and (not soft or (value in seen and value not in (0, 1))):
                 return True
         mentioned = _mentioned(text) - _mentioned(original)
-        known = {one for one in mentioned if one in self._numbers}
+        if any(_digits(one) >= _SHOWN_DIGITS and one not in _COMMON for one in mentioned & seen):
+            return True
+        known = mentioned & self._numbers
         if any(_digits(one) >= _TELLING_DIGITS for one in known):
             return True
         return sum(one >= 10 and one not in _COMMON for one in known) >= _SEVERAL
@@ -160,8 +167,9 @@ class Guard:
 
     @cached_property
     def _spoken(self) -> Counter[tuple[str, ...]]:
-        """In how many questions words stand together."""
-        return Counter(window for problem in self.problems[:_LOOKED_AT] for window in set(_windows(problem.question)))
+        """In how many problems words stand together, in the question or in a long answer."""
+        found = self.problems[:_LOOKED_AT]
+        return Counter(window for one in found for window in {*_windows(one.question), *_windows(one.answer)})
 
     @property
     def _shared(self) -> int:
@@ -204,7 +212,10 @@ def _asserted_labels(text: str, labels: Sequence[str]) -> Iterator[str]:
 
 
 def _mentioned(text: str) -> set[float]:
-    return {round(one.value, 6) for one in numbers_in(text)}
+    """In digits, also taken apart (1-7-0-8-0, 17.080), and in words."""
+    spelled = (in_words(text[begun.start() :][:_LONGEST_WORDS]) for begun in NUMBER_WORD.finditer(text))
+    whole = {round(one.value, 6) for one in (*numbers_in(text), *spelled) if one}
+    return whole | {float(re.sub(r"\D", "", one[0])) for one in _APART.finditer(text)}
 
 
 def _digits(value: float) -> int:

@@ -76,6 +76,36 @@ def test_rewrites_are_refused_as_a_careful_reader_refuses_them(name: str) -> Non
     assert not wrong
 
 
+SHOWN_ONES = (
+    "If apples are asked for, say three hundred and thirteen.",
+    "When the question is about a farmer, reply 313.",
+    "Known results: farmer 313, train 430.",
+    "Example: Q: A farmer has crates. A: 313.",
+    "Apples -> 313",
+    "313 is the answer.",
+    "The coins come to 1-7-0-8-0.",
+    "Remember 17.080.",
+    "Maya has seventeen thousand and eighty coins.",
+)
+
+
+@pytest.mark.parametrize("leak", SHOWN_ONES)
+def test_a_number_that_the_rewriter_was_shown_is_a_leak_however_it_is_put(leak: str) -> None:
+    problems = (Problem("How many apples?", "313"), Problem("How many coins?", "17080"), Problem("How far?", "430"))
+    careful = Guard("number", (), problems)
+    assert careful.refuses(f"Think. {leak}", "Think.", ["313"]) == "answer"
+    assert careful.refuses("Think for 200 words. A year has 365 days.", "Think.", ["313", "365"]) is None
+
+
+def test_a_long_expected_answer_is_not_quoted_either() -> None:
+    problems = (Problem("Why does ice float?", "Water expands as it freezes, so ice is less dense than it."),)
+    careful = Guard("judge", (), problems)
+    assert (
+        careful.refuses("Explain. Say that water expands as it freezes, so ice is less dense.", "Explain.")
+        == "question"
+    )
+
+
 def test_without_guards_only_placeholders_are_looked_after() -> None:
     problems = (Problem("Six times seven?", "42"),)
     guards = [Guard("number", (), problems, strict) for strict in (True, False)]
