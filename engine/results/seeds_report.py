@@ -47,10 +47,11 @@ def seed_blocks(
     scale: float = 1.0,
 ) -> list[Block]:
     """`differences` are those of `several_seeds`; `scale` makes per cent of shares."""
-    return [*_held_out(groups, words, scale), *curves, *_verdicts(differences, words, scale)]
+    same = all(one.get("same_held_out", True) for one in differences)
+    return [*_held_out(groups, words, scale, same), *curves, *_verdicts(differences, words, scale)]
 
 
-def _held_out(groups: Mapping[str, Values], words: SeedWords, scale: float) -> Iterator[Block]:
+def _held_out(groups: Mapping[str, Values], words: SeedWords, scale: float, same: bool) -> Iterator[Block]:
     known = {
         label: {seed: value * scale for seed, value in sorted(values.items()) if value is not None}
         for label, values in groups.items()
@@ -62,10 +63,12 @@ def _held_out(groups: Mapping[str, Values], words: SeedWords, scale: float) -> I
     shown = [row for label, found in known.items() for row in _dots(label, found, words.digits)]
     names, means = zip(*shown, strict=True)
     series = Series(words.measure, tuple(one.value for one in means), intervals=tuple(one.interval for one in means))
-    dots = (
-        "Under each mean, with Student's 95 % interval over seeds: a dot a run. "
+    shared = (
         f"Runs of one seed held back the same {words.held_out}."
+        if same
+        else f"Not all runs of one seed held back the same {words.held_out}: a difference between such groups may be one of the {words.held_out}."
     )
+    dots = f"Under each mean, with Student's 95 % interval over seeds: a dot a run. {shared}"
     yield Figure("means", f"{words.measure}, a dot a seed", (series,), labels=names, caption=dots)
 
 

@@ -1,7 +1,7 @@
 """One config over several seeds, against its baselines and against other configs: runs are what is counted.
 
-Batches that differ in nothing but their seed are one group. Runs of one seed held back the same problems or queries, so they
-are compared seed by seed.
+Batches that differ in nothing but their seed are one group. Runs of one seed are compared with each other: as a rule they held
+back the same problems or queries, and where they did not that is told.
 """
 
 import json
@@ -31,6 +31,8 @@ class Runs:
     """the setting that names a group that is alone"""
     values: Callable[[sqlite3.Connection, sqlite3.Row], Mapping[str, float | None]]
     """what each contender of a run came to, on what was held out"""
+    held_out: Callable[[sqlite3.Connection, sqlite3.Row], frozenset[str]]
+    """the fingerprints of what that was"""
     bulky: tuple[str, ...] = ()
     """settings that name nothing"""
     drawn: tuple[str, ...] = ()
@@ -48,9 +50,12 @@ class Group:
     batches: list[str] = field(default_factory=list)
     values: dict[str, dict[int, float]] = field(default_factory=dict)
     """by contender and seed"""
+    held_out: dict[int, frozenset[str]] = field(default_factory=dict)
+    """by seed"""
 
-    def take(self, batch: sqlite3.Row, values: Mapping[str, float | None]) -> None:
+    def take(self, batch: sqlite3.Row, values: Mapping[str, float | None], held_out: frozenset[str]) -> None:
         self.batches.append(batch["id"])
+        self.held_out[batch["seed"]] = held_out
         for name, value in values.items():
             if value is not None:
                 self.values.setdefault(name, {})[batch["seed"]] = value
@@ -62,7 +67,8 @@ def groups_of(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], ru
         written = json.loads(batch["config"]).get(runs.section, {})
         settings = {name: value for name, value in written.items() if name not in runs.drawn}
         key = json.dumps([settings, batch["name"] if runs.by_name(settings) else ""], sort_keys=True)
-        groups.setdefault(key, Group(settings, batch["name"])).take(batch, runs.values(connection, batch))
+        run = runs.values(connection, batch), runs.held_out(connection, batch)
+        groups.setdefault(key, Group(settings, batch["name"])).take(batch, *run)
     return list(groups.values())
 
 
@@ -100,10 +106,16 @@ def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) 
     for one, other, first, second, against in family:
         ours, theirs = first.values.get(runs.main, {}), second.values.get(against, {})
         if contrast := paired_by_seed(ours, theirs, len(family)):
-            about = {"groups": [one, other], "batches": [first.batches, second.batches]}
+            same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)
+            about = {"groups": [one, other], "batches": [first.batches, second.batches], "same_held_out": same}
             found.append(({"measure": runs.measure, **about}, contrast))
     adjusted = iter(holm([one.p_value for _, one in found if one.p_value is not None]))
     return [_told(about, one, None if one.p_value is None else next(adjusted)) for about, one in found]
+
+
+def _alike(first: frozenset[str] | None, second: frozenset[str] | None) -> bool:
+    """The same, but for what was not answered."""
+    return not first or not second or 2 * len(first & second) >= min(len(first), len(second))
 
 
 def _told(about: Mapping[str, Any], found: SeedContrast, p_value_holm: float | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tidepool.engine.results.blocks import Block, Figure
 from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
-from tidepool.engine.studies.evolution.records.finding_names import RESULT
+from tidepool.engine.studies.evolution.records.finding_names import RESULT, VALIDATION
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.several_seeds import Runs
 from tidepool.storage.study_rows.findings import finding
@@ -28,12 +28,18 @@ def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, 
     return {name: row["validation_accuracy"] for name in roles if (row := result.get(name))}
 
 
+def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
+    judged: Mapping[str, Any] = finding(connection, batch["number"], VALIDATION) or {}
+    return frozenset(filter(None, (judged.get("problems"),)))
+
+
 RUNS = Runs(
     section="evolution",
     main=CHAMPION,
     measure="held-out accuracy of a run's champion",
     called_by="strategy",
     values=_values,
+    held_out=_held_out,
     bulky=("seed_prompts",),
     drawn=("frozen",),
 )

@@ -11,12 +11,9 @@ from typing import Any
 
 from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.paired import paired
-from tidepool.engine.studies.mutation.seeds import RUNS
+from tidepool.engine.studies.mutation.seeds import REWARDS, RUNS
 from tidepool.engine.studies.several_seeds import groups_of, seed_differences
 from tidepool.storage.study_rows.findings import finding
-
-REWARDS = "heldout_rewards"
-"""the finding that holds the policy's mean reward on each held-out query, by the query's fingerprint"""
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:

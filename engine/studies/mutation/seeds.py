@@ -12,6 +12,8 @@ from tidepool.engine.studies.several_seeds import Runs
 from tidepool.storage.study_rows.findings import finding
 
 POLICY = "policy"
+REWARDS = "heldout_rewards"
+"""the finding that holds the policy's mean reward on each held-out query, by the query's fingerprint"""
 WORDS = SeedWords(
     title="policies on held-out queries, over seeds",
     measure="mean reward",
@@ -32,12 +34,17 @@ def _values(connection: sqlite3.Connection, batch: sqlite3.Row) -> Mapping[str, 
     return {name: row["mean_reward"] for name, row in told.items() if row}
 
 
+def _held_out(connection: sqlite3.Connection, batch: sqlite3.Row) -> frozenset[str]:
+    return frozenset(finding(connection, batch["number"], REWARDS) or ())
+
+
 RUNS = Runs(
     section="mutation",
     main=POLICY,
     measure="mean reward of a run's policy on held-out queries",
     called_by="learner",
     values=_values,
+    held_out=_held_out,
     bulky=("query_list", "policy_content"),
     by_name=lambda settings: settings.get("learner") == FOREIGN,
 )

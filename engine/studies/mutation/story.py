@@ -14,7 +14,6 @@ from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.errors import RunError
-from tidepool.engine.studies.mutation.comparison import REWARDS
 from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings
 from tidepool.engine.studies.mutation.environment.branching import BranchingBook
 from tidepool.engine.studies.mutation.environment.environments import Environments, Outcome, endless
@@ -45,6 +44,7 @@ from tidepool.engine.studies.mutation.learners.training import Player, Silence, 
 from tidepool.engine.studies.mutation.operators import played
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
 from tidepool.engine.studies.mutation.record import DETAILS, Losses, TrainingRecord, unused
+from tidepool.engine.studies.mutation.seeds import REWARDS
 
 TRAINING, HELDOUT = "training", "heldout"
 
