@@ -19,8 +19,8 @@ REWARDS = {
     "judge": "by {judge}, which saw the question, the reference and the answer",
 }
 HELD_OUT = (
-    "On queries held out from training, the policy, a random one and each operator played constantly had the same episodes, and the "
-    "unchanged query was asked once. A query's score is the mean reward of its episodes. Means have Student's 95 % intervals over queries; "
+    "On queries held out from training, the policy, a random one, each operator played constantly and the unchanged query had episodes by "
+    "the same rules. A query's score is the mean reward of its episodes. Means have Student's 95 % intervals over queries; "
     "the policy's gains over random play, the best constant operator, the unchanged query and learners that ran beside were taken query by "
     "query, with Student's 95 % intervals and two-sided p-values by sign flips (all of them up to 13 queries, else 9,999 drawn), corrected by "
     "Holm's method. The best constant operator was picked on these very queries, which flatters it."

@@ -81,7 +81,7 @@ class _MutationPlan:
 
     @cached_property
     def heldout(self) -> int:
-        """Episodes of the comparison; who only asks the unchanged query makes one step of his."""
+        """Episodes of the comparison, those of the unchanged query among them."""
         return self._queries_held_out * self.settings.repeats * (self._learnt + len(played(self.settings.operators)))
 
     @cached_property
@@ -131,15 +131,12 @@ class _MutationPlan:
 
     def _comparison(self) -> Iterator[_Moment]:
         contenders = self._learnt + len(played(self.settings.operators))
-        each = self.heldout / contenders
-        once = each * (contenders - self._learnt - len(self.settings.operators))
-        whole = self.heldout - once
         chosen = 1.0 if self.sizing.worst and self._instructed else self._rewriting_share
-        share = (self._learnt * chosen + self._instructed) * each / whole if whole else 0.0
+        share = (self._learnt * chosen + self._instructed) / contenders
         going_on = 1.0 if self.sizing.worst else 1 - self._success
         for step in range(self.settings.episode_length):
-            taken = whole * going_on**step
-            yield _Moment(1, round(taken + (0 if step else once)), math.ceil(taken * share))
+            taken = self.heldout * going_on**step
+            yield _Moment(1, round(taken), math.ceil(taken * share))
 
     @cached_property
     def _instructed(self) -> int:

@@ -60,7 +60,7 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
             "policy on held-out queries": _reward(heldout.policy),
             "random on held-out queries": _reward(heldout.random),
             "best constant operator there": _reward(heldout.best_constant),
-            **({"unchanged query, asked once": _reward(heldout.unchanged)} if heldout.unchanged else {}),
+            **({"unchanged query": _reward(heldout.unchanged)} if heldout.unchanged else {}),
             "policy over random": _gain(heldout.policy_over_random),
             "policy over best constant": _gain(heldout.policy_over_best_constant),
             **{f"policy over {name}": _gain(gain) for name, gain in _further(heldout).items()},
@@ -106,7 +106,7 @@ def _contenders(found: MutationStatistics, heldout: HeldOutRewards) -> dict[str,
         ),
     }
     if heldout.unchanged:
-        told["unchanged, asked once"] = heldout.unchanged, further.get("unchanged")
+        told["unchanged query"] = heldout.unchanged, further.get("unchanged")
     return told | {
         name: (heldout.others[name], further.get(name)) for name in found.baselines if name in heldout.others
     }
@@ -134,7 +134,7 @@ def _verdicts(heldout: HeldOutRewards) -> Iterator[Block]:
     names = {
         "random": "random play",
         "best_constant": f"always {heldout.best_constant.operator}, picked on these very queries",
-        "unchanged": "the unchanged query, asked once",
+        "unchanged": "the unchanged query",
     }
     for name, one in (heldout.differences or {}).items():
         against = names.get(name, f"the {name} that ran beside it")

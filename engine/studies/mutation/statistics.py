@@ -90,7 +90,7 @@ class HeldOutRewards(Statistics):
     random: Reward
     best_constant: OperatorReward
     unchanged: Reward | None
-    """of the query as it is, asked once; this and the differences came with later batches"""
+    """of the query as it is, asked by the same rules; this and the differences came with later batches"""
     policy_over_random: RewardGain
     policy_over_best_constant: RewardGain
     differences: Mapping[str, RewardDifference] | None

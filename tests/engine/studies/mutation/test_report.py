@@ -91,7 +91,7 @@ def test_a_policy_that_is_beaten_is_told_so_and_no_difference_is_claimed_that_is
     assert told == [
         ("policy against random play: +0.200 (+0.100 to +0.300), better (p < 0.001)", "plain"),
         (
-            "policy against the unchanged query, asked once: +0.050 (-0.050 to +0.150), not distinguishable (p = 0.057)",
+            "policy against the unchanged query: +0.050 (-0.050 to +0.150), not distinguishable (p = 0.057)",
             "plain",
         ),
         (
