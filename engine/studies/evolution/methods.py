@@ -6,6 +6,8 @@ from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.method_words import KindMethods, counted, listing, sampling
+from tidepool.engine.studies.evolution.evaluation.objectives import objectives
+from tidepool.engine.studies.evolution.placeholders import QUESTION
 from tidepool.engine.studies.evolution.records.finding_names import counted_reasons
 
 STRATEGIES = {
@@ -18,8 +20,8 @@ HELD_OUT = (
     "The champion and the best seed prompt were compared on {problems} held out from the search, which chose neither of them. "
     "Their accuracies have Wilson's 95 % intervals; with several replies a problem, the number of independent replies was "
     "estimated from the spread between problems. The difference was tested problem by problem, by McNemar's exact test where each "
-    "problem was right or wrong and by sign flips (9,999) where samples made shares of it; problems that one of them was not "
-    "answered were left out."
+    "problem was right or wrong, and by sign flips where samples or scores made shares of it (all of them up to 13 problems that "
+    "differed, else 9,999 drawn); problems that one of them was not answered were left out."
 )
 CURVES = (
     "Intervals of a generation's mean fitness are Student's over its prompts. Fitness and accuracy in training decided which prompts "
@@ -33,7 +35,7 @@ def methods(
     settings = config.sections["evolution"]
     problems = counted(_size(settings, "validation"), "problem")
     return KindMethods(
-        design=(*_search(settings), *_course(settings, statistics), *_chosen(statistics)),
+        design=(*_search(settings), *_course(settings, statistics), *_chosen(settings, statistics)),
         measures=tuple(_measures(settings)),
         missing=tuple(_missing(statistics)),
         analysis=(HELD_OUT.format(problems=problems), *_rival(settings), CURVES),
@@ -57,7 +59,7 @@ def _search(settings: Mapping[str, Any]) -> Iterator[str]:
         yield f"{settings['mutator']} rewrote prompts."
     solvers = settings.get("models") or [settings["model"]]
     yield (
-        f"A prompt was the system prompt with which {listing(solvers)} answered problems of {_origin(settings)} "
+        f"A prompt was {_place(settings)} with which {listing(solvers)} answered problems of {_origin(settings)} "
         f"({counted(_size(settings, 'training'), 'problem')} for training, {counted(settings['samples'], 'reply', 'replies')} each), with "
         f"{sampling(settings, 'a solution')}."
     )
@@ -68,6 +70,15 @@ def _search(settings: Mapping[str, Any]) -> Iterator[str]:
         )
     if settings.get("racing"):
         yield "Problems came in rungs, and after each the weaker half of the prompts was asked no more (successive halving)."
+
+
+def _place(settings: Mapping[str, Any]) -> str:
+    around = any(QUESTION in prompt for prompt in settings.get("seed_prompts") or ())
+    return (
+        "the message around the question (or the system prompt, where it names no question)"
+        if around
+        else "the system prompt"
+    )
 
 
 def _size(settings: Mapping[str, Any], split: str) -> int:
@@ -98,12 +109,20 @@ def _course(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Itera
         )
 
 
-def _chosen(statistics: Mapping[str, Any]) -> Iterator[str]:
+def _chosen(settings: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[str]:
+    goals = objectives(settings.get("objectives") or ())
+    if goals:
+        yield (
+            f"There were several objectives ({listing([goal.text for goal in goals])}): parents and survivors were taken front by front and "
+            "within a front by crowding distance (as in NSGA-II), not by fitness."
+        )
     if told := statistics.get("choosing"):
         yield (
-            f"The champion was picked by its fitness on {counted(told['problems'], 'problem')} that the search did not use, among the "
+            f"The champion was picked by {goals[0].text if goals else 'its fitness'} on {counted(told['problems'], 'problem')} that the search did not use, among the "
             f"best of the search ({counted(told['prompts'], 'prompt')}, seed prompts included); the best seed prompt likewise."
         )
+    elif goals:
+        yield f"The champion is the prompt of the front that is best in {goals[0].text} on the training problems."
     else:
         yield "The champion is the fittest prompt on the training problems."
 
@@ -132,8 +151,11 @@ def _marking(settings: Mapping[str, Any]) -> str:
                 "The code of a reply was run with the problem's tests; its score was the share of checks that it met, and it was right "
                 f"where it met all of them within {settings['marking_seconds']:g} seconds."
             )
+        case "choice" | "label" as task:
+            told = "option" if task == "choice" else "label"
+            return f"A reply was right where the {told} that it commits to was the expected one; a reply without an answer was wrong."
     return (
-        "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001, texts after "
+        "A reply was right where the answer extracted from it matched the problem's: numbers to within 0.001 and 1 %, texts after "
         "normalisation; a reply without an answer was wrong."
     )
 

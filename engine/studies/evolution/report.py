@@ -268,7 +268,8 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
         yield "seeds", f"{found.baseline_calls:,} calls more, to find the best seed prompt with care"
     if (chose := found.choosing) is not None:
         told = f"the best {chose.prompts:,} prompts met {chose.problems:,} problems of their own, {chose.calls:,} calls more"
-        yield "choosing", f"{told}; the champion is the fittest there"
+        best = f"best in {objectives(found.objectives)[0].text}" if found.objectives else "fittest"
+        yield "choosing", f"{told}; the champion is the {best} there"
     if found.rewrites:
         refused = found.refused_rewrites or {}
         told = f", {sum(refused.values()):,} refused: {counted_reasons(refused)}" if refused else ", none refused"
@@ -308,7 +309,7 @@ def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
         colour="done",
         intervals=tuple(one.interval for one in estimates),
     )
-    yield Figure("bars", "right answers (%)", (trained, held_out), labels=tuple(rows), caption=SELECTED)
+    yield Figure("bars", "accuracy (%)", (trained, held_out), labels=tuple(rows), caption=SELECTED)
     if len(found.generations) < 2:
         return
     told, xs = found.generations, [row.generation for row in found.generations]
