@@ -4,6 +4,7 @@ What it marks is material between tags, and no words in there can close them. A 
 rating, leaves the reply without a mark: missing, never 0.
 """
 
+import re
 from dataclasses import dataclass
 
 from tidepool.engine.call import Call, Message
@@ -31,7 +32,7 @@ RUBRIC = (
 SCALE = (0.0, 10.0)
 MOST_TOKENS = 250
 UNCLEAR = "the judge gave no clear rating"
-TAGS = ("question", "expected", "reply")
+_TAG = re.compile(r"<\s*(/?)\s*(question|expected|reply)\b", re.IGNORECASE)
 
 
 def judge_system(rubric: str) -> str:
@@ -44,10 +45,8 @@ def judge_request(problem: Problem, reply: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """No tag of ours ends or begins in it."""
-    for tag in TAGS:
-        text = text.replace(f"</{tag}", f"< /{tag}").replace(f"<{tag}>", f"< {tag}>")
-    return text
+    """No tag of ours ends or begins in it, however it is spelled: models do not read as strictly as parsers."""
+    return _TAG.sub(r"< \1\2", text)
 
 
 @dataclass(frozen=True, slots=True)
