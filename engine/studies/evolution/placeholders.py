@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 QUESTION, SEPARATOR = "{question}", "---"
 NEVER_SHOWN = frozenset(
-    {"answer", "gold", "target", "label", "solution", "worked", "rationale", "canonical_solution", "tests"}
+    "answer answers answerKey answer_key answer_idx correct_answer final_answer gold target label solution worked rationale "
+    "canonical_solution test tests test_list".split()
 )
 """columns that tell the answer"""
 Frame = tuple[tuple[str, float], ...]

@@ -6,6 +6,8 @@ from tests.engine.results.test_methods import told
 from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
 from tidepool.engine.results.blocks import Table
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.inputs import with_problems
 from tidepool.engine.studies.evolution.report import blocks
 
 TEMPLATE = "{review}\n\nAnswer with one of: positive, negative."
@@ -14,6 +16,15 @@ TEMPLATE = "{review}\n\nAnswer with one of: positive, negative."
 def reviews(*texts: str) -> str:
     rows = [f'"{text}",{"positive" if "love" in text else "negative"},=1+1\n' for text in texts]
     return "review,mood,note\n" + "".join(rows)
+
+
+def test_labels_that_look_the_same_are_told_before_the_run(tmp_path: Path) -> None:
+    labels = ("positive", "p\u043esitive", "negative\u200b", "Negative", "mixed")
+    rows = (f"Review {number},{label}\n" for number, label in enumerate(labels * 2))
+    (tmp_path / "train.csv").write_text("question,answer\n" + "".join(rows))
+    settings = EvolutionSettings(problems="train.csv", task="label", max_problems=5, validation_problems=5)
+    frozen = with_problems(settings, 1, tmp_path).frozen
+    assert frozen and len([note for note in frozen.notes if "look the same" in note]) == 2
 
 
 async def test_labels_of_a_table_are_searched_on_chosen_by_and_judged(tmp_path: Path, database: Path) -> None:

@@ -46,6 +46,8 @@ def test_a_prompt_with_the_question_in_it_is_the_message(prompt: str, system: st
 def test_columns_are_filled_in_once_and_never_the_answer() -> None:
     assert filled("{context} / {question}", PROBLEM) == "A {question} of fruit / How many {apples}?"
     assert filled("{choices}", PROBLEM) == "A) pear\nB) fig"
+    told = Problem("Who?", "B", {"answerKey": "B", "test": "assert f() == 1"})
+    assert filled("{answerKey} {test}", told) == "{answerKey} {test}"
     plain = '{answer} {nothing} {"answer": 1} \\boxed{number} {{question}} ${context}'
     assert filled(plain, PROBLEM) == plain
 
