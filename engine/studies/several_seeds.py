@@ -7,13 +7,14 @@ back the same problems or queries, and where they did not that is told.
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.paired import SeedContrast, paired_by_seed, seeds_in_words
 
+FLATTERED = "no verdict: it was picked on what was held out, which flatters it"
 MOST_DIFFERENCES = 3
 """settings by which groups are named; where more differ, the names of the batches are shorter"""
 
@@ -33,6 +34,8 @@ class Runs:
     """what each contender of a run came to, on what was held out"""
     held_out: Callable[[sqlite3.Connection, sqlite3.Row], frozenset[str]]
     """the fingerprints of what that was"""
+    flattered: tuple[str, ...] = ()
+    """contenders that were picked on what was held out, by each run anew: that they are better is no news"""
     bulky: tuple[str, ...] = ()
     """settings that name nothing"""
     drawn: tuple[str, ...] = ()
@@ -106,6 +109,8 @@ def _compared(family: Sequence[tuple[str, str, Group, Group, str]], runs: Runs) 
     for one, other, first, second, against in family:
         ours, theirs = first.values.get(runs.main, {}), second.values.get(against, {})
         if contrast := paired_by_seed(ours, theirs, len(family)):
+            if against in runs.flattered and contrast.difference < 0:
+                contrast = replace(contrast, p_value=None)
             same = all(_alike(first.held_out.get(seed), second.held_out.get(seed)) for seed in contrast.seeds)
             about = {"groups": [one, other], "batches": [first.batches, second.batches], "same_held_out": same}
             found.append(({"measure": runs.measure, **about}, contrast))
@@ -129,5 +134,5 @@ def _told(about: Mapping[str, Any], found: SeedContrast, p_value_holm: float | N
         "p_value": found.p_value,
         "p_value_holm": p_value_holm,
         "seeds_missing": found.missing,
-        "verdict": seeds_in_words(found, p_value_holm),
+        "verdict": FLATTERED if found.p_value is None and not found.missing else seeds_in_words(found, p_value_holm),
     }

@@ -5,7 +5,8 @@ query is asked by the same rules: an episode that may go on until it succeeds ha
 is done in it.
 All contenders play all held-out queries in the same waves. A query's score is the mean reward of its episode, averaged
 over repeats; differences are taken query by query, because queries are what the claim generalises over. The best
-constant operator is picked on the held-out queries themselves, which flatters it: the policy has to beat the luckiest.
+constant operator is picked on the held-out queries themselves, which flatters it: the policy has to beat the luckiest. That
+the luckiest beats the policy is a claim about all of them, so its p-value is taken times their number.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ from tidepool.engine.studies.mutation.operators import NOOP, OPERATOR_NAMES, pla
 from tidepool.engine.studies.mutation.queries import Query
 
 Scores = NDArray[np.float64]
+BEST_CONSTANT = "best_constant"
 UNCHANGED = "unchanged"
 """the query as it is, asked by the rules of an episode: what the operator noop got"""
 
@@ -147,7 +149,7 @@ def compare(
     whole = ~np.isnan(table).any(axis=0)
     kept = {name: values[whole] for name, values in scores.items()}
     best = max(operators, key=lambda name: float(kept[name].mean()) if whole.any() else 0.0)
-    baselines = {"random": kept["random"], "best_constant": kept[best], UNCHANGED: kept[UNCHANGED]}
+    baselines = {"random": kept["random"], BEST_CONSTANT: kept[best], UNCHANGED: kept[UNCHANGED]}
     baselines |= {name: kept[name] for name in learnt}
     return PolicyComparison(
         policy=estimate(kept["policy"]),
@@ -155,15 +157,19 @@ def compare(
         best_constant=estimate(kept[best]),
         best_operator=best,
         unchanged=estimate(kept[UNCHANGED]),
-        differences=_differences(kept["policy"], baselines, seed),
+        differences=_differences(kept["policy"], baselines, seed, len(operators)),
         queries=int(whole.sum()),
         missing=int((~whole).sum()),
         others={name: estimate(kept[name]) for name in kept if name not in ("policy", "random", UNCHANGED)},
     )
 
 
-def _differences(policy: Scores, baselines: Mapping[str, Scores], seed: int) -> dict[str, PolicyDifference]:
+def _differences(
+    policy: Scores, baselines: Mapping[str, Scores], seed: int, operators: int
+) -> dict[str, PolicyDifference]:
     found = {name: one for name, other in baselines.items() if (one := paired((policy - other).tolist(), seed))}
+    if (luckiest := found.get(BEST_CONSTANT)) and luckiest.difference < 0:
+        found[BEST_CONSTANT] = replace(luckiest, p_value=min(1.0, operators * luckiest.p_value))
     adjusted = holm([one.p_value for one in found.values()])
     return {
         name: PolicyDifference(*both)

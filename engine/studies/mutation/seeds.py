@@ -45,6 +45,7 @@ RUNS = Runs(
     called_by="learner",
     values=_values,
     held_out=_held_out,
+    flattered=("best_constant",),
     bulky=("query_list", "policy_content"),
     by_name=lambda settings: settings.get("learner") == FOREIGN,
 )

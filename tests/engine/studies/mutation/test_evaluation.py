@@ -4,6 +4,7 @@ from scipy import stats
 
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.statistics.comparisons import holm
+from tidepool.engine.statistics.paired import paired
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.environment.transport import finished
 from tidepool.engine.studies.mutation.evaluation import (
@@ -31,6 +32,20 @@ def test_the_best_constant_is_the_luckiest_operator() -> None:
     assert result.best_operator == "shorten"
     assert result.best_constant.mean == pytest.approx(0.5)
     assert result.differences["best_constant"].found.difference == pytest.approx(0.2)
+
+
+def test_that_the_luckiest_of_all_operators_is_ahead_is_no_surprise() -> None:
+    luck = np.random.default_rng(3).normal(0, 0.1, 12)
+    scores = {name: values[:12] for name, values in _scores(0.4, 0.3, {"shorten": 0.47}).items()}
+    scores["shorten"] = scores["shorten"] + luck
+    beaten = compare(scores, seed=1).differences["best_constant"].found
+    plain = paired((scores["policy"] - scores["shorten"]).tolist(), 1)
+    assert (
+        beaten.difference < 0
+        and plain
+        and beaten.p_value == pytest.approx(min(1.0, len(OPERATOR_NAMES) * plain.p_value))
+    )
+    assert beaten.p_value > plain.p_value and beaten.interval == plain.interval
 
 
 def test_differences_are_students_over_queries_with_sign_flips_and_holm_over_all_baselines() -> None:

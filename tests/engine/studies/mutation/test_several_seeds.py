@@ -49,6 +49,17 @@ def test_that_runs_of_one_seed_held_back_the_same_is_said_only_where_they_did() 
     assert not found["same_held_out"] and "Not all runs of one seed held back the same queries" in captions[0]
 
 
+def test_that_the_luckiest_operator_of_every_run_is_ahead_is_no_verdict() -> None:
+    ours = group("ppo", POOR)
+    ours.values["best_constant"] = dict(enumerate(GOOD))
+    (found,) = seed_differences([ours], RUNS)
+    assert found["difference_ci95"][1] < 0 and found["p_value"] is None is found["p_value_holm"]
+    assert found["verdict"].startswith("no verdict: it was picked on what was held out")
+    ours.values["best_constant"] = dict.fromkeys(range(8), 0.5)
+    (found,) = seed_differences([ours], RUNS)
+    assert found["verdict"] == "better (p = 0.008)"
+
+
 def test_many_questions_at_once_need_more_seeds_than_eight() -> None:
     several = [group("bandit", GOOD, gamma=gamma) for gamma in range(5)]
     found = seed_differences(several, RUNS)
