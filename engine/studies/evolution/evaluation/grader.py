@@ -139,12 +139,12 @@ class Grader:
         return Marked(mark, reply.text) if reply and isinstance(mark, Verdict) else None
 
     async def _mark(self, reply: GivenReply, problem: Problem, before: Mapping[str, Any] | None) -> Verdict | Unmarked:
-        """What was marked stays marked so; a judge is asked all the same, which is a replay."""
+        """What was marked stays marked so; a judge is asked all the same, which is a replay, or a second try where it failed."""
         mark = kept(before, reply.length) if before else None
         if mark and not self._settings.judged:
             return mark
         said = await self._marker.mark(reply, problem)
-        return mark or said
+        return mark if isinstance(mark, Verdict) else said
 
     async def _answer(self, paper: Paper, problem: Problem, model: str, step: str) -> GivenReply | None:
         system, messages = self.asking.asked(paper.genome, problem)

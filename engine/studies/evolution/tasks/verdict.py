@@ -49,17 +49,16 @@ class Unmarked:
 def kept(columns: Mapping[str, Any], length: int) -> Verdict | Unmarked | None:
     """A mark as the file has it; None where it has none. What was marked stays marked so, however long ago that was."""
     told = _read(columns["details"])
-    if WHY in told:
-        return Unmarked(str(told[WHY]))
-    if columns["correct"] is None:
-        return None
+    if columns["correct"] is None:  # a metric of a scorer may have any name
+        return Unmarked(str(told[WHY])) if WHY in told else None
+    note = told.get(NOTE)
     return Verdict(
         columns["extracted"],
         bool(columns["correct"]),
         length,
         columns["score"],
         metrics_in(told),
-        str(told.get(NOTE, "")),
+        note if isinstance(note, str) else "",
     )
 
 

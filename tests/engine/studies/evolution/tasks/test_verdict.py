@@ -1,0 +1,20 @@
+"""Marks as the file keeps them."""
+
+import pytest
+
+from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, kept
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        Verdict("12", True, 5, 1.0),
+        Verdict("0.5", False, 5, 0.5, {"unmarked": 3.0, "note": 1.0, "words": 7.0}),
+        Verdict(None, False, 5, 0.0, note="it took longer than 2 seconds"),
+        Unmarked("the judge gave no clear rating"),
+    ],
+)
+def test_a_mark_is_read_back_as_it_was_whatever_its_metrics_are_called(mark: Verdict | Unmarked) -> None:
+    empty = {"extracted": None, "correct": None, "score": None, "details": None}
+    assert kept({**empty, **mark.columns()}, 5) == mark
+    assert kept(empty, 5) is None
