@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +15,8 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import CallFailed, UsageError
 from tidepool.engine.ratings import read_rating
 from tidepool.engine.simulated.evolution.reply_judge import recognises, speak
+from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.evaluation.grader import Grader
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.study import models, plan
 from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
@@ -140,3 +142,21 @@ def test_the_files_of_the_examples_hold_what_the_simulated_solver_knows() -> Non
     for name, rows in problems().items():
         assert (EXAMPLES / name).read_text(encoding="utf-8") == as_lines(rows)
         assert json.loads((EXAMPLES / name).read_text().split("\n")[0])["question"]
+
+
+class Heard:
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked:
+        return Verdict("8", True, reply.length, 0.8)
+
+    async def close(self) -> None:
+        return None
+
+
+async def test_a_judge_that_failed_before_a_stop_and_answers_after_it_is_heard() -> None:
+    grader = Grader.__new__(Grader)
+    grader._settings, grader._marker = EvolutionSettings(task="judge"), Heard()
+    given = GivenReply("text", 3, False, cast(Any, None), "step", 1)
+    before = {"extracted": None, "correct": None, "score": None, **Unmarked("the judge did not answer").columns()}
+    marked = {"details": None, **Verdict("3", False, 3, 0.3).columns()}
+    assert await grader._mark(given, Problem("", ""), before) == Verdict("8", True, 3, 0.8)
+    assert await grader._mark(given, Problem("", ""), marked) == Verdict("3", False, 3, 0.3)
