@@ -129,7 +129,7 @@ def _finalists(found: EvolutionStatistics) -> Table:
             _share(row.accuracy),
             *((_share(row.choose_accuracy),) if chose else ()),
             _held_out(row),
-            _share(row.missing),
+            _share(row.missing if row.validation_missing is None else row.validation_missing),
             _words(row),
         )
         for title, row in _finalist_rows(found).items()

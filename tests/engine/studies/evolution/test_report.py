@@ -9,7 +9,7 @@ from scipy import stats
 from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.results.blocks import Words
+from tidepool.engine.results.blocks import Table, Words, text_of
 from tidepool.engine.studies.evolution.report import blocks
 
 
@@ -32,6 +32,9 @@ async def test_the_report_names_champion_and_best_seed_and_draws_the_way(databas
     assert (low, high) == pytest.approx(interval, abs=0.02), "the best seeds are asked again before the end"
     assert page.count("<polyline") == 4 and "random search" in page and "simulated:solver-small" in page
     assert "<script" not in page and "&lt;script&gt;" in page
+    found["champion"] |= {"missing": 0.123, "validation_missing": 0.456}
+    (finalists,) = [one for one in blocks(found) if isinstance(one, Table) and "never used for selection" in one.title]
+    assert text_of(finalists.rows[0][finalists.columns.index("missing")]) == "45.6 %", "beside what is held out"
 
 
 def test_without_a_generation_the_report_says_so() -> None:
