@@ -43,7 +43,7 @@ def _runs_replies(settings: EvolutionSettings) -> bool:
 
 def code_in_words(settings: EvolutionSettings) -> tuple[str, ...]:
     if own := own_scorer(settings.scorer):
-        return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}…)",)
+        return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}...)",)
     return ('Python that models write, and its tests (task = "python")',) if _runs_replies(settings) else ()
 
 

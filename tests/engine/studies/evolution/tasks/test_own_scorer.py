@@ -209,7 +209,10 @@ async def test_a_strangers_file_has_nothing_run_until_the_user_says_so(
     batch = enlist(study(**SMALL), database)
     proof.unlink()
     machine("there")
-    with pytest.raises(NotTrusted, match=r"wants batch \w+ to run code on this machine: the scorer score.py:mark"):
+    with pytest.raises(
+        NotTrusted,
+        match=r"wants batch \w+ to run code on this machine: the scorer score.py:mark \(sha256 [0-9a-f]{16}\.\.\.\)",
+    ):
         await resume_batch(batch, database)
     with pytest.raises(NotTrusted):
         await resume_batch(batch, database, overrides=["providers.simulated.latency=0.0"])
