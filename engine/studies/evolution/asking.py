@@ -1,6 +1,7 @@
 """What a model is shown: the system prompt, solved examples as a talk before the question, the question.
 
-An example is never the very problem that is asked: for that one it is left out.
+An example is never the very problem that is asked, nor one in hardly other words with the same answer: for that one it is
+left out.
 """
 
 import re
@@ -22,6 +23,10 @@ _CALCULATOR = re.compile(r"<<[^<>]*>>")
 """GSM8K's notes for one"""
 
 
+NEARLY = 92.0
+"""per cent of letters in common: the same question in hardly other words"""
+
+
 @dataclass(frozen=True)
 class Asking:
     task: AnswerTask
@@ -31,7 +36,7 @@ class Asking:
     def asked(self, genome: Genome, problem: Problem) -> tuple[str, tuple[Message, ...]]:
         """The system prompt and the messages."""
         system, user = parts(genome.prompt)
-        shown = [one for one in self._shown(genome) if one.question != problem.question]
+        shown = [one for one in self._shown(genome) if not _tells(one, problem)]
         pairs = (message for one in shown for message in self._pair(one, user))
         return filled(system, problem), (*pairs, Message("user", filled(user, problem)))
 
@@ -66,3 +71,13 @@ class Asking:
             case "python":
                 return worked
         return problem.answer
+
+
+def _tells(example: Problem, problem: Problem) -> bool:
+    if example.question == problem.question:
+        return True
+    if example.answer != problem.answer:
+        return False
+    from rapidfuzz.fuzz import ratio
+
+    return ratio(example.question, problem.question, score_cutoff=NEARLY) > 0

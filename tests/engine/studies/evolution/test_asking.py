@@ -32,6 +32,15 @@ def test_examples_are_a_talk_before_the_question() -> None:
     assert asking.spoken(GENOME).split() == "Think. Three and three? #### 6 One and one? #### 2".split()
 
 
+def test_the_same_question_in_hardly_other_words_is_no_example_either() -> None:
+    asked = Problem("A farmer has 17 crates with 24 apples each. How many apples are there?", "408")
+    nearly = Problem("Q: A farmer has 17 crates with 24 apples each. How many apples are there, please?", "408")
+    other = Problem("A farmer has 18 crates with 24 apples each. How many apples are there?", "432")
+    asking = Asking(AnswerTask("number"), (nearly, other))
+    _, messages = asking.asked(Genome(("Think.",), examples=(0, 1)), asked)
+    assert [message.text for message in messages] == [other.question, "#### 432", asked.question]
+
+
 def test_the_problem_that_is_asked_is_never_its_own_example() -> None:
     for number, problem in enumerate(PROBLEMS):
         texts = [message.text for message in Asking(AnswerTask("auto"), PROBLEMS).asked(GENOME, problem)[1]]
