@@ -7,20 +7,27 @@ class CalmGarbageCollector:
     """A hundred thousand live conversations are not garbage: looking through them again and again costs a third.
 
     What was there before is set aside as it is: collecting it first would cost a small study more than the study.
+    Whoever has set things aside already keeps them so: there is no taking back our part alone.
     """
 
     runs = 0
     usual = gc.get_threshold()
+    set_aside = False
 
     def __enter__(self) -> None:
-        if not type(self).runs:
-            type(self).usual = gc.get_threshold()
-        type(self).runs += 1
-        gc.freeze()
+        calm = type(self)
+        if not calm.runs:
+            calm.usual = gc.get_threshold()
+            calm.set_aside = gc.get_freeze_count() == 0
+        calm.runs += 1
+        if calm.set_aside:
+            gc.freeze()
         gc.set_threshold(100_000, 50, 100)
 
     def __exit__(self, *exception: object) -> None:
-        type(self).runs -= 1
-        if not type(self).runs:
-            gc.set_threshold(*self.usual)
-            gc.unfreeze()
+        calm = type(self)
+        calm.runs -= 1
+        if not calm.runs:
+            gc.set_threshold(*calm.usual)
+            if calm.set_aside:
+                gc.unfreeze()

@@ -104,13 +104,24 @@ def test_the_names_of_the_contract_are_importable_and_others_are_not() -> None:
 
 
 async def test_two_batches_run_side_by_side_in_one_loop_and_one_file(database: Path) -> None:
-    thresholds = gc.get_threshold()
     first, second = await asyncio.gather(
         run_batch(game(20, 3, seed=1), database), run_batch(game(20, 3, seed=2, service={"name": "live"}), database)
     )
     assert (first["status"], second["status"]) == ("completed", "completed")
     assert query(database, "PRAGMA journal_mode") == [("delete",)]
-    assert gc.get_threshold() == thresholds and gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+async def test_the_garbage_collector_is_left_as_it_was_found(database: Path, frozen: bool) -> None:
+    gc.unfreeze()
+    try:
+        if frozen:
+            gc.freeze()
+        before = gc.get_threshold(), gc.get_freeze_count() > 0
+        await asyncio.gather(*(run_batch(game(10, 3, seed=seed), database) for seed in (1, 2)))
+        assert (gc.get_threshold(), gc.get_freeze_count() > 0) == before
+    finally:
+        gc.freeze()
 
 
 async def test_a_finished_run_leaves_no_task_behind(database: Path) -> None:
