@@ -15,10 +15,17 @@ settings.load_profile("tidepool")
 """a busy machine is no failure: what must be quick is measured in benchmarks/"""
 
 
+def pytest_collection() -> None:
+    """Next to nothing of what is loaded now is garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests and all that they import are there for good: nobody need look through them again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 20, 10)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")
