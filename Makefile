@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
+# Hundreds of processes load the same files: what one has compiled, the next must find.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check pythons format bench prove screenshots clean
 
 # What users have …
