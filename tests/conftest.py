@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,11 @@ def pytest_collection() -> None:
     gc.disable()
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Names of tests travel between processes several times: a case of 200,000 brackets is named by its beginning."""
+    return f"{val[:60]!a}…({len(val)})" if isinstance(val, str | bytes) and len(val) > 200 else None
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests and all that they import are there for good: nobody need look through them again and again."""
     gc.collect()
@@ -32,16 +38,20 @@ def pytest_collection_finish() -> None:
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """No test trusts, or is trusted, in the user's own name, or asks at the user's endpoints."""
     folder = tmp_path_factory.mktemp("state")
+    (folder / "sellers").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIDEPOOL_STATE", str(folder))
         patch.setenv("TIDEPOOL_CONFIG", str(folder / "config"))
         yield folder
 
 
+SELLERS = count(1)
+
+
 @pytest.fixture(autouse=True)
-def seller_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test sells from the user's own folder."""
-    folder = tmp_path / "seller"
+def seller_folder(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sells from the user's own folder; most sell nothing, and need none made."""
+    folder = state_folder / "sellers" / str(next(SELLERS))
     monkeypatch.setenv("TIDEPOOL_SELLER", str(folder))
     return folder
 
