@@ -1,8 +1,9 @@
 """What every test may ask for: a study file of its own, a seller's folder of its own, and the real command."""
 
 import gc
+import os
 from collections.abc import Iterator
-from itertools import count
+from itertools import chain, count, islice
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,23 @@ def pytest_collection() -> None:
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Names of tests travel between processes several times: a case of 200,000 brackets is named by its beginning."""
     return f"{val[:60]!a}…({len(val)})" if isinstance(val, str | bytes) and len(val) > 200 else None
+
+
+LONG = Path(__file__).parent / "tui"
+"""the app's own tests, some of which take ten seconds"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each worker begins with its share of the long tests, file by file, so that the short ones even out the end."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    files = list(dict.fromkeys(item.path for item in items if item.path.parent == LONG))
+    dealt = {file: place % workers for place, file in enumerate(files)}
+    short = iter([item for item in items if item.path not in dealt])
+    shares = [[item for item in items if dealt.get(item.path) == worker] for worker in range(workers)]
+    size = len(items) // workers
+    for share in shares:
+        share.extend(islice(short, max(0, size - len(share))))
+    items[:] = [*chain.from_iterable(shares), *short]
 
 
 def pytest_collection_finish() -> None:
