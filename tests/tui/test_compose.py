@@ -90,6 +90,8 @@ async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: 
         await fill(pilot, screen, ("secret_game", "num_interactions"), "30")
         await until_seen(pilot, "30 conversations")
         assert "num_interactions = 30 # few" in screen.desk.draft.text
+        screen.load(template("evolution"))
+        await until_seen(pilot, "population_size")
 
 
 WRONG: list[tuple[KeyPath, str, str]] = [

@@ -261,6 +261,8 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     def _turn_to(self, name: str) -> None:
         self.query_one("#compose-pages", ContentSwitcher).current = f"page-{name}"
+        for page in self.form_pages:  # of another kind the page has the same name: to the switcher nothing changed
+            page.display = page.id == f"page-{name}"
         self.query_one("#pages", NameStrip).show(name)
         if name not in (TOML, PLAN):
             self._last_form_page = name
