@@ -104,8 +104,8 @@ SCREENS: Mapping[str, KindScreens] = {
                 "problems task labels fields question_template max_problems choose_problems validation_problems choose_from "
                 "judge_from samples",
             ),
-            ("Marking", "scorer pass_mark marking_seconds allow_code"),
-            ("Honesty", "racing seed_final random_baseline"),
+            ("Marking", "judge rubric scorer pass_mark marking_seconds allow_code"),
+            ("Honesty", "racing seed_final random_baseline guards"),
             ("Stop", "target_fitness stagnation max_calls"),
             ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts material few_shot"),
             ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity objectives"),
@@ -120,6 +120,7 @@ SCREENS: Mapping[str, KindScreens] = {
                 "label": "one of the labels, or of the answers",
                 "text": "a few words",
                 "python": "code, which the problem's tests are run on",
+                "judge": "anything, which a judge model rates by the rubric",
             }
         },
         starter=Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),

@@ -212,7 +212,7 @@ class Tick(InTurn, Checkbox):
 class FlagEditor(Tick):
     def __init__(self, field: Field) -> None:
         super().__init__("", compact=True)
-        self._default = bool(field.default) if field.default is not UNSET else False
+        self._default = field.default is UNSET or bool(field.default)  # the flags that need not be written are meant
 
     def show(self, value: Any) -> None:
         with self.prevent(Checkbox.Changed):
