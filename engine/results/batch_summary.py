@@ -257,6 +257,14 @@ class Summary(dict[str, Any]):
 
         return self._table("training", TrainingRow)
 
+    def steps(self) -> "RowTable[rows.StepRow]":
+        """Every step of a mutation's episodes: the query, what was made of it, what was answered, what that earned."""
+        from tidepool.engine.results.rows import StepRow
+        from tidepool.engine.results.table import RowTable
+        from tidepool.storage.exporting.steps import COLUMNS, step_rows
+
+        return RowTable(self.database, self.batch_id, COLUMNS, step_rows, StepRow)
+
     def log(self) -> "RowTable[rows.LogRow]":
         """What the batch told while it ran."""
         from tidepool.engine.results.rows import LogRow
@@ -265,5 +273,8 @@ class Summary(dict[str, Any]):
 
     def _table(self, view: str, row: "type[rows.R]") -> "RowTable[rows.R]":
         from tidepool.engine.results.table import RowTable
+        from tidepool.storage.exporting.rows import rows_of
+        from tidepool.storage.schema.views import VIEWS
 
-        return RowTable(self.database, self.batch_id, view, row)
+        columns = {column.name: column.type for column in VIEWS[view].columns}
+        return RowTable(self.database, self.batch_id, columns, lambda file, batch: rows_of(file, view, batch), row)

@@ -113,6 +113,25 @@ class TrainingRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StepRow:
+    """Of no view: read out of a mutation's episodes, with the columns of its export."""
+
+    batch_id: str
+    conversation_id: int
+    episode: int
+    split: str
+    player: str
+    step: int
+    operator: str
+    query: str | None
+    rewritten: str | None
+    fell_back: bool
+    model: str | None
+    reply: str | None
+    reward: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class LogRow:
     batch_id: str
     at: str

@@ -1,7 +1,8 @@
 """The rows of one view that belong to one batch: typed when they are gone through, columns when a data frame is wanted."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
@@ -9,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.rows import R
 from tidepool.storage.batches import find_batch
-from tidepool.storage.exporting.rows import rows_of
 from tidepool.storage.file import reading
 from tidepool.storage.schema.view import ColumnType
-from tidepool.storage.schema.views import VIEWS
 
 if TYPE_CHECKING:
     import pandas
@@ -22,12 +21,20 @@ if TYPE_CHECKING:
 class RowTable(Generic[R]):
     """Nothing is read before it is asked for, and going through it holds one page at a time."""
 
-    def __init__(self, database: Path, batch_id: str, view: str, row: type[R]) -> None:
-        self._database, self._batch_id, self._view, self._row = database, batch_id, view, row
+    def __init__(
+        self,
+        database: Path,
+        batch_id: str,
+        columns: Mapping[str, ColumnType],
+        stored: Callable[[sqlite3.Connection, sqlite3.Row], Iterable[tuple[Any, ...]]],
+        row: type[R],
+    ) -> None:
+        self._database, self._batch_id, self._row = database, batch_id, row
+        self._columns, self._read_from = columns, stored
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(column.name for column in VIEWS[self._view].columns)
+        return tuple(self._columns)
 
     def __iter__(self) -> Iterator[R]:
         read = self._readers({"boolean": bool, "JSON": json.loads})
@@ -41,7 +48,7 @@ class RowTable(Generic[R]):
         """The rows as a data frame; the package polars has to be installed."""
         package = _package("polars")
         types = {"integer": package.Int64, "real": package.Float64, "boolean": package.Boolean}
-        schema = {column.name: types.get(column.type, package.String) for column in VIEWS[self._view].columns}
+        schema = {name: types.get(kind, package.String) for name, kind in self._columns.items()}
         return package.DataFrame(self._by_column(), schema=schema)
 
     def _by_column(self) -> dict[str, Sequence[Any]]:
@@ -51,11 +58,11 @@ class RowTable(Generic[R]):
         return dict(zip(self.columns, columns or [()] * len(self.columns), strict=True))
 
     def _readers(self, by_type: dict[ColumnType, Callable[[Any], Any]]) -> list[Callable[[Any], Any] | None]:
-        return [by_type.get(column.type) for column in VIEWS[self._view].columns]
+        return [by_type.get(kind) for kind in self._columns.values()]
 
     def _stored(self) -> Iterator[tuple[Any, ...]]:
         with reading(self._database) as connection:
-            yield from rows_of(connection, self._view, find_batch(connection, self._batch_id))
+            yield from self._read_from(connection, find_batch(connection, self._batch_id))
 
 
 def _read(values: Iterable[Any], readers: Iterable[Callable[[Any], Any] | None]) -> tuple[Any, ...]:

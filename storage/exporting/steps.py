@@ -29,10 +29,12 @@ COLUMNS: dict[str, ColumnType] = {
 
 
 def steps_table(connection: sqlite3.Connection, batch: sqlite3.Row) -> ExportTable:
-    return ExportTable("steps", COLUMNS, _rows(connection, batch))
+    return ExportTable("steps", COLUMNS, step_rows(connection, batch))
 
 
-def _rows(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tuple[Any, ...]]:
+def step_rows(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[tuple[Any, ...]]:
+    if batch["kind"] != "mutation":
+        return
     for unit in units_in_pages(connection, batch["number"]):
         episode = (batch["id"], unit_id(batch["number"], unit.sequence_number), unit.sequence_number)
         player = ", ".join(unit.participants)

@@ -4,12 +4,15 @@ A unit keeps the operators and rewards in its details, and the texts as its mess
 2n − 1, the answer 2n. The file may be a stranger's, so everything is taken for what it is worth.
 """
 
+import json
 import math
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tidepool.storage.reading.units import StoredMessage
+from tidepool.storage.unit_ids import unit_id
 
 SPLITS = {"training": "training query", "heldout": "held-out query"}
 """the phases of a study: what an episode's query was for"""
@@ -32,6 +35,48 @@ class EpisodeStep:
     reward: float | None
     ended: bool
     """its episode told what came of it"""
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeHead:
+    player: str
+    status: str
+    error: str | None
+    split: str
+    reward: float | None
+    """the mean over its answered steps"""
+    query: str
+
+
+def episode_heads(connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> dict[int, EpisodeHead]:
+    rows = connection.execute(
+        "SELECT sequence_number, substr(json_extract(participants, '$[0]'), 1, 200), status, substr(error, 1, 200), details "
+        "FROM unit WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps([unit_id(batch_number, number) for number in numbers]),),
+    ).fetchall()
+    return {row[0]: _head(row[1], row[2], row[3], _object(row[4])) for row in rows}
+
+
+def _head(player: str | None, status: str, error: str | None, details: Mapping[str, Any]) -> EpisodeHead:
+    query = _text(details.get("query")) or ""
+    return EpisodeHead(player or "", status, error, split_of(details), _number(details.get("mean_reward")), query[:200])
+
+
+def players(connection: sqlite3.Connection, batch_number: int) -> list[str]:
+    rows = connection.execute(
+        "SELECT DISTINCT json_extract(participants, '$[0]') FROM unit WHERE id > ? AND id < ? LIMIT 100",
+        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0)),
+    ).fetchall()
+    return [row[0] for row in rows if isinstance(row[0], str)]
+
+
+def of_split(connection: sqlite3.Connection, batch_number: int, split: str) -> set[int]:
+    """The numbers of the episodes whose query was for this."""
+    rows = connection.execute(
+        "SELECT sequence_number FROM unit WHERE id > ? AND id < ? AND json_extract(details, '$.phase') = ?",
+        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0), split),
+    )
+    return {row[0] for row in rows}
 
 
 def split_of(details: Mapping[str, Any]) -> str:
@@ -66,6 +111,11 @@ def _steps_told(details: Mapping[str, Any]) -> list[dict[str, Any]]:
     steps = details.get("steps")
     steps = steps[:LONGEST_EPISODE] if isinstance(steps, list) else []
     return [step if isinstance(step, dict) else {} for step in steps]
+
+
+def _object(stored: str | None) -> dict[str, Any]:
+    found = json.loads(stored) if stored else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _text(value: object) -> str | None:

@@ -44,8 +44,8 @@ class KindScreens:
     starter: Starter | None = None
     family: bool = False
     """its results have a family tree"""
-    answers: bool = False
-    """what is read of it are answers to problems, not talks"""
+    reads: str = "talks"
+    """what is read of it: talks, answers (to problems) or episodes"""
     by_wave: bool = False
     """a column of its wavefront is a wave; else simply a unit's next call"""
 
@@ -125,7 +125,7 @@ SCREENS: Mapping[str, KindScreens] = {
         },
         starter=Starter("v", "Evolve a prompt", "a population of prompts gets better at arithmetic", "evolution.toml"),
         family=True,
-        answers=True,
+        reads="answers",
     ),
     "mutation": KindScreens(
         groups=(
@@ -134,6 +134,7 @@ SCREENS: Mapping[str, KindScreens] = {
             ("Model", "temperature max_tokens reasoning_effort max_reasoning_tokens on_error use_batching"),
         ),
         rest="Training in detail",
+        reads="episodes",
     ),
 }
 

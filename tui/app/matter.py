@@ -23,9 +23,10 @@ from tidepool.storage.reading.answers import (
     matching_answers,
     read_answers,
 )
-from tidepool.storage.reading.conversation_heads import ConversationHead, readable, speakers, talk_heads
+from tidepool.storage.reading.conversation_heads import readable, speakers, talk_heads
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.watching import Watched, wave_count
+from tidepool.storage.study_rows.episodes import EpisodeHead, episode_heads, of_split, players
 from tidepool.storage.study_rows.evolution import genome_history, genomes_like, twins
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.widgets.rows import Piece
@@ -97,7 +98,7 @@ class Matter:
 
 
 def matter_of(kind: str) -> Matter:
-    return Answers() if screens_of(kind).answers else Talks()
+    return _MATTERS.get(screens_of(kind).reads, Talks)()
 
 
 # -- conversations -------------------------------------------------------------------------------------------
@@ -129,12 +130,10 @@ class Talks(Matter):
     def told(self, numbers: Sequence[int], batch: Watched) -> str:
         return f"{count(len(numbers))} of {count(batch.units_total)} conversations"
 
-    def heads(
-        self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]
-    ) -> Mapping[int, ConversationHead]:
+    def heads(self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]) -> Mapping[int, Any]:
         return talk_heads(connection, batch_number, numbers)
 
-    def row(self, number: int, head: ConversationHead) -> list[Piece]:
+    def row(self, number: int, head: Any) -> list[Piece]:
         pieces: list[Piece] = [
             (f"{number:>7,} ", "dim"),
             (fitted(" → ".join(map(one_line, head.participants)), 24) + " ", ""),
@@ -156,10 +155,53 @@ def filter_of(wanted: Wanted) -> search.Filter:
     return search.Filter(wanted.words, wanted.show, wanted.who, wave)
 
 
+# -- episodes ------------------------------------------------------------------------------------------------
+
+
+class Episodes(Talks):
+    title = "Episodes"
+    shows: ClassVar[Mapping[str, str]] = {"any": "all episodes", "failed": "failed"}
+    any_part = "any query"
+
+    def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+        return [(Content(one_line(name)), name) for name in players(connection, batch_number)]
+
+    def parts(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
+        return [(name, split) for split, name in QUERIES.items()]
+
+    def matching(self, connection: sqlite3.Connection, batch_number: int, wanted: Wanted) -> "array[int]":
+        numbers = super().matching(connection, batch_number, wanted)
+        if not isinstance(wanted.part, str):
+            return numbers
+        kept = of_split(connection, batch_number, wanted.part)
+        return array("I", (number for number in numbers if number in kept))
+
+    def told(self, numbers: Sequence[int], batch: Watched) -> str:
+        return f"{count(len(numbers))} of {count(batch.units_total)} episodes: who played, mean reward, query"
+
+    def heads(
+        self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]
+    ) -> Mapping[int, EpisodeHead]:
+        return episode_heads(connection, batch_number, numbers)
+
+    def row(self, number: int, head: EpisodeHead) -> list[Piece]:
+        pieces: list[Piece] = [
+            (f"{number:>7,} ", "dim"),
+            (fitted(QUERIES.get(head.split, one_line(head.split)), 8) + " ", "dim"),
+            (fitted(one_line(head.player), 14) + " ", "accent"),
+        ]
+        if head.status == "failed":
+            return [*pieces, (f"× {one_line(head.error or 'failed')}", "failed")]
+        worth = f"{head.reward:.3f}" if head.reward is not None else "▸" if head.status != "completed" else "–"
+        return [*pieces, (f"{worth:>5} ", ""), (one_line(head.query), "dim")]
+
+
 # -- answers -------------------------------------------------------------------------------------------------
 
+QUERIES = {"training": "training", "heldout": "held out"}
 SPLITS = {"judge": "held out", "choose": "choosing", "search": "training"}
 """which problems, in a word"""
+FINALISTS = {"champion": "champion", "baseline": "best seed", "random_search": "random"}
 MARKS = {"wrong": ("×", "failed"), "missing": ("–", "retried"), "right": ("■", "done"), "ungraded": ("·", "dim")}
 _PROBLEM, _GENOME = re.compile(r"(?<!\S)#(\d{1,9})(?!\S)"), re.compile(r"(?<!\S)@(\w+)(?!\S)")
 
@@ -206,22 +248,27 @@ class Answers(Matter):
         )
 
     def told(self, numbers: Sequence[int], batch: Watched) -> str:
-        """With the keys for which the footer has no room in a small terminal."""
-        return f"{count(len(numbers))} answers, wrong ones first · o only this problem · g only this prompt"
+        return (
+            f"{count(len(numbers))} answers, wrong ones first · enter reads one · o, g: only this problem, this prompt"
+        )
 
     def heads(
         self, connection: sqlite3.Connection, batch_number: int, numbers: Sequence[int]
-    ) -> Mapping[int, AnswerHead]:
-        return answer_heads(connection, batch_number, numbers)
+    ) -> Mapping[int, tuple[AnswerHead, str | None]]:
+        """With what the prompt is to the study, where it is one of the finalists."""
+        roles = {genome_id: role for role, genome_id in reversed(finalists(connection, batch_number).items())}
+        found = answer_heads(connection, batch_number, numbers)
+        return {number: (head, roles.get(head.genome_id)) for number, head in found.items()}
 
-    def row(self, number: int, head: AnswerHead) -> list[Piece]:
+    def row(self, number: int, told: tuple[AnswerHead, str | None]) -> list[Piece]:
+        head, role = told
         mark, style = MARKS[head.grade]
         read = "missing" if head.grade == "missing" else one_line(head.extracted or "no answer")
         gold = f" for {one_line(head.gold)}" if head.gold is not None and head.grade == "wrong" else ""
         return [
             (f" {mark} ", style),
             (fitted(SPLITS.get(head.split, one_line(head.split)), 8) + f"{head.problem:>5} ", "dim"),
-            (fitted(one_line(head.genome_id), 12) + " ", "accent"),
+            (fitted(FINALISTS[role] if role else one_line(head.genome_id), 12) + " ", "accent"),
             (fitted("" if head.grade == "ungraded" else read + gold, 18) + " ", style),
             (one_line(head.question or ""), "dim"),
         ]
@@ -234,3 +281,6 @@ class Answers(Matter):
         roles = [ROLES[role] for role, one in finalists(connection, batch_number).items() if one == genome_id]
         history = genome_history(connection, batch_number, genome_id)
         return ReadAnswer(found[0], roles[0] if roles else None, history["prompt"] if history else "")
+
+
+_MATTERS: Mapping[str, type[Matter]] = {"talks": Talks, "answers": Answers, "episodes": Episodes}

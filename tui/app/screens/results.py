@@ -25,7 +25,8 @@ class ResultsScreen(BatchActions):
     HELP = """What came out of a batch: statistics with 95 % intervals, plots, and every conversation to read. Slash searches
     all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
     failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first: o shows
-    what everybody answered to a problem, g what one prompt answered. Tab goes from panel to panel."""
+    what everybody answered to a problem, g what one prompt answered; of a mutation its episodes, step by step. Enter reads
+    the one under the cursor, escape comes back. Tab goes from panel to panel."""
     BINDINGS = [
         *BATCH_BINDINGS,
         Binding(
@@ -37,25 +38,23 @@ class ResultsScreen(BatchActions):
             tooltip="in all that was said",
             priority=True,
         ),
-        Binding("n", "step(1)", "Next", id="results.next", tooltip="hit or conversation"),
+        Binding("n", "step(1)", "Next", show=False, id="results.next", tooltip="hit or conversation"),
         Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False, id="results.previous"),
         Binding(
             "o",
             "narrow('problem')",
-            "This problem",
-            show=False,
+            "Problem",
             id="results.problem",
-            tooltip="what everybody answered to it; again: all",
+            tooltip="what everybody answered to the one under the cursor; again: as before",
         ),
         Binding(
             "g",
             "narrow('genome')",
-            "This prompt",
-            show=False,
+            "Prompt",
             id="results.prompt",
-            tooltip="all that it answered; again: all",
+            tooltip="all that the one under the cursor answered; again: as before",
         ),
-        Binding("r", "reload", "Refresh", id="results.refresh", tooltip="works the statistics out anew"),
+        Binding("r", "reload", "Refresh", show=False, id="results.refresh", tooltip="works the statistics out anew"),
         Binding("tab", "next_panel", "Panel", id="results.panel"),
         Binding("escape", "back", "Back to the list", show=False, id="results.back"),
     ]
@@ -185,7 +184,7 @@ class ResultsScreen(BatchActions):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "narrow":
-            return self._batch is not None and screens_of(self._batch.kind).answers
+            return self._batch is not None and screens_of(self._batch.kind).reads == "answers"
         return super().check_action(action, parameters)
 
     def action_back(self) -> None:

@@ -39,6 +39,7 @@ class ConversationsPane(Vertical):
         self._ids: tuple[int, int] = (0, -1)
         self._turn: int | None = None
         self._found_at = 0.0
+        self._before: Wanted | None = None
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="talk-filters"):
@@ -87,6 +88,7 @@ class ConversationsPane(Vertical):
         if people and not self.matter.lists_hits:
             who.value = people[0][1]
         search_line.value = ""
+        self._before = None
         self._ids = (0, -1)
         self._find(CHOOSING_SECONDS)
 
@@ -168,7 +170,7 @@ class ConversationsPane(Vertical):
         hits = await self._app.file.dig(search.find, batch.number, filter_of(wanted), self._ids)
         self.list.show_hits(hits, search.search_words(wanted.words))
         total = await self._app.file.dig(search.count_hits, filter_of(wanted), self._ids)
-        narrowed = wanted.show != "all" or wanted.who or wanted.part
+        narrowed = wanted.show not in ("all", "any") or wanted.who or wanted.part
         noun = "message" if total == 1 else "messages"
         more = "+" if total >= 10_000 else ""
         self._say(f"{count(total)}{more} {noun}{' before the filters' if narrowed else ''}")
@@ -231,19 +233,25 @@ class ConversationsPane(Vertical):
         self.query_one("#search", Input).value = " ".join(words)
 
     def narrow(self, to: str) -> None:
-        """To the problem or the prompt of the answer under the cursor, whoever answered; once more, to all again."""
+        """To the problem or the prompt of the answer under the cursor, whoever answered; once more, to what was shown before."""
         answer = self.query_one("#talk-text", TranscriptPane).answer
         if answer is None:
             return
-        search_line, part = self.query_one("#search", Input), self.query_one("#wave", Select)
         typed = f"#{answer.problem}" if to == "problem" else f"@{answer.genome_id}"
-        typed = "" if search_line.value == typed else typed
-        self.query_one("#agent", Select).clear()
-        part.clear()
-        if typed and to == "problem" and answer.split in SPLITS:
-            part.value = answer.split
-        search_line.value = typed
+        if self.filter.words == typed:
+            self._filter(self._before or Wanted())
+            self._before = None
+        else:
+            self._before = self._before or self.filter
+            split = answer.split if to == "problem" and answer.split in SPLITS else None
+            self._filter(Wanted(typed, self.filter.show, None, split))
         self.list.focus()
+
+    def _filter(self, wanted: Wanted) -> None:
+        for place, value in (("#agent", wanted.who), ("#wave", wanted.part)):
+            select = self.query_one(place, Select)
+            select.value = Select.NULL if value is None else value
+        self.query_one("#search", Input).value = wanted.words
 
     def _nudge(self) -> None:
         nudge = getattr(self.screen, "nudge", None)

@@ -15,7 +15,7 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.reading.queries import transcript
 from tidepool.storage.reading.units import StoredMessage
-from tidepool.storage.study_rows.episodes import episode_steps
+from tidepool.storage.study_rows.episodes import episode_heads, episode_steps, of_split, players
 from tidepool.tui.app.widgets.talk import talk_lines
 
 
@@ -71,7 +71,7 @@ def test_a_strangers_details_are_taken_for_what_they_are_worth(details: dict[str
 async def test_every_step_goes_out_with_all_its_texts_and_the_app_shows_the_same(
     database: Path, tmp_path: Path
 ) -> None:
-    await run_batch(mutation(encoder="hashing", simulated={"fatal_rate": 0.05}), database)
+    summary = await run_batch(mutation(encoder="hashing", simulated={"fatal_rate": 0.05}), database)
     export_batch(database, "last", "csv", tmp_path)
     with (tmp_path / "steps.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -90,8 +90,22 @@ async def test_every_step_goes_out_with_all_its_texts_and_the_app_shows_the_same
     (results,) = [path for path in export_batch(database, "last", "json", tmp_path) if path.name == "results.json"]
     assert [step["reply"] or "" for step in json.loads(results.read_text())["steps"]] == [row["reply"] for row in rows]
 
+    read = list(summary.steps())
+    assert [(row.episode, row.step, row.reward) for row in read] == [
+        (int(row["episode"]), int(row["step"]), float(row["reward"]) if row["reward"] else None) for row in rows
+    ]
+    assert {type(row.fell_back) for row in read} == {bool}
+
     with reading(database) as connection:
-        talk = transcript(connection, find_batch(connection, "last")["number"], 3)
+        batch = find_batch(connection, "last")["number"]
+        talk = transcript(connection, batch, 3)
+        heads = episode_heads(connection, batch, [episode["number"] for episode in played])
+        held_out = of_split(connection, batch, "heldout")
+        assert {episode["player"] for episode in played} == set(players(connection, batch))
+    assert {number: (head.player, head.query) for number, head in heads.items()} == {
+        episode["number"]: (episode["player"], episode["query"]) for episode in played
+    }
+    assert held_out == {episode["number"] for episode in played if episode["type"] == "heldout"} != set()
     assert talk is not None
     shown = ["".join(text for text, _ in line.pieces).strip() for line in talk_lines(talk, 2_000)]
     for row in (row for row in rows if row["episode"] == "3"):
