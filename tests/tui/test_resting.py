@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def test_the_head_of_watch_says_what_a_batch_waits_for(waiting: Path) -> None:
     with reading(waiting) as connection:
         (batch,) = all_watched(connection, waiting)
     assert f"running: {WORDS}" in lines(batch, None, Expected(), 120)[0].plain
+
+
+def test_the_time_left_is_whole_in_a_small_terminal(waiting: Path) -> None:
+    with reading(waiting) as connection:
+        batch = replace(all_watched(connection, waiting)[0], calls=1_426, seconds=13.4, units_total=257, retried=12)
+    small, large = (lines(batch, None, Expected(13_388), width)[1].plain for width in (78, 158))
+    assert (
+        small.endswith("13.4 s, about 1 min 52 s left") and len(small) <= 78 and "1,426 of about 13,388 calls" in small
+    )
+    assert large.endswith("13.4 s, about 1 min 52 s left") and "257 units · 12 retried" in large
 
 
 @pytest.mark.parametrize("command", [["list"], ["show", "last"]])

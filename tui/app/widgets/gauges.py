@@ -33,6 +33,7 @@ class Expected:
 
 
 NOTHING_EXPECTED = Expected()
+SHORTEST_BAR = 8
 
 
 class Gauges(Static):
@@ -100,10 +101,13 @@ def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, widt
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
     ]
     figures += [f"{count(value)} {name}" for value, name in _rare(batch) if value]
-    words = " · ".join(figures)
     left = seconds_left(batch, pulse, expected)
     time_words = span(batch.seconds) + (f", {expected.about}{span(left)} left" if left is not None else "")
-    room = max(8, width - len(words) - len(time_words) - 5)
+    most = width - len(time_words) - 5 - SHORTEST_BAR
+    while len(figures) > 2 and len(" · ".join(figures)) > most:  # how long it takes is wanted more than the units
+        del figures[2]
+    words = " · ".join(figures)
+    room = max(SHORTEST_BAR, width - len(words) - len(time_words) - 5)
     share = int(1000 * done / whole) if whole else 0
     lost = int(1000 * batch.units_failed / batch.units_total) if batch.units_total else 0
     pieces = [(text, f"$state-{name}") for text, name in bar(share, lost, 1000 if whole else 0, room)]
