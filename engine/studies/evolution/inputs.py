@@ -12,6 +12,7 @@ from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
 from tidepool.engine.studies.evolution.problems.asked import Columns
 from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
+from tidepool.engine.studies.evolution.problems.forewarnings import forewarnings
 from tidepool.engine.studies.evolution.problems.layout import Sources, source_at, sources_at
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, Split, problem_set
 from tidepool.engine.studies.evolution.problems.taking_in import Finished, take_in
@@ -96,6 +97,7 @@ def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> Evolution
     intake = take_in(sources, columns, sizes, seed, lettered=settings.task == "choice")
     settings = _labelled(settings, intake.answers)
     notes = [*intake.notes, *_doubts(settings, intake.drawn)]
+    notes += forewarnings(settings, [one.problem for one in intake.drawn["search"]])
     if settings.task == "auto" and intake.chosen_from:
         notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
     frozen = FrozenProblems(

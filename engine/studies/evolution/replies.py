@@ -235,7 +235,8 @@ def answer_facts(answer: Answer, *, question: bool = True) -> Iterator[tuple[str
         yield "missing", answer.error or str(answer.metrics.get(WHY, "the call failed"))
         return
     if answer.grade != "ungraded":
-        yield "read as", answer.extracted if answer.extracted is not None else "(no answer was found in the reply)"
+        read = "read as" if answer.judgement is None else "rated"
+        yield read, answer.extracted if answer.extracted is not None else "(no answer was found in the reply)"
     if answer.score not in (None, 0.0, 1.0):
         yield "score", number(answer.score, 3)
     if answer.judgement is not None:

@@ -40,6 +40,7 @@ UNLIKE_TOKENS = 1.25
 SHARES = ("accuracy", "consistency", "efficiency", "diversity")
 SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
 BAND = "The band is Student's 95 % interval of the mean over the generation's prompts."
+NO_RUBRIC = " The simulated judge reads no rubric: it looks for the words of the expected answer."
 BEST = "The best is one prompt, picked by this very figure: without an interval."
 
 
@@ -51,6 +52,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         Words(verdict(found), "strong"),
         *_against_chance(found.random_search),
         _finalists(found),
+        *_marking(found.marked_by),
         *_front(found),
         *_metrics(found),
         *_models(found),
@@ -134,16 +136,15 @@ def _finalists(found: EvolutionStatistics) -> Table:
         )
         for title, row in _finalist_rows(found).items()
     ]
-    columns = (
-        "prompt",
-        "fitness",
-        "training",
-        *(("choosing",) if chose else ()),
-        "held out (95 %)",
-        "missing",
-        "words",
-    )
+    chosen = ("choosing",) if chose else ()
+    columns = ("prompt", "fitness", "training", *chosen, "held out (95 %)", "missing", "words")
     return table("on problems never used for selection", columns, rows)
+
+
+def _marking(marked_by: str | None) -> Iterator[Block]:
+    if marked_by:
+        told = f"Training and held out are mean scores, which the {marked_by} gave."
+        yield Words(told + (NO_RUBRIC if marked_by.startswith("judge simulated:") else ""))
 
 
 def _front(found: EvolutionStatistics) -> Iterator[Block]:
@@ -241,15 +242,14 @@ def _problems(found: ProblemStatistics | None) -> Iterator[Block]:
     rows: list[tuple[Cell, ...]] = [
         (
             f"{one.problem}",
-            one_line(one.question, 35),
+            one_line(one.question, 33),
             one_line(one.gold, 12),
             *map(_whole, (one.champion, one.baseline)),
         )
         for one in found.hardest
     ]
-    if rows:
-        columns = ("problem", "question", "gold", "champion", "best seed")
-        yield table("the hardest held-out problems", columns, rows, left=3)
+    columns = ("problem", "question", "gold", "champion", "best seed")
+    yield from [table("the hardest held-out problems", columns, rows, left=3)] if rows else []
 
 
 def _whole(share: float | None) -> Number:
@@ -281,7 +281,7 @@ def _search(found: EvolutionStatistics) -> Iterator[tuple[str, str]]:
         yield "racing", f"{saved:,} calls saved, {part} of what asking everybody everything would take"
     yield (
         "speed",
-        f"{number(performance.problems_per_second, 0)} problems/s, {performance.cache_hits:,} cache hits"
+        f"{number(performance.problems_per_second, 0)} calls/s, {performance.cache_hits:,} cache hits"
         f"{in_flight(performance.calls_in_flight_mean)}",
     )
 
@@ -309,7 +309,8 @@ def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
         colour="done",
         intervals=tuple(one.interval for one in estimates),
     )
-    yield Figure("bars", "accuracy (%)", (trained, held_out), labels=tuple(rows), caption=SELECTED)
+    title = "mean score (%)" if found.marked_by else "right answers (%)"
+    yield Figure("bars", title, (trained, held_out), labels=tuple(rows), caption=SELECTED)
     if len(found.generations) < 2:
         return
     told, xs = found.generations, [row.generation for row in found.generations]

@@ -140,7 +140,7 @@ class SearchPerformance(Statistics):
 
 @dataclass(frozen=True)
 class EvolutionStatistics(Statistics):
-    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "choosing", "objectives", "front", "problems"})
+    LEFT_OUT = frozenset({"rewrites", "refused_rewrites", "choosing", "objectives", "front", "problems", "marked_by"})
 
     strategy: str
     generations: tuple[GenerationStatistics, ...]
@@ -171,11 +171,21 @@ class EvolutionStatistics(Statistics):
     performance: SearchPerformance
     problems: ProblemStatistics | None
     """which held-out problems were solved; not before they were met, and not of batches that kept no answers"""
+    marked_by: str | None
+    """what gave each reply a score from 0 to 1, of which accuracies are means: a judge's model, a scorer, `tests`; None: replies
+    are right or wrong"""
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
-    found = evolution_statistics(connection, batch["number"], config.sections["evolution"]["strategy"])
-    return with_coding(connection, batch, found.as_json())
+    settings = config.sections["evolution"]
+    found = evolution_statistics(connection, batch["number"], settings["strategy"])
+    return with_coding(connection, batch, replace(found, marked_by=_marked_by(settings)).as_json())
+
+
+def _marked_by(settings: Mapping[str, Any]) -> str | None:
+    if settings.get("scorer"):
+        return f"scorer {settings['scorer']}"
+    return {"judge": f"judge {settings.get('judge')}", "python": "tests"}.get(str(settings.get("task")))
 
 
 def evolution_statistics(connection: sqlite3.Connection, batch_number: int, strategy: str) -> EvolutionStatistics:

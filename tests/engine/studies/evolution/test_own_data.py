@@ -1,6 +1,10 @@
 """A study on files of one's own, from its table to its report."""
 
+import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.engine.results.test_methods import told
 from tests.engine.studies.evolution.running import run, study
@@ -51,7 +55,34 @@ async def test_labels_of_a_table_are_searched_on_chosen_by_and_judged(tmp_path: 
     read = query(database, "SELECT DISTINCT extracted FROM answers WHERE correct")
     assert set(read) == {("positive",), ("negative",)}
     told_before = "2 problems of train.csv stand in test.csv as well: left out of the search."
-    assert (told_before,) in query(database, "SELECT message FROM log WHERE level = 'warning'")
+    assert query(database, "SELECT message FROM log WHERE level = 'warning'") == [(told_before,)]
     assert "answered problems of train.csv and test.csv (10 problems for training" in told(database)
     assert "The champion was picked by its fitness on 4 problems that the search did not use" in told(database)
     assert any("choosing" in str(block.columns) for block in blocks(found) if isinstance(block, Table))
+
+
+UNSAID, GUESSED = (
+    "Neither the questions nor a seed prompt name the labels (no, yes)",
+    "knows no answers to these problems",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "keys", "warned"),
+    [
+        ("Is it so, {n}?", {}, [UNSAID, GUESSED]),
+        ("Is it so, {n}? yes or no", {}, [GUESSED]),
+        ("Is it so, {n}?\nAnswer with one of: yes, no.", {}, []),
+        ("Is it so, {n}?", {"seed_prompts": ["Answer yes or no."], "model": "gpt4o_mini", "mutator": "gpt4o_mini"}, []),
+        ("How much is {n}?", {"task": "text"}, [GUESSED]),
+    ],
+)
+def test_what_measures_nothing_is_said_before_the_run(
+    question: str, keys: dict[str, Any], warned: list[str], tmp_path: Path
+) -> None:
+    lines = [{"question": question.format(n=n), "answer": "yes" if n % 2 else "no"} for n in range(8)]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    settings = EvolutionSettings.model_validate({"problems": "own.jsonl", "task": "label", **keys})
+    frozen = with_problems(settings, 1, tmp_path).frozen
+    assert frozen is not None and len(frozen.notes) == len(warned)
+    assert all(words in note for words, note in zip(warned, frozen.notes, strict=True))

@@ -173,6 +173,9 @@ async def test_a_judges_words_stand_beside_the_reply_and_a_reply_without_a_mark_
     shown = told(capsys, database, "--genome", "champion", "--split", "judge", "--full")
     assert "problem 0: missing" in shown and "the judge slept" in shown and "judge " in shown
     assert shown.count("Rating") >= 5
+    report = " ".join(told(capsys, database).split())
+    assert "mean scores, which the judge simulated:judge gave. The simulated judge reads no rubric" in report
+    assert "mean score (%)" in report and "right answers" not in report
 
 
 def test_a_prompt_with_other_examples_is_another_prompt(evolved: Path, tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ def written(folder: Path, name: str, content: object) -> str:
 
 
 def config(folder: Path, problems: str = "all.jsonl", **settings: Any) -> FrozenConfig:
-    data = {"batch": {"kind": "evolution", "seed": 3}, "evolution": {"problems": problems, **settings}}
+    real = {"model": "gpt4o_mini", "mutator": "gpt4o_mini", "judge": "gpt4o_mini"}
+    data = {"batch": {"kind": "evolution", "seed": 3}, "evolution": {"problems": problems, **real, **settings}}
     return freeze(config_from(data, folder=folder), folder / "study.db")
 
 

@@ -128,7 +128,9 @@ def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: P
     frozen = config(tmp_path, task="label", judge_from="test.jsonl")
     assert settings_of(frozen).labels == ["eggs", "ham", "spam"]
     assert settings_of(load_frozen(frozen.to_json())).labels == ["eggs", "ham", "spam"]
-    listed = config(tmp_path, task="label", labels=["ham", "eggs"], judge_from="test.jsonl")
+    listed = config(
+        tmp_path, task="label", labels=["ham", "eggs"], judge_from="test.jsonl", seed_prompts=["Say ham or eggs."]
+    )
     assert load_kind("evolution").plan(listed).warnings == (
         "1 of 4 problems have expected answers that no reply can match: all.jsonl, line 1: the expected answer 'spam' is "
         "none of the labels.",
