@@ -11,6 +11,7 @@ from statistics import fmean
 
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
+from tidepool.engine.errors import RunError
 from tidepool.engine.statistics.contrasts import of_mean
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.config import EvolutionSettings
@@ -19,7 +20,7 @@ from tidepool.engine.studies.evolution.evaluation.diversity import distance_to_r
 from tidepool.engine.studies.evolution.evaluation.fitness import Fitness
 from tidepool.engine.studies.evolution.evaluation.grader import Grader, Marks, Paper
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
-from tidepool.engine.studies.evolution.evaluation.objectives import fronts, objectives
+from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, fronts, objectives
 from tidepool.engine.studies.evolution.evaluation.objectives import scores as pareto_scores
 from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, comparable, rungs, survivors
 from tidepool.engine.studies.evolution.genome import Genome
@@ -76,7 +77,18 @@ class Evaluator:
         """One generation: its new prompts meet the problems."""
         entrants = self.admit(genomes)
         await self._race(entrants, len(self.history))
+        self._check_measures([one.fitness for one in entrants if one.fitness])
         self.end_generation(genomes, entrants)
+
+    def _check_measures(self, judged: Sequence[Fitness]) -> None:
+        """What a scorer calls its metrics is known by its marks alone; in one that it never gives all would be equal."""
+        for one in self.objectives:
+            if judged and all(one.measured(fitness) is None for fitness in judged):
+                given = ", ".join(sorted({name for fitness in judged for name in fitness.metrics})) or "none"
+                raise RunError(
+                    f"evolution.objectives names {one.name!r}, which is no measure ({', '.join(MEASURES)}) and none of the scorer's "
+                    f"metrics (it gave: {given}). Mend the name and run the config anew: what was answered comes from the cache."
+                )
 
     def stopped(self) -> str | None:
         """The rule that ends the search now, if one does."""

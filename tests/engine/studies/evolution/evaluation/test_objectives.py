@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.studies.evolution.evaluation.objectives import crowding, dominates, fronts, objective, scores
 
 POINTS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
@@ -74,3 +74,15 @@ async def test_a_front_of_trades_meets_the_held_out_problems(tmp_path: Path) -> 
     for one in front:
         low, high = one["held_out"]["tokens"]["ci95"]
         assert low <= one["held_out"]["tokens"]["value"] <= high
+
+
+async def test_an_objective_that_the_scorer_never_gives_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mark.py").write_text("def mark(reply, answer):\n    return {'score': 1, 'said': len(reply)}\n")
+    wrong = study(
+        scorer="mark.py:mark", objectives=["accuracy", "-sad"], population_size=2, max_problems=2, elite_size=1
+    )
+    with pytest.raises(RunError, match=r"objectives names 'sad'.* \(it gave: said\)"):
+        await run(wrong, tmp_path / "study.db")
