@@ -36,13 +36,14 @@ class BatchLine:
     """providers that its calls wait for"""
     partly_simulated: bool = False
     """calls may go to other providers as well as to the simulated one"""
+    seed: int | None = None
 
 
 def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> list[BatchLine]:
     """The newest batches, or all."""
     rows = connection.execute(
         f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, b.status, b.paused, "
-        f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, "
+        f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, b.seed, "
         "b.host, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
         "p.heartbeat_at, p.limits FROM batch b LEFT JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC "
         "LIMIT ?",
@@ -68,6 +69,7 @@ def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> 
             row["seconds"],
             resting_in(row["limits"]) if status == BatchStatus.IN_PROGRESS else {},
             bool(row["simulated"]) and asks_a_provider(row["limits"]),
+            row["seed"],
         )
         for row in rows
     ]

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "list": ("list_batches", "the batches of the file"),
-    "show": ("read", "one batch: its summary, a transcript (--conversation N) or a family tree (--genealogy)"),
+    "show": (
+        "read",
+        "one batch: its summary; a transcript (--conversation N), a prompt or a problem with its answers (--genome, --problem), a family tree (--genealogy)",
+    ),
     "stats": ("read", "the statistics of one batch"),
     "log": ("read", "what happened while a batch ran"),
     "stop": ("steer", "stops a running batch; it can be resumed"),
@@ -29,7 +32,7 @@ COMMANDS = {
     "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
     "code": ("code", "coding a blinded sample by hand: one key a code; --status, --export and --import CSV"),
     "compare": ("compare", "side-by-side statistics of several batches"),
-    "export": ("export", "one batch out: json, csv, sqlite, html, parquet, policy"),
+    "export": ("export", "one batch out: json, csv, sqlite, html, markdown, parquet, policy"),
     "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),
     "agents": ("agents", "the library's agents: list, show, add, generate, remove"),
     "import": ("import_file", "batches, entities and agents of another Tidepool file in, each once"),

@@ -23,7 +23,7 @@ _ACCEPTED = 0.5
 """share of GEPA's proposals that are taken to be accepted, and so to meet every problem"""
 
 NOTE = (
-    "The whole length is expected: stop rules may end it sooner, and at most no prompt is known before. A solution is "
+    "The whole length is expected: stop rules may end it sooner. At most, no two prompts are the same. A solution is "
     "expected to have {} tokens; a prompt is taken to grow to twice the longest seed, or to a rewriter's {} tokens, at most."
 )
 GEPA_NOTE = "GEPA decides as it goes how much it proposes; its many small waves are shown as three a generation."

@@ -12,7 +12,7 @@ from tidepool.tui.command.commands.list_batches import batch_table
 def line(number: int, name: str, *, failed: int = 0, simulated: bool = True) -> BatchLine:
     return BatchLine(
         number, f"{number:012}", "secret_game", name, "completed", False, None, simulated, 1.8e9, None, 2190, 2190 - failed,
-        failed, 1, 12.5, 1.0,
+        failed, 1, 12.5, 1.0, seed=4200 + number,
     )  # fmt: skip
 
 
@@ -26,4 +26,4 @@ def test_every_batch_has_one_line_that_fits(width: int) -> None:
     assert len(rows) == 2 and all(len(row) <= width for row in rows)
     assert "simulated" in rows[0] and "simulated" not in rows[1]
     assert "2,190/2,190, 3 failed" in rows[1] and "A n" in rows[0]
-    assert ("started" in head) == (width == 130)
+    assert ("started" in head) == ("4201" in rows[0]) == (width == 130)

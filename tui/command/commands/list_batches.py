@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 MOST_SHOWN = 500
-LEFT_OUT = ("started", "kind", "cost")
+LEFT_OUT = ("started", "seed", "kind", "cost")
 """what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
 SHORTEST_NAME = 14
 
@@ -64,7 +64,7 @@ def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
             break
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in kept:
-        justify: Literal["left", "right"] = "right" if name in ("units", "cost") else "left"
+        justify: Literal["left", "right"] = "right" if name in ("seed", "units", "cost") else "left"
         table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], room) if name == "name" else None)
     for row in rows:
         table.add_row(*(Text(row[name]) for name in kept))
@@ -78,6 +78,7 @@ def _cells(batch: BatchLine) -> dict[str, str]:
         "id": one_line(batch.id),
         "kind": one_line(batch.kind),
         "name": one_line(batch.name),
+        "seed": "" if batch.seed is None else f"{batch.seed}",
         "status": one_line(batch.status) + (" (paused)" if batch.paused else ""),
         "units": f"{done:,}/{batch.units_total:,}{failed}",
         "cost": money(batch.cost_usd),

@@ -111,12 +111,23 @@ def _show_answers(options: argparse.Namespace) -> None:
         batch = _evolution(connection, options.batch, "prompts that answer problems")
         genome = None if options.genome is None else genome_named(connection, batch, options.genome)
         found = found_answers(connection, batch, AnswerFilter(problem=options.problem, split=options.split), genome)
-    if genome is None and not found.answers:
-        raise NotFound(f"Nobody of batch {batch['id']} was asked problem {options.problem} (yet).")
+        if genome is None and not found.answers:
+            raise NotFound(_unasked(connection, batch, options.problem, options.split))
     if options.json:
         say_json(found.as_json())
     else:
         print_blocks(console(), (genome_blocks if genome else problem_blocks)(found, full=options.full))
+
+
+def _unasked(connection: sqlite3.Connection, batch: sqlite3.Row, problem: int, split: str | None) -> str:
+    from tidepool.storage.study_rows.evolution import problem_counts
+
+    there = {
+        name: count for name, count in problem_counts(connection, batch["number"]).items() if split in (None, name)
+    }
+    told = ", ".join(f"0 to {count - 1} (--split {name})" for name, count in there.items())
+    known = f"It has the problems {told}." if told else "It has no such problems."
+    return f"Nobody of batch {batch['id']} was asked problem {problem}{f' of {split}' if split else ''}. {known}"
 
 
 def _evolution(connection: sqlite3.Connection, reference: str, what: str) -> sqlite3.Row:

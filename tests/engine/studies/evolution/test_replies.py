@@ -178,6 +178,12 @@ async def test_a_judges_words_stand_beside_the_reply_and_a_reply_without_a_mark_
     assert "mean score (%)" in report and "right answers" not in report
 
 
+def test_a_problem_that_is_none_is_told_with_those_that_are(evolved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--db", str(evolved), "show", "last", "--problem", "999"]) == 2
+    said = capsys.readouterr().err
+    assert "was asked problem 999. It has the problems 0 to " in said and "(--split judge)" in said
+
+
 def test_a_prompt_with_other_examples_is_another_prompt(evolved: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(evolved, tmp_path / "study.db"))
     with closing(sqlite3.connect(path)) as connection:
