@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config.files_read import FILES_READ
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.tui.app.compose_model.edits import values_of
@@ -81,6 +82,8 @@ def planned(config: FrozenConfig) -> Examined:
 
 
 MOST_WAVES = 200
+KEPT_FILES = 3
+"""a study's files to search, to choose and to judge by"""
 
 
 def line_of(error: tomllib.TOMLDecodeError, text: str) -> int:
@@ -100,6 +103,7 @@ def answered(line: str) -> Examined:
 def main() -> None:
     """Reads drafts as lines of JSON, answers each with a line, ends with its input: python -m tidepool.tui.app.compose_model.examining"""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    FILES_READ.most = KEPT_FILES
     for line in sys.stdin:
         print(json.dumps(answered(line).as_json()), flush=True)
 

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,11 @@ class Columns:
     """every problem must have an answer"""
     worked: bool = True
     """an answer may be a worked one, as GSM8K's: what follows #### is the answer"""
+
+    @property
+    def key(self) -> Hashable:
+        """Columns with the same read the same of a file."""
+        return tuple(sorted(self.fields.items())), self.template, self.answered, self.worked
 
     def read(self, row: Row) -> Asked:
         question = self._templated(row) if self.template else self._text(row, "question")

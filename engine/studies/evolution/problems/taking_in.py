@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tidepool.engine.config.files_read import FILES_READ
 from tidepool.engine.errors import UsageError
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.problems.asked import Asked, Columns
@@ -59,9 +60,12 @@ def take_in(sources: Sources, columns: Columns, sizes: Mapping[Split, int], seed
 
 
 def _pool(source: Source, columns: Columns, lettered: bool) -> tuple[Pool, list[str]]:
-    try:
+    def read() -> tuple[Pool, list[str]]:
         found = [columns.read(row) for row in _rows(source)]
         return distinct([_with_letters(asked) for asked in found] if lettered else found, source.name)
+
+    try:
+        return FILES_READ.made_of(source.files, (source.name, columns.key, lettered), read)
     except UsageError as error:
         error.where = ("evolution", *error.where) if error.where else source.key
         raise

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from tests.engine.studies.evolution.problems.taking import config, everything, refusal, taken, written
+from tidepool.engine.config.files_read import FILES_READ
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
+from tidepool.engine.studies.evolution.problems import taking_in
 from tidepool.engine.studies.kinds import load_kind
 
 ROWS = [{"question": f"q{number}", "answer": str(number)} for number in range(30)]
@@ -158,3 +160,18 @@ def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:
     again = load_frozen(frozen.to_json())
     assert problems_of(again) == problems_of(frozen)
     assert problems_of(again).choosing[0].fields == {"source": {"page": 3}}
+
+
+def test_a_form_reads_a_file_again_only_when_it_or_its_columns_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    rows_of = taking_in.rows_of
+    monkeypatch.setattr(taking_in, "rows_of", lambda file, name: read.append(name) or rows_of(file, name))
+    monkeypatch.setattr(FILES_READ, "most", 1)
+    written(tmp_path, "all.jsonl", ROWS)
+    first = taken(tmp_path)
+    assert taken(tmp_path) == first and taken(tmp_path, max_problems=3).training != first.training and len(read) == 1
+    assert everything(taken(tmp_path, fields={"question": "answer"})) != everything(first) and len(read) == 2
+    written(tmp_path, "all.jsonl", ROWS[:20])
+    assert len(everything(taken(tmp_path))) == 20 and len(read) == 3
