@@ -15,6 +15,14 @@ def test_a_long_table_is_cut_and_says_so_without_widening_its_columns() -> None:
     assert lines[-1] == "… and 124 more in the export" and len(lines) == 203
 
 
+def test_on_a_narrow_screen_words_give_way_and_figures_stand_whole() -> None:
+    rows = [("always change_perspective (the best)", "0.452 (0.383–0.520)", "+0.273 (+0.191 to +0.355)")]
+    block = table("", ("who", "mean reward (95 %)", "policy gains (95 %)"), rows)
+    narrow, wide = (content_of(block, room).plain.splitlines() for room in (76, 160))
+    assert all(len(line) <= 76 for line in narrow) and narrow[1].endswith("  +0.273 (+0.191 to +0.355)")
+    assert narrow[1].startswith("always change_perspect") and wide[1].startswith(rows[0][0])
+
+
 NARROW = [["agent", "revealed %"], ["Ada", "7.1 (1–31)"], ["simulated:bargainer", "78.6 (52–92)"]]
 
 

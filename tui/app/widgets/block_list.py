@@ -16,7 +16,8 @@ from tidepool.tui.drawing.blocks import told_folded
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "$quiet", "simulated": "$state-running", "warning": "$state-retried"}
-WIDEST_CELL = 40
+WIDEST_CELL, NARROWEST_CELL = 40, 12
+ANY_WIDTH = 10_000
 MOST_ROWS = 200
 
 
@@ -25,6 +26,7 @@ class BlockList(VerticalScroll, can_focus=True):
         super().__init__(id=id)
         self._blocks: list[Block] = []
         self._empty = empty
+        self._room = ANY_WIDTH
 
     def compose(self) -> ComposeResult:
         yield Static(Content(self._empty), classes="empty")
@@ -34,62 +36,81 @@ class BlockList(VerticalScroll, can_focus=True):
         if list(blocks) == self._blocks:
             return
         before, self._blocks = self._blocks, list(blocks)
+        self._room = self._width
         if [type(block) for block in before] == [type(block) for block in blocks] and self.children:
             widgets = list(self.query(".block"))
             if len(widgets) == len(blocks):
                 for widget, block in zip(widgets, blocks, strict=True):
-                    _change(widget, block)
+                    _change(widget, block, self._room)
                 return
         with self.app.batch_update():
             await self.remove_children()
             await self.mount_all(list(self._widgets(blocks)))
 
-    @staticmethod
-    def _widgets(blocks: Sequence[Block]) -> Iterator[Widget]:
+    @property
+    def _width(self) -> int:
+        """Beside the scroll bar, which comes once all is laid out."""
+        return (self.content_size.width or self.app.size.width) - self.styles.scrollbar_size_vertical
+
+    def on_resize(self) -> None:
+        """Tables are laid out for the width there is."""
+        if self._blocks and self._width != self._room:
+            self._room = self._width
+            told = [block for block in self._blocks if not isinstance(block, Figure | Heat)]
+            for widget, block in zip(self.query(".block").exclude(".plots .block"), told, strict=False):
+                if isinstance(block, Table):
+                    _change(widget, block, self._room)
+
+    def _widgets(self, blocks: Sequence[Block]) -> Iterator[Widget]:
         drawn = [block for block in blocks if isinstance(block, Figure | Heat)]
-        yield from (_widget(block) for block in blocks if not isinstance(block, Figure | Heat))
+        yield from (_widget(block, self._room) for block in blocks if not isinstance(block, Figure | Heat))
         if drawn:
-            yield ItemGrid(*(_widget(block) for block in drawn), min_column_width=54, classes="plots")
+            yield ItemGrid(*(_widget(block, self._room) for block in drawn), min_column_width=54, classes="plots")
 
 
-def _widget(block: Block) -> Widget:
+def _widget(block: Block, room: int) -> Widget:
     if isinstance(block, Figure):
         return Plot(block, classes="block")
     wide = isinstance(block, Heat) or (isinstance(block, Table) and any(block.columns))
     wide = wide or (isinstance(block, Words) and block.level == "tree")
     return Static(
-        content_of(block), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
+        content_of(block, room), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
     )
 
 
-def _change(widget: Widget, block: Block) -> None:
+def _change(widget: Widget, block: Block, room: int) -> None:
     if isinstance(widget, Plot) and isinstance(block, Figure):
         widget.show(block)
     elif isinstance(widget, Static) and not isinstance(block, Figure):
-        widget.update(content_of(block))
+        widget.update(content_of(block, room))
 
 
-def content_of(block: Words | Headline | Table | Heat | Folded) -> Content:
+def content_of(block: Words | Headline | Table | Heat | Folded, room: int = ANY_WIDTH) -> Content:
     match block:
         case Words():
             return Content.styled(shortened(block.text, 40_000), STYLES.get(block.level, ""))
         case Headline():
             return Content.styled(one_line(block.text), "bold")
         case Table():
-            return _table(block)
+            return _table(block, room)
         case Folded():
             return Content.styled(told_folded(block), "$quiet")
     return _heat(block)
 
 
-def _table(block: Table) -> Content:
-    """Facts, which have no column names, go on below where they are long; other tables may be wider than the screen."""
+def _table(block: Table, room: int) -> Content:
+    """Facts, which have no column names, go on below where they are long; of other tables the first words give way to the
+    figures, and may still be wider than the screen."""
     rows = [[one_line(text_of(cell)) for cell in row] for row in block.rows[:MOST_ROWS]]
     heads = [one_line(name) for name in block.columns]
     widths = [
-        min(WIDEST_CELL if place < block.left else 10_000, max(cell_len(row[place]) for row in (heads, *rows)))
+        min(WIDEST_CELL if place < block.left else ANY_WIDTH, max(cell_len(row[place]) for row in (heads, *rows)))
         for place in range(len(heads))
     ]
+
+    if any(heads) and block.left and (excess := sum(widths) + 2 * (len(widths) - 1) - room) > 0:
+        widest = max(range(block.left), key=widths.__getitem__)
+        widths[widest] = max(min(NARROWEST_CELL, widths[widest]), widths[widest] - excess)
 
     def row_of(row: Sequence[str]) -> str:
         return "  ".join(
