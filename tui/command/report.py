@@ -75,6 +75,6 @@ def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "sent", line
     if 0 < plan["budget_usd"] < (plan["cost_usd"] or 0):
         yield "budget", f"{money(plan['budget_usd'])} is less than that: the batch would stop on its way"
-    yield "time", f"about {span(plan['seconds_live'])} live"
+    yield "time", f"about {span(plan['seconds_live'])} live" if plan["seconds_live"] >= 0.01 else "an instant"
     for note in plan["notes"]:
         yield "note", note

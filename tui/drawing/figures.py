@@ -20,7 +20,7 @@ LINE_MARKERS = ("braille", "dot", "x", "+")
 BAR_MARKERS = ("█", "░", "▓", "▒")
 """what tells series apart where colours cannot"""
 LONGEST_NAME = 14
-"""of a point or a mean"""
+"""of a point, and of a mean in a small plot"""
 
 
 def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool = False) -> list[list[Run]]:

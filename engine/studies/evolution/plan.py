@@ -4,12 +4,15 @@ from collections.abc import Iterator
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
 from tidepool.engine.studies.evolution.evaluation.racing import calls_in
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of, warnings_about
 from tidepool.engine.studies.evolution.operators.offspring import MOST_TOKENS
 from tidepool.engine.studies.evolution.plan_sizes import PlanSizes
+from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
     MOST,
@@ -18,6 +21,7 @@ from tidepool.engine.studies.planned_calls import (
     merged,
     reasoning_notes,
 )
+from tidepool.storage.plain_text import one_line
 
 _ACCEPTED = 0.5
 """share of GEPA's proposals that are taken to be accepted, and so to meet every problem"""
@@ -34,6 +38,7 @@ def plan(config: FrozenConfig) -> Plan:
     expected = _ExpectedSearch(PlanSizes(settings, problems, EXPECTED))
     most = _WorstSearch(PlanSizes(settings, problems, MOST))
     notes = (
+        _data(settings, problems),
         NOTE.format(max(expected.solution(model) for model in settings.solvers()), MOST_TOKENS),
         *((GEPA_NOTE,) if settings.strategy == "gepa" else ()),
     )
@@ -43,6 +48,18 @@ def plan(config: FrozenConfig) -> Plan:
         at_most=worst,
         call_cap=most.cap,
         warnings=warnings_about(config),
+    )
+
+
+def _data(settings: EvolutionSettings, problems: ProblemSet) -> str:
+    """Which problems these are, with one as it was read: a wrong column shows."""
+    choosing = f"{len(problems.choosing):,} to choose by, " if problems.choosing else ""
+    first = problems.training[0]
+    task = AnswerTask(settings.task, tuple(settings.labels)).kind(first.answer)
+    answer = f" → {one_line(first.answer, 30)}" if first.answer else ""
+    return (
+        f"Problems of {one_line(problems.name, 60)}: {len(problems.training):,} to search by, {choosing}{len(problems.validation):,} held out; "
+        f"{'marked by a scorer' if settings.scorer else f'task {task}'}, such as: {one_line(first.question, 70)}{answer}"
     )
 
 

@@ -130,6 +130,10 @@ def test_labels_are_the_answers_of_all_splits_unless_they_are_listed(tmp_path: P
     frozen = config(tmp_path, task="label", judge_from="test.jsonl")
     assert settings_of(frozen).labels == ["eggs", "ham", "spam"]
     assert settings_of(load_frozen(frozen.to_json())).labels == ["eggs", "ham", "spam"]
+    assert load_kind("evolution").plan(frozen).notes[0] in (
+        f"Problems of all.jsonl: 2 to search by, 2 held out; task label, such as: all.jsonl {one} → {one}"
+        for one in ("spam", "Ham")
+    )
     listed = config(
         tmp_path, task="label", labels=["ham", "eggs"], judge_from="test.jsonl", seed_prompts=["Say ham or eggs."]
     )
