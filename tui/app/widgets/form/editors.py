@@ -203,10 +203,9 @@ class Tick(InTurn, Checkbox):
     """A box that is empty when it is off: with no colours the two must differ too."""
 
     @property
-    def BUTTON_INNER(self) -> str:  # type: ignore[override]
-        return "x" if self.value else " "
-
-    BUTTON_LEFT, BUTTON_RIGHT = "[", "]"
+    def _button(self) -> Content:
+        """Textual draws the sides in the colour of the ground, where brackets are not seen."""
+        return Content.styled("[x]" if self.value else "[ ]", self.get_visual_style("toggle--button"))
 
 
 class FlagEditor(Tick):
