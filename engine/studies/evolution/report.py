@@ -22,6 +22,7 @@ from tidepool.engine.results.blocks import (
 )
 from tidepool.engine.results.wording import in_flight, number, p_value
 from tidepool.engine.studies.evolution.evaluation.objectives import objectives
+from tidepool.engine.studies.evolution.front_report import front_blocks
 from tidepool.engine.studies.evolution.problem_statistics import ProblemStatistics
 from tidepool.engine.studies.evolution.records.finding_names import counted_reasons
 from tidepool.engine.studies.evolution.replies import mistakes
@@ -37,7 +38,6 @@ from tidepool.storage.plain_text import one_line
 
 MOST_GENERATIONS = 12
 UNLIKE_TOKENS = 1.25
-SHARES = ("accuracy", "consistency", "efficiency", "diversity")
 SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
 BAND = "The band is Student's 95 % interval of the mean over the generation's prompts."
 NO_RUBRIC = " The simulated judge reads no rubric: it looks for the words of the expected answer."
@@ -53,7 +53,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_against_chance(found.random_search),
         _finalists(found),
         *_marking(found.marked_by),
-        *_front(found),
+        *front_blocks(found),
         *_metrics(found),
         *_models(found),
         *_problems(found.problems),
@@ -145,62 +145,6 @@ def _marking(marked_by: str | None) -> Iterator[Block]:
     if marked_by:
         told = f"Training and held out are mean scores, which the {marked_by} gave."
         yield Words(told + (NO_RUBRIC if marked_by.startswith("judge simulated:") else ""))
-
-
-def _front(found: EvolutionStatistics) -> Iterator[Block]:
-    """Prompts that no other beats in every objective: which of them is best is for the reader to say."""
-    goals = objectives(found.objectives or ())
-    if not found.front or not goals:
-        return
-    rows: list[tuple[Cell, ...]] = [
-        (f"{place}", one.genome_id, one.generation, *(_measured(goal.name, one.held_out[goal.name]) for goal in goals))
-        for place, one in enumerate(found.front, 1)
-    ]
-    columns = ("", "prompt", "generation", *(f"{goal.text} (95 %)" for goal in goals))
-    yield table("the front on held-out problems", columns, rows, left=2)
-    first, second = goals[:2]
-    yield Figure(
-        "points",
-        f"the front: {first.text} and {second.text}",
-        tuple(_point(f"{place}", first.name, second.name, one.held_out) for place, one in enumerate(found.front, 1)),
-        xlabel=_named(second.name),
-        ylabel=_named(first.name),
-        caption="On held-out problems, which chose none of them; bars are 95 % intervals over problems.",
-    )
-    for place, one in enumerate(found.front, 1):
-        yield Words(f"{place}: {one.genome_id}", "strong")
-        yield Words(one.prompt, "quoted")
-
-
-def _point(name: str, first: str, second: str, found: Mapping[str, Measured]) -> Series:
-    up, across = found[first], found[second]
-    return Series(
-        name,
-        (_scaled(first, up.value),),
-        (_scaled(second, across.value) or 0.0,),
-        intervals=(_bounds(first, up),),
-        across=(_bounds(second, across),),
-    )
-
-
-def _named(measure: str) -> str:
-    return f"{measure} (%)" if measure in SHARES else measure
-
-
-def _scaled(measure: str, value: float | None) -> float | None:
-    return None if value is None else 100 * value if measure in SHARES else value
-
-
-def _bounds(measure: str, one: Measured) -> tuple[float, float] | None:
-    if one.ci95 is None:
-        return None
-    low, high = (_scaled(measure, end) or 0.0 for end in one.ci95)
-    return low, high
-
-
-def _measured(measure: str, one: Measured) -> Estimate:
-    digits = 3 if measure not in (*SHARES, "tokens", "words") else 1
-    return Estimate(_scaled(measure, one.value), _bounds(measure, one), digits, " %" if measure in SHARES else "")
 
 
 def _words(row: Portrait) -> Cell:
