@@ -61,10 +61,10 @@ def config_hash(config: str) -> str:
     return hashlib.sha256(config.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def tell_trouble_by(say: Callable[[str], None]) -> None:
-    """Who has a screen tells there that the record cannot be used; else it is told on stderr."""
+def tell_trouble_by(say: Callable[[str], None] | None) -> None:
+    """Who has a screen tells there that the record cannot be used; else, and from then on, it is told on stderr."""
     global _say
-    _say = say
+    _say = say or _on_stderr
 
 
 def _on_stderr(words: str) -> None:

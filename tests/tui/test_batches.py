@@ -10,6 +10,7 @@ from textual.widgets._footer import FooterKey
 
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
+from tidepool.engine.trust import record
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
 from tidepool.tui.app.dialogs.help import Help
@@ -32,6 +33,8 @@ async def test_an_empty_file_greets_with_three_things_to_try(tmp_path: Path) -> 
         for starter in STARTERS:
             assert starter.title in screen_text(app)
             assert starter.path.is_file()
+        assert record._say is not record._on_stderr
+    assert record._say is record._on_stderr, "trouble is told to an app that has ended"
 
 
 @pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: starter.file)

@@ -124,6 +124,7 @@ class TidepoolApp(App[None]):
 
     def let_go(self) -> None:
         """Once the app has run: its threads and processes end; the batches it started go on."""
+        tell_trouble_by(None)
         self.file.close()
         self.beside.close()
         self.counting.close()
