@@ -133,12 +133,12 @@ class PlanSizes:
 
     def seed_final(self) -> list[int]:
         """Problems asked in each rung. What the seeds were answered in the first generation is not asked again; of that
-        the least is known: all of them met its first rung. Those who came further will mostly be the same."""
+        the least is known: all of them met its first rung. Where all seeds raced there, those who came further are mostly
+        the same."""
         size, asked = self.settings.population_size, []
         known = [min(self.seeds, size) * self.rungs(size)[0].end]
-        if not self.sizing.worst:
-            seeds = min(1.0, self.seeds / size)
-            known = [round(seeds * rung.entrants * (rung.end - rung.start)) for rung in self.rungs(size)]
+        if not self.sizing.worst and self.seeds <= size:
+            known = [round(self.seeds / size * rung.entrants * (rung.end - rung.start)) for rung in self.rungs(size)]
         for place, rung in enumerate(seed_rungs(len(self.problems.training), self.seeds, self.settings.racing)):
             need = rung.entrants * (rung.end - rung.start)
             asked.append(max(0, need - (known[place] if place < len(known) else 0)))
