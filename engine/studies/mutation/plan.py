@@ -33,6 +33,8 @@ MOST_STEPS = 20_000
 """told one by one; of more, several stand together under the number of their last wave"""
 MIDDLING, SLOPE = 0.38, 9.0
 """half of all steps earn about so much; and how steeply fewer earn more"""
+ALIKE = 1.5
+"""how alike queries are: those that earned too little at first are the harder ones, so each step has fewer successes"""
 SAMPLED = 200
 """queries that are measured"""
 
@@ -133,10 +135,10 @@ class _MutationPlan:
         contenders = self._learnt + len(played(self.settings.operators))
         chosen = 1.0 if self.sizing.worst and self._instructed else self._rewriting_share
         share = (self._learnt * chosen + self._instructed) / contenders
-        going_on = 1.0 if self.sizing.worst else 1 - self._success
+        taken = float(self.heldout)
         for step in range(self.settings.episode_length):
-            taken = self.heldout * going_on**step
             yield _Moment(1, round(taken), math.ceil(taken * share))
+            taken *= 1.0 if self.sizing.worst else 1 - self._success * ALIKE / (ALIKE + step)
 
     @cached_property
     def _instructed(self) -> int:
