@@ -8,7 +8,10 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 from tests.support.random_studies import KINDS, random_study, real_lengths
@@ -68,10 +71,15 @@ def trial(kind: str, seed: int, *, endless: bool, folder: Path) -> Trial:
 
 
 def trials(kind: str, seeds: Iterable[int]) -> Iterator[Trial]:
+    """Each with its ordinary and its endless replies; as many at once as there are cores."""
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for both in pool.map(partial(_both, kind), seeds):
+            yield from both
+
+
+def _both(kind: str, seed: int) -> list[Trial]:
     with tempfile.TemporaryDirectory(prefix="tidepool-plans-") as folder:
-        for seed in seeds:
-            for endless in (False, True):
-                yield trial(kind, seed, endless=endless, folder=Path(folder))
+        return [trial(kind, seed, endless=endless, folder=Path(folder)) for endless in (False, True)]
 
 
 def prove(studies: int = STUDIES) -> Iterator[Measurement]:
