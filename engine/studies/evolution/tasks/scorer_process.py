@@ -122,7 +122,10 @@ class ScorerMarker:
         if self._failed == 1:
             self._tell(f"The scorer {name} could not mark a reply, whose mark is missing: {why}.")
         if not self._marked and self._failed >= FAILURES_AT_FIRST:
-            raise RunError(f"The scorer {name} has failed {self._failed} times and never marked a reply: {why}.")
+            raise RunError(
+                f"The scorer {name} has failed {self._failed} times and never marked a reply: {why}. "
+                "Mend the file and run the study anew: a batch keeps the scorer that it began with."
+            )
         return Unmarked(why)
 
     async def close(self) -> None:
