@@ -33,6 +33,8 @@ def freeze(study: Config | Study, database: Path) -> FrozenConfig:
 
     Relative paths start where the config was written. Nothing is called and nothing is written.
     """
+    if isinstance(study, str | Path):  # what a program that no type checker reads may well hand over
+        raise UsageError(f'A study is wanted, not the name of a file: load_config("{study}") reads it.')
     config = study.as_config() if isinstance(study, Study) else study
     origin = config.origin
     whole = with_users_endpoints(with_library(config, database))

@@ -148,6 +148,12 @@ def test_relative_paths_start_where_the_config_was_written(tmp_path: Path, monke
     assert json.loads(freeze(config, NOWHERE).to_json())["simulation"]["context"] == "A plan"
 
 
+@pytest.mark.parametrize("name", ["study.toml", Path("study.toml")])
+def test_the_name_of_a_file_is_no_study_and_the_error_says_what_reads_it(name: Any) -> None:
+    with pytest.raises(UsageError, match=r'load_config\("study.toml"\) reads it'):
+        freeze(name, NOWHERE)
+
+
 def test_an_override_on_resume_still_obeys_the_ceilings_of_the_study() -> None:
     frozen = freeze(Evolution(enable_async_evaluation=False), NOWHERE)
     changed = with_overrides(frozen, ["service.max_concurrent=500", "service.retries=1"])
