@@ -101,7 +101,7 @@ STEPS: dict[str, Step] = {
     "batches": batches,
     "compose": compose,
     "watch": watch,
-    "results": panel("secret_game", "panel-statistics", "Intervals are 95 %"),
+    "results": panel("secret_game", "panel-statistics", "Intervals are at 95 %"),
     "plots": panel("secret_game", "panel-plots", "who reveals"),
     "talks": search,
     "simulation": panel("simulation", "panel-statistics", "combinations"),
