@@ -14,7 +14,7 @@ from tidepool.engine.config.study import Study
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.core.session import Play, Session, SessionOutcome, SessionVerdict, verdict
+from tidepool.engine.core.session import Play, Session, SessionOutcome, SessionVerdict, Turn, verdict
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.results.batch_summary import Summary
@@ -57,12 +57,8 @@ async def run_frozen(
     async with OpenAccounts(kind, config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config, folder)
         accounts.name_batch(batch_id)
-        turn = Session(
-            *(path, batch_id, config, plan, accounts, control or RunControl(), on_event),
-            resumed=False,
-            servers=servers,
-        )
-        return await _run(turn, play or kind.play)
+        turn = Turn(batch_id, config, plan, on_event, resumed=False, servers=servers)
+        return await _run(Session(path, batch_id, (turn,), accounts, control or RunControl()), play or kind.play)
 
 
 def enlist(study: Config | Study, database: str | Path) -> str:
@@ -157,13 +153,9 @@ async def resume_led(
     async with OpenAccounts(kind, config) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
-        turn = Session(
-            *(path, batch["id"], config, plan, accounts, control or RunControl(), on_event),
-            resumed=True,
-            own=verdict.own,
-            servers=servers,
-        )
-        return await _run(turn, play or kind.play, _Resumption(verdict, changes))
+        turn = Turn(batch["id"], config, plan, on_event, resumed=True, own=verdict.own, servers=servers)
+        session = Session(path, batch["id"], (turn,), accounts, control or RunControl())
+        return await _run(session, play or kind.play, _Resumption(verdict, changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,16 +211,16 @@ def program_version() -> str:
         return "unknown"
 
 
-async def _run(turn: Session, play: Play, resumption: _Resumption | None = None) -> Summary:
-    path, batch_id = turn.path, turn.batch_id
-    with locks.holding(path, batch_id), CalmGarbageCollector():
+async def _run(session: Session, play: Play, resumption: _Resumption | None = None) -> Summary:
+    path, (turn,) = session.path, session.turns
+    with locks.holding(path, turn.batch_id), CalmGarbageCollector():
         if resumption:
             await asyncio.to_thread(resumption.look_again, path)
-        await asyncio.to_thread(_begin, turn)
+        await asyncio.to_thread(begin, session, turn)
         if resumption:
             await asyncio.to_thread(resumption.rewrite, path, turn.config)
-        outcome = await turn.taken(play)
-        ended = await asyncio.to_thread(_end, turn, outcome)
+        (outcome,) = await session.taken(play)
+        ended = await asyncio.to_thread(end, session, turn, outcome)
         if turn.listener:
             turn.listener(BatchEnded(ended.status, ended.reason))
     try:
@@ -236,23 +228,24 @@ async def _run(turn: Session, play: Play, resumption: _Resumption | None = None)
             raise outcome.stop.fault
         if ended.stop_code is StopCode.CANCELLED:
             raise asyncio.CancelledError
-        return summarise(path, batch_id)
+        return summarise(path, turn.batch_id)
     finally:  # last of all: whoever still reads the file keeps it from becoming a plain one
         await asyncio.to_thread(settle, path)
 
 
-def _begin(turn: Session) -> None:
+def begin(session: Session, turn: Turn) -> None:
     """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
     if turn.resumed:
-        batches.reopen_failures(turn.path, turn.batch_id)
-    batches.begin(turn.path, turn.batch_id, simulated=turn.accounts.simulated)
+        batches.reopen_failures(session.path, turn.batch_id)
+    batches.begin(session.path, turn.batch_id, simulated=session.accounts.simulated)
 
 
-def _end(turn: Session, outcome: SessionOutcome) -> SessionVerdict:
-    with reading(turn.path) as connection:
+def end(session: Session, turn: Turn, outcome: SessionOutcome) -> SessionVerdict:
+    path = session.path
+    with reading(path) as connection:
         progress = batches.progress_of(connection, batches.find_batch(connection, turn.batch_id)["number"])
     ended = verdict(
         outcome, calls=progress["calls"], completed=progress["units_completed"], failed=progress["units_failed"]
     )
-    batches.end(turn.path, turn.batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code)
+    batches.end(path, turn.batch_id, status=ended.status, reason=ended.reason, stop_code=ended.stop_code)
     return ended

@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return False
     if batch["host"] == locks.host_name():
-        return is_held(path, batch["id"])
+        return is_held(path, batch["study_id"] or batch["id"])
     # By its age, which a clock that was set back makes negative; and a file may claim any moment.
     return bool(abs(time.time() - progress["heartbeat_at"]) <= STALE_SECONDS)
 
@@ -301,7 +301,17 @@ class Money:
     """what open provider batches may still cost: their reservation outlives the process that made it"""
 
 
-def money_by_provider(connection: sqlite3.Connection, batch_number: int) -> dict[str, Money]:
+def money_by_provider(connection: sqlite3.Connection, batch_numbers: Iterable[int]) -> dict[str, Money]:
+    """Of several batches together."""
+    found: dict[str, Money] = {}
+    for number in batch_numbers:
+        for provider, money in _money_of(connection, number).items():
+            before = found.get(provider, Money())
+            found[provider] = Money(before.spent + money.spent, before.reserved + money.reserved)
+    return found
+
+
+def _money_of(connection: sqlite3.Connection, batch_number: int) -> dict[str, Money]:
     bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
     spent = Counter(
         dict(

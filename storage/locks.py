@@ -31,15 +31,22 @@ def host_name() -> str:
 
 @contextmanager
 def holding(path: Path, batch_id: str) -> Iterator[None]:
-    """Holds the batch's lock, or raises BatchLocked at once."""
+    """Holds the lock of a batch, or of the study it is a part of; raises BatchLocked at once where somebody else does."""
     _refuse_second_host(path, batch_id)
-    where = lock_path(path, batch_id)
+    where = lock_path(path, _locked_as(path, batch_id))
     lock = _acquired(where, batch_id)
     try:
         yield
     finally:
         where.unlink(missing_ok=True)
         lock.release()
+
+
+def _locked_as(path: Path, batch_id: str) -> str:
+    """All batches of a study are run together, under one lock that has the study's id."""
+    with reading(path) as connection:
+        row = connection.execute("SELECT study_id FROM batch WHERE id = ?", (batch_id,)).fetchone()
+    return str(row[0]) if row is not None and row[0] else batch_id
 
 
 def _acquired(where: Path, batch_id: str) -> "FileLock":
@@ -59,14 +66,15 @@ def _acquired(where: Path, batch_id: str) -> "FileLock":
 def _refuse_second_host(path: Path, batch_id: str) -> None:
     """OS locks do not cross a network share: there the heartbeat tells, watched rather than compared by clocks."""
     query = (
-        "SELECT b.host, b.status, p.heartbeat FROM batch b JOIN progress p ON p.batch_number = b.number WHERE b.id = ?"
+        "SELECT b.host, b.status, p.heartbeat FROM batch b JOIN progress p ON p.batch_number = b.number "
+        "WHERE b.id = ? OR b.study_id = ? ORDER BY b.status = 'in_progress' DESC"
     )
     with reading(path) as connection:
-        before = connection.execute(query, (batch_id,)).fetchone()
+        before = connection.execute(query, (batch_id, batch_id)).fetchone()
         if before is None or before["status"] != BatchStatus.IN_PROGRESS or before["host"] in (None, host_name()):
             return
         time.sleep(3 * HEARTBEAT_SECONDS)
-        after = connection.execute(query, (batch_id,)).fetchone()
+        after = connection.execute(query, (batch_id, batch_id)).fetchone()
     if after["heartbeat"] != before["heartbeat"]:
         raise BatchLocked(
             f"Batch {batch_id} is being run on the host {before['host']}, which shares this file. "

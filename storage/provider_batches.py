@@ -6,16 +6,17 @@ Each row goes through the phases of `ProviderBatchPhase`; the column that keeps 
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.states import OPEN_PHASES_SQL, ProviderBatchPhase
-from tidepool.storage.unit_ids import unit_id
+from tidepool.storage.unit_ids import batch_number_of, sequence_number_of, unit_id
 from tidepool.storage.writer import Statement, insert_into
 
 Address = tuple[int, str]
-"""a unit's sequence number and the step in it"""
+"""a unit's id and the step in it"""
 
 _COLUMNS = (
     *("id", "batch_number", "provider", "lot", "upload_id", "unsure", "state", "calls", "count", "wave"),
@@ -55,11 +56,13 @@ class ProviderBatchBook:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._ids: dict[int, str] = {}
+        """of other batches of the study, by number"""
 
     # -- writing -----------------------------------------------------------------------------------------
 
     def intend(self, job: StoredProviderBatch) -> None:
-        calls = json.dumps([[number, step, key] for (number, step), key in job.calls], separators=(",", ":"))
+        calls = json.dumps([self._written(unit, step, key) for (unit, step), key in job.calls], separators=(",", ":"))
         self._ledger.writer.put(
             insert_into("provider_batch", *_COLUMNS),
             (
@@ -91,6 +94,27 @@ class ProviderBatchBook:
     def closed(self, order_id: str, phase: ProviderBatchPhase) -> None:
         self._ledger.writer.put(_CLOSED, (phase, time.time(), order_id))
 
+    def _written(self, unit: int, step: str, key: str) -> list[int | str]:
+        """By the unit's number; of another batch of the study with that batch's id, which no import changes."""
+        number, batch_number = sequence_number_of(unit), batch_number_of(unit)
+        if batch_number == self._ledger.batch_number:
+            return [number, step, key]
+        if batch_number not in self._ids:
+            row = self._ledger.reader.execute("SELECT id FROM batch WHERE number = ?", (batch_number,)).fetchone()
+            self._ids[batch_number] = row[0]
+        return [number, step, key, self._ids[batch_number]]
+
+    def _read(self, calls: Iterable[Sequence[Any]]) -> Iterator[tuple[Address, str]]:
+        """What belongs to a batch that is not in this file any more is nobody's."""
+        numbers: dict[str | None, int | None] = {None: self._ledger.batch_number}
+        for number, step, key, *batch in calls:
+            batch_id = batch[0] if batch else None
+            if batch_id not in numbers:
+                row = self._ledger.reader.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()
+                numbers[batch_id] = None if row is None else row[0]
+            if (batch_number := numbers[batch_id]) is not None:
+                yield (unit_id(batch_number, number), step), key
+
     # -- reading -----------------------------------------------------------------------------------------
 
     def open(self) -> list[StoredProviderBatch]:
@@ -103,7 +127,7 @@ class ProviderBatchBook:
                 row["id"],
                 row["provider"],
                 row["lot"],
-                [((number, step), key) for number, step, key in json.loads(row["calls"])],
+                list(self._read(json.loads(row["calls"]))),
                 row["wave"],
                 row["content_hash"],
                 row["reservation_usd"],
@@ -131,19 +155,17 @@ class ProviderBatchBook:
 
     def surplus_of(self, order_id: str) -> set[Address]:
         """Late answers of a provider batch that were recorded already."""
-        offset = unit_id(self._ledger.batch_number, 0)
         rows = self._ledger.reader.execute("SELECT unit_id, step FROM surplus WHERE order_id = ?", (order_id,))
-        return {(row["unit_id"] - offset, row["step"]) for row in rows}
+        return {(row["unit_id"], row["step"]) for row in rows}
 
     def answered(self, addresses: Iterable[Address]) -> dict[Address, str | None]:
         """Those of the calls that the ledger holds already, each with the provider batch it was answered by."""
-        offset = unit_id(self._ledger.batch_number, 0)
         wanted = set(addresses)
         found: dict[Address, str | None] = {}
-        for number in {number for number, _ in wanted}:
+        for unit in {unit for unit, _ in wanted}:
             for step, order_id in self._ledger.reader.execute(
-                "SELECT step, order_id FROM call WHERE unit_id = ?", (offset + number,)
+                "SELECT step, order_id FROM call WHERE unit_id = ?", (unit,)
             ):
-                if (number, step) in wanted:
-                    found[number, step] = order_id
+                if (unit, step) in wanted:
+                    found[unit, step] = order_id
         return found

@@ -11,7 +11,6 @@ from itertools import count
 from random import SystemRandom
 
 from tidepool.storage.ledger import Ledger
-from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.writer import Statement, insert_into
 
 _COLUMNS = (
@@ -30,6 +29,7 @@ class Surplus:
     order_id: str
     """the provider batch that brought it; of a live call its provider"""
     address: tuple[int, str]
+    """of the call: its unit's id and the step"""
     text: str
     input_tokens: int
     output_tokens: int
@@ -60,11 +60,11 @@ class SurplusBook:
         self._ledger.writer.put(_ARRIVED, (number,))
 
     def _row(self, surplus: Surplus) -> tuple[object, ...]:
-        number, step = surplus.address
+        unit, step = surplus.address
         return (
             self._ledger.batch_number,
             surplus.order_id,
-            unit_id(self._ledger.batch_number, number),
+            unit,
             step,
             surplus.text,
             surplus.input_tokens,

@@ -3,6 +3,15 @@ a batch is a range of ids, and importing a batch is renumbering it.
 """
 
 UNIT_BITS = 32
+_SEQUENCE = (1 << UNIT_BITS) - 1
+
+
+def batch_number_of(unit: int) -> int:
+    return unit >> UNIT_BITS
+
+
+def sequence_number_of(unit: int) -> int:
+    return unit & _SEQUENCE
 
 
 def unit_id(batch_number: int, sequence_number: int) -> int:

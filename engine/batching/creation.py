@@ -229,5 +229,5 @@ class BatchCreation:
             await asyncio.gather(*done, *late, return_exceptions=True)
 
     async def _wait_where_closing(self) -> None:
-        if self._context.closing:
+        if self._context.run.closing:
             await for_ever()

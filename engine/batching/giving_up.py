@@ -14,7 +14,7 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
-from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.context import RunContext, SharedRun
 from tidepool.engine.errors import NotFound, NotTrusted, RunError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderBatchResult, ProviderError
@@ -95,7 +95,8 @@ async def _given_up(path: Path, batch_id: str, config: FrozenConfig, order: Prov
     try:
         await account.provider.check([])
         ledger = Ledger(writer, reader, batches.find_batch(reader, batch_id)["number"])
-        context = RunContext(config, batch_id, ledger, {order.provider: account}, Budget(0.0))
+        run = SharedRun(batches.find_batch(reader, batch_id)["study_id"] or batch_id)
+        context = RunContext(config, batch_id, ledger, {order.provider: account}, Budget(0.0), run=run)
         return await _closed(context, account, order)
     except ProviderError as error:
         raise RunError(f"{error} Nothing was given up.") from error
@@ -113,7 +114,7 @@ async def _closed(context: RunContext, account: Account, order: ProviderBatchLin
         raise NotFound(f"The provider batch {order.remote_id or order.id} is not open any more.")
     results: dict[str, ProviderBatchResult] | None = None
     if stored.phase is not ProviderBatchPhase.INTENDED:
-        job = BatchAssembly(context.batch_id, book, own=True).restored(stored)
+        job = BatchAssembly(context.run.run_id, book, own=True).restored(stored)
         results = await BatchLifecycle(context, account, api, book).wind_up(job, GIVE_UP_SECONDS)
     answers = sum(result.answer is not None for result in (results or {}).values())
     if answers:

@@ -122,7 +122,7 @@ class BatchLifecycle:
         self._context.log(
             "warning",
             f"What {job.provider} says of the provider batch {job.remote_id} means nothing to Tidepool ({label!r}): it is "
-            f"looked at on. `tidepool orders {self._context.batch_id} --give-up {job.remote_id}` gives it up.",
+            f"looked at on. `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}` gives it up.",
         )
 
     async def _wait(self, job: ProviderBatch, label: str, seconds: float) -> None:
@@ -160,7 +160,7 @@ class BatchLifecycle:
         raise RunError(
             f"{job.provider} does not know the provider batch {job.remote_id} of this study ({reason}). Its calls are "
             "paid for, so they are not bought again. Set the key of the account that bought them, then resume; or buy "
-            f"them anew: `tidepool orders {self._context.batch_id} --give-up {job.remote_id}`."
+            f"them anew: `tidepool orders {self._context.run.run_id} --give-up {job.remote_id}`."
         )
 
     # -- collecting --------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class BatchLifecycle:
     def leaves_alone(self, job: ProviderBatch) -> bool:
         """Told, where it is only a file's word whose it is: a file could name any other provider batch of the user's."""
         if not job.own:
-            batch_id = self._context.batch_id
+            batch_id = self._context.run.run_id
             self._context.log(
                 "warning",
                 f"The provider batch {job.remote_id or job.id} at {job.provider} was left alone: that it belongs to batch "

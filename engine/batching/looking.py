@@ -73,5 +73,5 @@ class Looks:
             self._context.log(
                 "warning",
                 f"Looking after provider batches does not work ({error}); trying on. `tidepool orders "
-                f"{self._context.batch_id}` shows them, and gives one up.",
+                f"{self._context.run.run_id}` shows them, and gives one up.",
             )

@@ -26,7 +26,6 @@ class OpenJobs:
     def __init__(self, context: RunContext, book: ProviderBatchBook) -> None:
         self._context = context
         self._book = book
-        self._surplus = SurplusBook(context.ledger)
         self._queues: dict[tuple[str, str], Queue] = defaultdict(Queue)
         self.all: set[ProviderBatch] = set()
         self.by_address: dict[Address, ProviderBatch] = {}
@@ -100,7 +99,7 @@ class OpenJobs:
     def _book_surplus(self, job: ProviderBatch, address: Address, answer: Answer, reason: str | None = None) -> None:
         figures = (answer.input_tokens, answer.output_tokens, answer.cost_usd)
         late = Surplus(job.id, address, storable(answer.text), *figures, reason)
-        self._surplus.add(late, usage_missing=answer.usage_missing)
+        SurplusBook(self._context.ledger_of(address[0])).add(late, usage_missing=answer.usage_missing)
         self.budget_of(job).settle(0.0, answer.cost_usd or 0.0)
 
     def budget_of(self, job: ProviderBatch) -> Budget:

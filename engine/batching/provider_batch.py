@@ -139,15 +139,18 @@ def call_bytes(call: Call) -> int:
 
 
 def split(pendings: Sequence[Gathered], most: int, bounds: ProviderBatchBounds) -> list[list[Gathered]]:
-    """Cuts a wave into parts of at most `most` calls, within the provider's bounds, in the order of asking."""
+    """Cuts a wave into parts of at most `most` calls, within the provider's bounds, in the order of asking. What is asked
+    twice, by two batches of a study that use no cache, goes into two of them: a result is known by what was asked."""
     parts: list[list[Gathered]] = []
-    size = 0
+    size, asked = 0, set[bytes]()
     for pending in pendings:
         weight = call_bytes(pending.call)
-        if not parts or len(parts[-1]) >= min(most, bounds.max_calls) or size + weight > bounds.max_bytes:
+        full = not parts or len(parts[-1]) >= min(most, bounds.max_calls) or size + weight > bounds.max_bytes
+        if full or pending.key in asked:
             parts.append([])
-            size = 0
+            size, asked = 0, set()
         parts[-1].append(pending)
+        asked.add(pending.key)
         size += weight
     return parts
 

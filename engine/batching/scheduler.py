@@ -26,6 +26,7 @@ from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
 from tidepool.engine.providers.protocol import BatchRefused
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
+from tidepool.storage.unit_ids import sequence_number_of
 
 STOP_SECONDS = 30.0
 """how long a stop waits for a creation in flight"""
@@ -34,38 +35,46 @@ STOP_SECONDS = 30.0
 class BatchScheduler:
     """Decides when gathered calls leave, in which provider batches, and what becomes of each call afterwards."""
 
-    def __init__(self, context: RunContext, recorder: CallRecorder) -> None:
+    def __init__(self, context: RunContext) -> None:
+        """`context` is that of the batch whose rows and log tell of provider batches; others of its run join it."""
         self._context = context
+        self._run = context.run
+        self._recorders: dict[int, CallRecorder] = {}
         self._book = ProviderBatchBook(context.ledger)
-        self._assembly = BatchAssembly(context.batch_id, self._book, own=context.own)
+        self._assembly = BatchAssembly(context.run.run_id, self._book, own=context.own)
         self._open = OpenJobs(context, self._book)
         self._lifecycles: dict[str, BatchLifecycle] = {}
         self._gathered: dict[str, list[Gathered]] = defaultdict(list)
         self._tasks: set[asyncio.Task[None]] = set()
         self._attempts: Counter[Address] = Counter()
-        self._settlement = Settlement(context, recorder, self._open, self._attempts)
+        self._settlement = Settlement(context, self._recorders, self._open, self._attempts)
         self._refused: set[str] = set()
         """providers whose batch API takes nothing"""
         self._losers: set[str] = set()
         self._most_calls: dict[str, int] = {}
         self._leaving: asyncio.Handle | None = None
-        context.give_up = self.give_up
+        self._run.give_up = self.give_up
+        self._run.tasks.on_idle = self.consider_leaving
+
+    def join(self, batch_number: int, recorder: CallRecorder) -> None:
+        """A batch of the run, whose calls may be gathered from now on."""
+        self._recorders[batch_number] = recorder
 
     # -- gathering ---------------------------------------------------------------------------------------
 
-    def knows(self, unit_number: int, step: str) -> bool:
-        return (unit_number, step) in self._open.by_address
+    def knows(self, unit_id: int, step: str) -> bool:
+        return (unit_id, step) in self._open.by_address
 
     def takes(self, account: Account) -> bool:
         """Calls of this account are gathered: it has a batch API that has not refused."""
         return account.provider.batches is not None and account.name not in self._refused
 
-    def check(self, unit_number: int, step: str, key: bytes) -> None:
+    def check(self, unit_id: int, step: str, key: bytes) -> None:
         """A resumed story must ask what a provider batch holds at its address."""
-        job = self._open.by_address.get((unit_number, step))
-        if job is not None and job.addresses[unit_number, step] != key.hex():
+        job = self._open.by_address.get((unit_id, step))
+        if job is not None and job.addresses[unit_id, step] != key.hex():
             raise ReplayMismatch(
-                f"Unit {unit_number} now asks something else at {step!r} than what was sent there. The batch was made "
+                f"Unit {sequence_number_of(unit_id)} now asks something else at {step!r} than what was sent there. The batch was made "
                 "by another version of Tidepool or its file was changed; run it anew instead of resuming."
             )
 
@@ -85,13 +94,13 @@ class BatchScheduler:
 
     def consider_leaving(self) -> None:
         """Where no task can go on by itself, what was gathered leaves: soon, when the loop has come to rest."""
-        if not self._context.tasks.busy and self._leaving is None:
+        if not self._run.tasks.busy and self._leaving is None:
             self._leaving = asyncio.get_running_loop().call_soon(self._leave_if_idle)
 
     def _leave_if_idle(self) -> None:
         self._leaving = None
-        context = self._context
-        if not context.tasks.busy and not context.closing and not context.paused:
+        run = self._run
+        if not run.tasks.busy and not run.closing and not run.paused:
             self._leave()
 
     def _leave(self) -> None:
@@ -101,7 +110,7 @@ class BatchScheduler:
                 self._start_busy(self._settle(job))
             return
         gathered, self._gathered = self._gathered, defaultdict(list)
-        if not gathered and not self._open.all and not self._tasks and not self._context.finished:
+        if not gathered and not self._open.all and not self._tasks and not self._run.finished:
             self._context.fail(RunError("The study waits for something that nobody will bring: this is a bug in it."))
         for provider, pendings in gathered.items():
             lifecycle = self._lifecycle_at(provider)
@@ -213,7 +222,7 @@ class BatchScheduler:
         if not remainder:
             return
         for pending in remainder:
-            self._context.ledger.tally.retried()
+            self._context.ledger_of(pending.unit_id).tally.retried()
             self._free(pending)
         retries = self._context.accounts[job.provider].settings.retries
         hurried = job.cancelled_at is not None or is_small(len(remainder), job.ticket.count)
@@ -300,13 +309,13 @@ class BatchScheduler:
     def _go_live(self, pendings: list[Gathered]) -> None:
         """The stories buy these themselves: they count as live calls from now on."""
         for pending in pendings:
-            self._context.tasks.release(pending.future, None)
+            self._run.tasks.release(pending.future, None)
 
     def _release(self, pending: Gathered, outcome: Reply | CallFailed) -> None:
         if isinstance(outcome, CallFailed):
-            self._context.tasks.release_failed(pending.future, outcome)
+            self._run.tasks.release_failed(pending.future, outcome)
         else:
-            self._context.tasks.release(pending.future, outcome)
+            self._run.tasks.release(pending.future, outcome)
 
     def _free(self, pending: Gathered) -> None:
         """Gives back what was reserved for a call that comes back unanswered."""
@@ -380,7 +389,7 @@ class BatchScheduler:
 
     def _start_busy(self, life: Coroutine[Any, Any, None]) -> None:
         """Answers on their way to the ledger: no wave leaves before they have come through."""
-        tasks = self._context.tasks
+        tasks = self._run.tasks
         tasks.spawn(life, tasks.ending(self._report))
 
     def _ended(self, task: "asyncio.Task[None]") -> None:

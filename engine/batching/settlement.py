@@ -5,6 +5,7 @@ read. Those that it says it did not do are free.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
 from tidepool.engine.batching.open_jobs import LOST, OpenJobs
 from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, fate_of
@@ -18,6 +19,7 @@ from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.providers.replies import words_of
 from tidepool.storage.provider_batches import Address
 from tidepool.storage.states import FinishReason, Source
+from tidepool.storage.unit_ids import batch_number_of
 
 UNREADABLE = "unreadable"
 """the reason of a surplus: the provider was done with it, and its result cannot be read"""
@@ -27,13 +29,22 @@ class Settlement:
     """Judges results one by one, and books them."""
 
     def __init__(
-        self, context: RunContext, recorder: CallRecorder, open_jobs: OpenJobs, attempts: Counter[Address]
+        self,
+        context: RunContext,
+        recorders: Mapping[int, CallRecorder],
+        open_jobs: OpenJobs,
+        attempts: Counter[Address],
     ) -> None:
         self._context = context
-        self._recorder = recorder
+        self._recorders = recorders
+        """by the number of the batch"""
         self._open = open_jobs
         self._attempts = attempts
         self._unusable: Counter[Address] = Counter()
+
+    def _recorder(self, pending: Gathered) -> CallRecorder:
+        """Of the batch whose call it is."""
+        return self._recorders[batch_number_of(pending.unit_id)]
 
     def fate(self, job: ProviderBatch, pending: Gathered) -> Fate:
         """A reply that is no answer and may become one is paid for, and its call is open again: an empty one once, one
@@ -46,19 +57,19 @@ class Settlement:
         account = self._context.accounts[job.provider]
         if result is None:
             if job.unread:
-                self._recorder.possibly_paid(pending, account, UNREADABLE, job.id)
+                self._recorder(pending).possibly_paid(pending, account, UNREADABLE, job.id)
         elif result.answer is not None:
             self._unusable[address] += 1
             most = MOST_EMPTY if result.answer.finish is FinishReason.EMPTY else account.settings.retries
             if self._unusable[address] > most:
                 return Fate.FAILED
-            self._recorder.unusable(pending, account, self._booked(job, pending, result.answer), job.id)
+            self._recorder(pending).unusable(pending, account, self._booked(job, pending, result.answer), job.id)
         return fate
 
     def book_lost(self, job: ProviderBatch) -> None:
         """It existed, and nothing of it comes back: its calls may be charged all the same."""
         for pending in job.waiting.values():
-            self._recorder.possibly_paid(pending, self._context.accounts[job.provider], LOST, job.id)
+            self._recorder(pending).possibly_paid(pending, self._context.accounts[job.provider], LOST, job.id)
 
     async def record(self, job: ProviderBatch, pending: Gathered) -> Reply | CallFailed:
         assert job.results is not None
@@ -68,8 +79,8 @@ class Settlement:
         self._open.budget_of(job).settle(pending.reserved, (answer.cost_usd if answer is not None else None) or 0.0)
         if answer is None or not answer.usable:
             words = result.error or "no answer" if answer is None else words_of(answer)
-            return await self._recorder.record_failure(pending, words, attempts, job.id, answer)
-        return await self._recorder.record(
+            return await self._recorder(pending).record_failure(pending, words, attempts, job.id, answer)
+        return await self._recorder(pending).record(
             pending, answer, seconds=job.age, source=Source.BATCH, attempts=attempts, order_id=job.id
         )
 

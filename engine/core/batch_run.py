@@ -34,6 +34,7 @@ from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.streams import seed_of
 from tidepool.storage.ledger import Remembered
 from tidepool.storage.states import FinishReason, Source
+from tidepool.storage.unit_ids import unit_id
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ _FINISH = {reason.value: reason for reason in FinishReason}
 class BatchRun:
     """A running batch."""
 
-    def __init__(self, context: RunContext, expected: ExpectedWaves) -> None:
+    def __init__(self, context: RunContext, expected: ExpectedWaves, scheduler: BatchScheduler) -> None:
         self.context = context
         self._expected = expected
         self.config = context.config
@@ -59,10 +60,11 @@ class BatchRun:
         self.reason: str | None = None
         """why the study ended, where it has a stop rule of its own"""
         self._recorder = CallRecorder(context)
-        self.scheduler = BatchScheduler(context, self._recorder)
-        self.tasks.on_idle = self.scheduler.consider_leaving
+        self.scheduler = scheduler
+        scheduler.join(context.ledger.batch_number, self._recorder)
+        self._first_id = unit_id(context.ledger.batch_number, 0)
         # Bound once: these are looked up some ten thousand times a second.
-        self._ask: Ask = self.ask
+        self._ask: Ask = self.ask if context.run.twins is None else self._ask_beside
         self._enter = self._recorder.enter
         self._replay = self._recorder.replay
         self._accounts = context.accounts
@@ -78,11 +80,9 @@ class BatchRun:
         return self._study
 
     def take_up(self) -> None:
-        """Goes on where another run of the batch stopped: with what the study itself (unit 0) was answered before, and
-        with the provider batches that are still open."""
+        """Goes on where another run of the batch stopped: with what the study itself (unit 0) was answered before."""
         self._study = Unit(self.context, self._ask, 0, self.ledger.recall(0, 0).get(0))
         self.resumed = True
-        self.scheduler.take_up()
 
     def expect_units(self, total: int) -> None:
         self.ledger.set_units_total(total)
@@ -219,22 +219,22 @@ class BatchRun:
         if (row := unit.recall(call.step)) is not None:
             return self._replay(unit.number, call, key, row)
         context = self.context
-        if context.closing:
+        if context.run.closing:
             await for_ever()
         asked_at = time.monotonic()
-        account = self._accounts[call.provider]
-        bought = self.scheduler.knows(unit.number, call.step)
+        account, identity = self._accounts[call.provider], self._first_id | unit.number
+        bought = self.scheduler.knows(identity, call.step)
         if not bought and account.settings.cache and (row := self.ledger.cached(key)) is not None:
-            return await self._from_cache(Pending(unit.number, call, key, 0, asked_at), row)
+            return await self._from_cache(Pending(identity, call, key, 0, asked_at), row)
         pending: Pending
         if bought or (self._batched and self._is_gathered(unit, call, account)):
-            self.scheduler.check(unit.number, call.step, key)
-            pending = Gathered(unit.number, call, key, seed, asked_at, future=self.tasks.park())
+            self.scheduler.check(identity, call.step, key)
+            pending = Gathered(identity, call, key, seed, asked_at, future=self.tasks.park())
             self.scheduler.gather(pending)
             if (given := await pending.future) is not None:
                 return given
         else:
-            pending = Pending(unit.number, call, key, seed, asked_at)
+            pending = Pending(identity, call, key, seed, asked_at)
         reply = self._enter(pending, *await self._purchase(pending))
         if context.listener is not None:
             await self.ledger.writer.committed()
@@ -242,6 +242,18 @@ class BatchRun:
         del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
         await self.ledger.writer.committed()
         return reply
+
+    async def _ask_beside(self, unit: Unit, call: Call) -> Reply:
+        """The same in a study of several batches: what another of them is asking just now is not bought twice."""
+        twins = self.context.run.twins
+        if twins is None or unit.remembers(call.step) or not self._accounts[call.provider].settings.cache:
+            return await self.ask(unit, call)
+        key = call.key(seed_of(self.seed, unit.number, call.step))
+        await twins.turn(key, self.tasks)
+        try:
+            return await self.ask(unit, call)
+        finally:
+            twins.done(key)
 
     def _is_gathered(self, unit: Unit, call: Call, account: Account) -> bool:
         """It waits for its wave, which is expected to be worth a provider batch."""

@@ -12,11 +12,37 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.tasks import Tasks
+from tidepool.engine.core.twins import Twins
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.events import Event, Listener, Logged
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.reading.damage import damage_in
 from tidepool.storage.text import storable
+from tidepool.storage.unit_ids import batch_number_of
+
+
+class SharedRun:
+    """What batches that run together have in common: who can still go on, and what stops them all.
+
+    A batch that runs alone has one of its own; those of a study of several cells share it.
+    """
+
+    def __init__(self, run_id: str, *, several: bool = False) -> None:
+        self.run_id = run_id
+        """the study's id, or the batch's own: what its provider batches are named after"""
+        self.tasks = Tasks()
+        self.closing = False
+        """no new calls leave"""
+        self.paused = False
+        self.finished = False
+        """all that can wait for a wave has come to its end"""
+        self.give_up: Callable[[str], None] = lambda order_id: None
+        """lets go of a provider batch that somebody does not want to wait for any more: the scheduler's"""
+        self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
+        """what stops the whole run"""
+        self.ledgers: dict[int, Ledger] = {}
+        """of the batches, by their numbers"""
+        self.twins = Twins() if several else None
 
 
 class RunContext:
@@ -32,7 +58,11 @@ class RunContext:
         listener: Listener | None = None,
         *,
         own: bool = True,
+        run: SharedRun | None = None,
+        tasks: Tasks | None = None,
     ) -> None:
+        self.run = run or SharedRun(batch_id)
+        self.run.ledgers[ledger.batch_number] = ledger
         self.config = config
         self.batch_id = batch_id
         self.seed = config.batch.seed
@@ -42,16 +72,12 @@ class RunContext:
         self.listener = listener
         self.own = own
         """the batch is the user's own: ids at providers that its file names may be cancelled"""
-        self.tasks = Tasks()
-        self.closing = False
-        """no new calls leave"""
-        self.paused = False
-        self.finished = False
-        """the study has come to its end"""
-        self.give_up: Callable[[str], None] = lambda order_id: None
-        """lets go of a provider batch that somebody does not want to wait for any more: the scheduler's"""
-        self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
-        """what stops the whole run"""
+        self.tasks = tasks or self.run.tasks
+        """its own ones where none of its calls waits for a wave: then no wave of another batch waits for it"""
+
+    def ledger_of(self, unit_id: int) -> Ledger:
+        """Of the batch that the unit belongs to; the own one where that batch has ended."""
+        return self.run.ledgers.get(batch_number_of(unit_id), self.ledger)
 
     def log(self, level: str, message: str) -> None:
         message = storable(message)
@@ -64,15 +90,15 @@ class RunContext:
 
     def fail(self, error: BaseException) -> None:
         """Stops the run for a fault that is not one call's."""
-        if not self.fault.done():
-            self.fault.set_result(error if isinstance(error, TidepoolError) else _unexpected(self.ledger, error))
+        if not self.run.fault.done():
+            self.run.fault.set_result(error if isinstance(error, TidepoolError) else _unexpected(self.ledger, error))
 
     def pause(self, paused: bool) -> None:
         """Holds back new calls, live and gathered, or lets them go on."""
-        self.paused = paused
+        self.run.paused = paused
         for account in self.accounts.values():
             account.limiter.pause(paused)
-        self.tasks.tell_if_idle()
+        self.run.tasks.tell_if_idle()
 
 
 def _unexpected(ledger: Ledger, error: BaseException) -> RunError:

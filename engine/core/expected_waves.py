@@ -23,7 +23,9 @@ class _PlannedWaves:
 
 
 class ExpectedWaves:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, of_all: "ExpectedWaves | None" = None) -> None:
+        """`of_all`: what all batches of the same run ask, whose waves leave together."""
+        self._of_all = of_all
         sizes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         totals: Counter[tuple[str, int]] = Counter()
         for planned in plan.calls:
@@ -48,8 +50,19 @@ class ExpectedWaves:
     def size(self, provider: str, wave: int, units: int = 0) -> float:
         """Of the wave with this number, or of the next one that the plan names. `units`: so many go at the same pace;
         0: all that the plan has in the wave."""
+        own = self._own_size(provider, wave, units)
+        return (
+            own
+            if self._of_all is None
+            else own + self._of_all._planned_size(provider, wave) - self._planned_size(provider, wave)
+        )
+
+    def _own_size(self, provider: str, wave: int, units: int) -> float:
         if (told := self._told.get((provider, wave))) is not None:
             return told
+        return self._planned_size(provider, wave, units)
+
+    def _planned_size(self, provider: str, wave: int, units: int = 0) -> float:
         planned = self._planned.get(provider)
         if planned is None:
             return 0.0

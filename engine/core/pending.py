@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 
 from tidepool.engine.call import Call, Reply
 from tidepool.storage.provider_batches import Address
+from tidepool.storage.unit_ids import sequence_number_of
 
 
 @dataclass(slots=True)
 class Pending:
     """A call that was asked and is not answered yet."""
 
-    unit_number: int
+    unit_id: int
+    """of the unit that asks, whichever batch of the run it belongs to"""
     call: Call
     key: bytes
     seed: int
@@ -22,8 +24,12 @@ class Pending:
     """the number under which the file knows that it left; 0: it did not"""
 
     @property
+    def unit_number(self) -> int:
+        return sequence_number_of(self.unit_id)
+
+    @property
     def address(self) -> Address:
-        return self.unit_number, self.call.step
+        return self.unit_id, self.call.step
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ The same task writes the heartbeat, which is all that a watcher in another proce
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from tidepool.engine.events import ProvidersRest
 from tidepool.storage import control
 from tidepool.storage.locks import HEARTBEAT_SECONDS
 from tidepool.storage.states import StopCode
+from tidepool.storage.unit_ids import batch_number_of, sequence_number_of
 
 LOOK_SECONDS = 0.25
 MOST_SHOWN = 2_000
@@ -64,17 +65,23 @@ class RunControl:
         assert self.asked is not None
         return self.asked
 
-    async def watch(self, context: RunContext, earlier_seconds: float) -> None:
-        """Beats, and takes the words left in the file, until cancelled."""
-        ledger, last_beat = context.ledger, 0.0
+    async def watch(self, playing: Callable[[], Sequence[tuple[RunContext, float]]]) -> None:
+        """Beats, and takes the words left in the file, until cancelled. A word to one batch of a study is one to all.
+
+        `playing` are the batches under way, each with its seconds in earlier sessions.
+        """
+        last_beat = 0.0
         while True:
             if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:
                 last_beat = time.monotonic()
-                self.beat(context, earlier_seconds)
-            for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
-                control.take(ledger.writer, number)
-                if not context.closing:
-                    self._obey(context, command, arguments)
+                for context, earlier_seconds in playing():
+                    self.beat(context, earlier_seconds)
+            for context, _ in playing():
+                ledger = context.ledger
+                for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
+                    control.take(ledger.writer, number)
+                    if not context.run.closing:
+                        self._obey(context, command, arguments)
             await asyncio.sleep(LOOK_SECONDS)
 
     def beat(self, context: RunContext, earlier_seconds: float) -> None:
@@ -89,9 +96,10 @@ class RunControl:
             seconds=earlier_seconds + time.monotonic() - self._started,
             peak_concurrency=sum(account.limiter.peak for account in accounts.values()),
             in_flight=[
-                [unit_number, wave]
+                [sequence_number_of(unit), wave]
                 for account in accounts.values()
-                for (unit_number, _), wave in list(account.in_flight.items())[:MOST_SHOWN]
+                for (unit, _), wave in list(account.in_flight.items())[:MOST_SHOWN]
+                if batch_number_of(unit) == context.ledger.batch_number
             ],
             limits={
                 "providers": {name: _limits_of(account) for name, account in accounts.items()},
@@ -108,12 +116,13 @@ class RunControl:
             case "pause" | "continue":
                 paused = command == "pause"
                 context.pause(paused)
-                control.set_paused(context.ledger.writer, context.ledger.batch_number, paused)
+                for number in context.run.ledgers:
+                    control.set_paused(context.ledger.writer, number, paused)
                 context.log("info", "Paused." if paused else "Continued.")
             case "limits":
                 change_limits(context, arguments)
             case "give up":
-                context.give_up(str(arguments.get("order")))
+                context.run.give_up(str(arguments.get("order")))
             case _:
                 context.log("warning", f"The word {command!r} was not understood.")
 

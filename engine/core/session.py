@@ -1,26 +1,28 @@
-"""One process's turn at a batch: from its opened accounts to the study's end, or to what stops it."""
+"""One process's turn at a batch, or at several that belong together: from their opened accounts to the study's end, or to
+what stops it."""
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.batching.scheduler import BatchScheduler
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.budget import Budget
-from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.context import RunContext, SharedRun
 from tidepool.engine.core.expected_waves import ExpectedWaves
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.core.services import SERVICES
+from tidepool.engine.core.tasks import Tasks
 from tidepool.engine.errors import FileError, RunError, TidepoolError
 from tidepool.engine.events import BatchStarted, CallsExpected, Listener, TransportPlanned
-from tidepool.engine.studies.planned_calls import Plan
+from tidepool.engine.studies.planned_calls import Plan, together
 from tidepool.engine.studies.transport_plan import transport_plan
 from tidepool.storage import batches
 from tidepool.storage.file import connect
@@ -52,24 +54,38 @@ class SessionVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """What a process takes up: a batch of a file, its frozen config, its accounts, and who listens and steers."""
+class Turn:
+    """A batch that is taken up: its frozen config, and who listens."""
 
-    path: Path
     batch_id: str
     config: FrozenConfig
     plan: Plan
-    accounts: OpenAccounts
-    control: RunControl
     listener: Listener | None
     resumed: bool
     own: bool = True
     """the batch is the user's own: made here, or adopted; else nothing at a provider is cancelled by what its file says"""
     servers: tuple[str, ...] = ()
     """in words, those that are not the providers' usual ones"""
+    ended: bool = False
+    """it has come to its end before: nothing of it is played, and the others' provider batches are told in its log"""
 
-    async def taken(self, play: Play) -> SessionOutcome:
-        """Plays the batch, whatever happens, and lets go of the file."""
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a process takes up: a batch of a file, or the batches of a study, with their accounts and who steers."""
+
+    path: Path
+    run_id: str
+    """the study's id, or the only batch's"""
+    turns: Sequence[Turn]
+    """the first one's log tells what is not one batch's own"""
+    accounts: OpenAccounts
+    control: RunControl
+    on_end: Callable[[Turn, SessionOutcome], Awaitable[None]] | None = None
+    """told of each batch that comes to its end while others go on"""
+
+    async def taken(self, play: Play) -> list[SessionOutcome]:
+        """Plays the batches, whatever happens, and lets go of the file: what became of each."""
         try:
             writer = Writer(self.path)
             await writer.open()
@@ -81,12 +97,13 @@ class Session:
                 lost = await _closed(writer)
                 reader.close()
         except asyncio.CancelledError:
-            return SessionOutcome(Stop(StopCode.CANCELLED))
+            return [SessionOutcome(Stop(StopCode.CANCELLED)) for _ in self.turns]
         except TidepoolError as fault:
-            return SessionOutcome(Stop(StopCode.FAULT, fault=fault))
-        if lost is not None and stop is None:
-            stop = Stop(StopCode.FAULT, fault=lost)
-        return SessionOutcome(stop, session.run.reason)
+            return [SessionOutcome(Stop(StopCode.FAULT, fault=fault)) for _ in self.turns]
+        if lost is not None:
+            stop = stop or Stop(StopCode.FAULT, fault=lost)
+            return [SessionOutcome(stop) for _ in self.turns]
+        return [session.outcome(place, stop) for place in range(len(self.turns))]
 
 
 def verdict(outcome: SessionOutcome, *, calls: int, completed: int, failed: int) -> SessionVerdict:
@@ -113,110 +130,182 @@ async def _closed(writer: Writer) -> FileError | None:
 class _Session:
     """A turn with its file open."""
 
-    def __init__(self, turn: Session, writer: Writer, reader: sqlite3.Connection) -> None:
-        batch = batches.find_batch(reader, turn.batch_id)
-        progress = batches.progress_of(reader, batch["number"])
-        config, accounts = turn.config, turn.accounts.by_provider
-        self._turn = turn
-        self._control = turn.control
-        ledger = Ledger(writer, reader, batch["number"])
-        ledger.open_cache(config.batch.seed, config.batch.kind)
-        budget = self._budgets(batches.money_by_provider(reader, batch["number"]), progress["cost_usd"], accounts)
-        self._context = RunContext(config, turn.batch_id, ledger, accounts, budget, turn.listener, own=turn.own)
-        self.run = BatchRun(self._context, ExpectedWaves(turn.plan))
-        self._earlier_seconds = progress["seconds"]
-        writer.on_failure = self._context.fail
+    def __init__(self, session: Session, writer: Writer, reader: sqlite3.Connection) -> None:
+        self._session = session
+        self._control = session.control
+        self._accounts = session.accounts.by_provider
+        self._shared = SharedRun(session.run_id, several=len(session.turns) > 1)
+        rows = [batches.find_batch(reader, turn.batch_id) for turn in session.turns]
+        numbers = [int(row["number"]) for row in rows]
+        self._progress = [batches.progress_of(reader, number) for number in numbers]
+        budget = self._budgets(reader, numbers)
+        self.runs: list[BatchRun] = []
+        all_waves = ExpectedWaves(together([turn.plan for turn in session.turns if not turn.ended]))
+        for turn, number in zip(session.turns, numbers, strict=True):
+            ledger = Ledger(writer, reader, number)
+            ledger.open_cache(turn.config.batch.seed, turn.config.batch.kind)
+            context = RunContext(
+                *(turn.config, turn.batch_id, ledger, self._accounts, budget, turn.listener),
+                own=turn.own,
+                run=self._shared,
+                tasks=None if self._gathers(turn) else Tasks(),
+            )
+            if not self.runs:
+                self._scheduler = BatchScheduler(context)
+                writer.on_failure = context.fail
+            self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, all_waves), self._scheduler))
+        self._context = self.runs[0].context
+        self._mains: list[asyncio.Task[None] | None] = [None] * len(self.runs)
+        self._ends: set[asyncio.Task[None]] = set()
 
-    def _budgets(self, money: dict[str, batches.Money], spent: float, accounts: dict[str, Account]) -> Budget:
-        """The batch's budget; each account gets its own part of it."""
-        config = self._turn.config
+    def _gathers(self, turn: Turn) -> bool:
+        """Whether calls of it may wait for a wave. Of a study whose cells go different ways, live ones keep no wave waiting."""
+        if turn.resumed or len(self._session.turns) == 1:
+            return True
+        apis = {name: account.provider.batches for name, account in self._accounts.items()}
+        asked = {planned.model.partition(":")[0] for planned in turn.plan.calls}
+        return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in asked)
+
+    def _budgets(self, reader: sqlite3.Connection, numbers: Sequence[int]) -> Budget:
+        """The budget of the whole; each account gets its own part of it."""
+        config = self._session.turns[0].config
+        money = batches.money_by_provider(reader, numbers)
+        spent = sum(progress["cost_usd"] for progress in self._progress)
         whole = Budget(config.service.budget_usd, spent, sum(part.reserved for part in money.values()))
-        for name, account in accounts.items():
+        for name, account in self._accounts.items():
             part = money.get(name, batches.Money())
             account.budget = Budget(config.budget_of(name), part.spent, part.reserved, whole=whole)
-        for budget in (whole, *(account.budget for account in accounts.values())):
+        for budget in (whole, *(account.budget for account in self._accounts.values())):
             budget.on_exhausted = lambda: self._control.stop(Stop(StopCode.BUDGET))
         return whole
+
+    def outcome(self, place: int, stop: Stop | None) -> SessionOutcome:
+        """A batch of several that had come to its end is not touched by what stopped the others."""
+        main = self._mains[place]
+        ended = main is not None and main.done() and not main.cancelled() and main.exception() is None
+        return SessionOutcome(None if ended and len(self.runs) > 1 else stop, self.runs[place].reason)
 
     async def play(self, play: Play) -> Stop | None:
         """The study to its end (None), or to what stopped it."""
         self._open()
-        context = self._context
-        watch = asyncio.create_task(self._control.watch(context, self._earlier_seconds))
+        watch = asyncio.create_task(self._control.watch(self._playing))
         watch.add_done_callback(self._watch_ended)
-        main = context.tasks.spawn(play(self.run), context.tasks.ending(self._ended))
+        for place, (run, turn) in enumerate(zip(self.runs, self._session.turns, strict=True)):
+            if not turn.ended:
+                tasks = run.context.tasks
+                self._mains[place] = tasks.spawn(play(run), tasks.ending(partial(self._ended, place)))
+        everything = asyncio.gather(*filter(None, self._mains))
         stopped = asyncio.ensure_future(self._control.stopped())
         try:
-            ends: list[asyncio.Future[Any]] = [main, stopped, context.fault]
+            ends: list[asyncio.Future[Any]] = [everything, stopped, self._shared.fault]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            return await self._close(main, stopped)
+            return await self._close(everything, stopped)
         except asyncio.CancelledError:
             await self._halt(cancel_batches=False)
             return Stop(StopCode.CANCELLED)
         finally:
             watch.cancel()
             stopped.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
-            self._control.beat(context, self._earlier_seconds)
+            await asyncio.gather(watch, *self._ends, return_exceptions=True)
+            for context, earlier in self._playing(to_the_end=True):
+                self._control.beat(context, earlier)
+
+    def _playing(self, *, to_the_end: bool = False) -> list[tuple[RunContext, float]]:
+        """The batches under way, each with its seconds in earlier sessions."""
+        return [
+            (run.context, progress["seconds"])
+            for run, progress, main in zip(self.runs, self._progress, self._mains, strict=True)
+            if main is not None and (not main.done() or (to_the_end and len(self.runs) == 1))
+        ]
 
     def _open(self) -> None:
-        context, batch, resumed = self._context, self._turn.config.batch, self._turn.resumed
-        context.emit(BatchStarted(context.batch_id, batch.kind, batch.name, resumed))
-        context.emit(CallsExpected(self._turn.plan.calls_expected, self._turn.plan.exact))
-        context.log("info", "Resumed." if resumed else "Started.")
-        for line in self._turn.servers:
-            context.log("info", f"Asks {line}.")
-        for account in context.accounts.values():
+        turns, context = self._session.turns, self._context
+        for account in self._accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.tell = context.log
-        for words in self._turn.plan.warnings:
-            context.log("warning", words)
-        self._tell_transport()
-        if resumed:
-            self.run.take_up()
+        for turn, run in zip(turns, self.runs, strict=True):
+            if not turn.ended:
+                self._open_one(turn, run)
+        whole = together([turn.plan for turn in turns if not turn.ended])
+        context.emit(CallsExpected(whole.calls_expected, whole.exact))
+        self._tell_transport(whole)
+        if any(turn.resumed for turn in turns):
+            self._scheduler.take_up()
 
-    def _tell_transport(self) -> None:
+    def _open_one(self, turn: Turn, run: BatchRun) -> None:
+        context, batch = run.context, turn.config.batch
+        context.emit(BatchStarted(turn.batch_id, batch.kind, batch.name, turn.resumed))
+        context.log("info", "Resumed." if turn.resumed else "Started.")
+        for line in turn.servers:
+            context.log("info", f"Asks {line}.")
+        for words in turn.plan.warnings:
+            context.log("warning", words)
+        if turn.resumed:
+            run.take_up()
+
+    def _tell_transport(self, plan: Plan) -> None:
         """Provider batches may take hours, and some wait for others: whoever starts a batch is told."""
         context = self._context
         apis = {name: account.provider.batches for name, account in context.accounts.items()}
-        words = transport_plan(self._turn.plan, self._turn.config, apis).words
+        words = transport_plan(plan, context.config, apis).words
         context.emit(TransportPlanned(words))
-        if SERVICES[self._turn.config.service.name].batched:
+        if SERVICES[context.config.service.name].batched:
             for line in words:
                 context.log("info", f"Planned: {line}.")
 
-    def _ended(self, main: "asyncio.Task[None]") -> None:
-        self._context.finished = True
+    def _ended(self, place: int, main: "asyncio.Task[None]") -> None:
+        """The batch has come to its end; the run goes on while another has not."""
+        tasks = self._shared.tasks
+        waiting = zip(self.runs, self._mains, strict=True)
+        self._shared.finished = all(
+            one is None or one is main or one.done() for run, one in waiting if run.context.tasks is tasks
+        )
+        if len(self.runs) > 1 and self._session.on_end and not main.cancelled() and main.exception() is None:
+            end = asyncio.ensure_future(self._tell_end(place))
+            self._ends.add(end)
+            end.add_done_callback(self._end_told)
+
+    async def _tell_end(self, place: int) -> None:
+        assert self._session.on_end is not None
+        context = self.runs[place].context
+        self._control.beat(context, self._progress[place]["seconds"])
+        await context.ledger.writer.committed()
+        await self._session.on_end(self._session.turns[place], self.outcome(place, None))
+
+    def _end_told(self, end: "asyncio.Task[None]") -> None:
+        if not end.cancelled() and (error := end.exception()):
+            self._context.fail(error)
 
     def _watch_ended(self, watch: "asyncio.Task[None]") -> None:
         """A run that nobody can steer, and that shows no heartbeat, must not go on."""
         if not watch.cancelled() and (error := watch.exception()):
             self._context.fail(error)
 
-    async def _close(self, main: "asyncio.Task[None]", stopped: "asyncio.Future[Stop]") -> Stop | None:
-        if self._context.fault.done():
-            fault = self._context.fault.result()
+    async def _close(self, everything: "asyncio.Future[Any]", stopped: "asyncio.Future[Stop]") -> Stop | None:
+        if self._shared.fault.done():
+            fault = self._shared.fault.result()
             if not isinstance(fault, FileError):
                 await self._drain()
             await self._halt(cancel_batches=False)
             return Stop(StopCode.FAULT, fault=fault)
-        if main.done():
-            if error := main.exception():
+        if everything.done():
+            if error := everything.exception():
                 await self._drain()
                 await self._halt(cancel_batches=False)
                 return Stop(StopCode.FAULT, fault=_fault_of(error))
-            await self.run.scheduler.finish()
+            await self._scheduler.finish()
             return None
         stop = stopped.result()
-        self._context.log("info", f"Stopping: {stop.reason}.")
+        for context, _ in self._playing():
+            context.log("info", f"Stopping: {stop.reason}.")
         await self._drain()
         await self._halt(cancel_batches=stop.cancel_batches)
         return stop
 
     async def _drain(self) -> None:
         """No new calls; those at a provider may finish, for a while."""
-        self._context.closing = True
-        limiters = [account.limiter for account in self._context.accounts.values()]
+        self._shared.closing = True
+        limiters = [account.limiter for account in self._accounts.values()]
         for limiter in limiters:
             limiter.pause(True)
         deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
@@ -226,9 +315,10 @@ class _Session:
             await self._context.ledger.writer.committed()
 
     async def _halt(self, *, cancel_batches: bool) -> None:
-        self._context.closing = True
-        await self.run.scheduler.stop(cancel=cancel_batches)
-        await self._context.tasks.cancel()
+        self._shared.closing = True
+        await self._scheduler.stop(cancel=cancel_batches)
+        for tasks in {id(run.tasks): run.tasks for run in self.runs}.values():
+            await tasks.cancel()
 
 
 def _fault_of(error: BaseException) -> TidepoolError:

@@ -2,7 +2,7 @@
 at the same moment."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidepool.engine.config import ceilings
@@ -122,6 +122,21 @@ class Plan:
     def exact(self) -> bool:
         """Whether it is known before how many calls there will be."""
         return self.calls_expected == self.calls_at_most
+
+
+def together(plans: Sequence[Plan]) -> Plan:
+    """What several batches will take that run side by side."""
+    if len(plans) == 1:
+        return plans[0]
+    caps = [plan.call_cap for plan in plans]
+    return Plan(
+        units=sum(plan.units for plan in plans),
+        calls=merged(one for plan in plans for one in plan.calls),
+        notes=tuple(dict.fromkeys(note for plan in plans for note in plan.notes)),
+        warnings=tuple(dict.fromkeys(words for plan in plans for words in plan.warnings)),
+        at_most=merged(one for plan in plans for one in plan.at_most) if all(plan.at_most for plan in plans) else (),
+        call_cap=None if None in caps else sum(filter(None, caps)),
+    )
 
 
 def reasoning_notes(settings: Reasons) -> tuple[str, ...]:

@@ -241,7 +241,7 @@ _PARTNERS = (
     (
         "provider_batch",
         "a call of it is none",
-        "EXISTS (SELECT 1 FROM json_each(calls) WHERE type <> 'array' OR json_array_length(value) <> 3)",
+        "EXISTS (SELECT 1 FROM json_each(calls) WHERE type <> 'array' OR json_array_length(value) NOT IN (3, 4))",
     ),
     *((table, "it belongs to no batch", "batch_number NOT IN (SELECT number FROM batch)") for table in BATCH_TABLES),
     *(

@@ -213,7 +213,7 @@ class ProviderBatchTable(SQLModel, table=True):
     """intended, creating, created; closed: collected, cancelled, refused or lost"""
     remote_state: str | None = None
     calls: str = Field(sa_type=Text)
-    """its calls as JSON: [[sequence number, step, key of what is asked], …]"""
+    """its calls as JSON: [[sequence number, step, key of what is asked], …], behind those of another batch of its study that one's id"""
     count: int
     wave: int
     content_hash: str
