@@ -24,7 +24,7 @@ from tidepool.engine.trust.adoption import refuse_changed, take_over
 from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell, without_words_to_packages
 from tidepool.storage import batches, locks
-from tidepool.storage.file import prepare, reading, settle
+from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
 
 
@@ -52,9 +52,9 @@ async def run_frozen(
     """`play` leads the study in place of its kind; in `folder` lies code of its own, if there is any."""
     kind = load_kind(config.batch.kind)
     plan = kind.plan(config)
-    folder = await asyncio.to_thread(_found_code, folder, kind, config)
-    servers = _name_servers(kind, config, on_event)
-    async with OpenAccounts(kind, config) as accounts:
+    folder = await asyncio.to_thread(found_code, folder, kind, config)
+    servers = name_servers(kind, config, on_event)
+    async with OpenAccounts(kind.models(config), config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config, folder)
         accounts.name_batch(batch_id)
         turn = Turn(batch_id, config, plan, on_event, resumed=False, servers=servers)
@@ -67,7 +67,7 @@ def enlist(study: Config | Study, database: str | Path) -> str:
     config = freeze(study, path)
     kind = load_kind(config.batch.kind)
     kind.plan(config)  # what no run would take is refused now
-    return _written_down(path, config, _found_code(_folder_of(study), kind, config))
+    return _written_down(path, config, found_code(_folder_of(study), kind, config))
 
 
 def _folder_of(study: Config | Study) -> Path | None:
@@ -75,7 +75,7 @@ def _folder_of(study: Config | Study) -> Path | None:
     return None if isinstance(study, Study) else study.origin.folder
 
 
-def _found_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Path | None:
+def found_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Path | None:
     """The folder in which the study's own code lies, where it has any and that can be run."""
     if not kind.code(config):
         return None
@@ -83,7 +83,7 @@ def _found_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Pa
     return folder or Path.cwd()
 
 
-def _find_code_again(kind: KindSpec, config: FrozenConfig, batch_id: str, path: Path) -> None:
+def find_code_again(kind: KindSpec, config: FrozenConfig, batch_id: str, path: Path) -> None:
     """Where it lay, where one stands, or beside the study file."""
     if kind.code(config):
         kind.find_code(config, (*trust_record().folders_of(batch_id), Path.cwd(), path.absolute().parent))
@@ -93,20 +93,23 @@ def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None) 
     """What the user's own config asks for is trusted from then on, by its id and this very config; code that it runs is
     looked for in the same folder again."""
     prepare(path)
-    text = config.to_json()
-    batch_id = batches.create_batch(
-        path,
-        kind=config.batch.kind,
-        name=config.batch.name,
-        description=config.batch.description,
-        seed=config.batch.seed,
-        config=text,
-        version=program_version(),
-    )
-    trust_record().vouch(batch_id, text)
+    new = new_batch(config)
+    with writing(path) as connection:
+        batch_id, _ = batches.insert_batch(connection, new)
+    vouch(batch_id, new.config, folder)
+    return batch_id
+
+
+def new_batch(config: FrozenConfig) -> batches.NewBatch:
+    about = config.batch
+    return batches.NewBatch(about.kind, about.name, about.description, about.seed, config.to_json(), program_version())
+
+
+def vouch(batch_id: str, config: str, folder: Path | None) -> None:
+    """A batch that was made here is the user's own."""
+    trust_record().vouch(batch_id, config)
     if folder is not None:
         trust_record().keep_folder(batch_id, folder)
-    return batch_id
 
 
 async def resume_batch(
@@ -148,18 +151,18 @@ async def resume_led(
     kind = load_kind(config.batch.kind)
     verdict = judged(batch["id"], batch["config"], config, kind.models(config), changes, kind.code(config))
     verdict.refuse(trust)
-    await asyncio.to_thread(_find_code_again, kind, config, batch["id"], path)
-    servers = _name_servers(kind, config, on_event)
-    async with OpenAccounts(kind, config) as accounts:
+    await asyncio.to_thread(find_code_again, kind, config, batch["id"], path)
+    servers = name_servers(kind, config, on_event)
+    async with OpenAccounts(kind.models(config), config) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
         turn = Turn(batch["id"], config, plan, on_event, resumed=True, own=verdict.own, servers=servers)
         session = Session(path, batch["id"], (turn,), accounts, control or RunControl())
-        return await _run(session, play or kind.play, _Resumption(verdict, changes))
+        return await _run(session, play or kind.play, Resumption(verdict, changes))
 
 
 @dataclass(frozen=True, slots=True)
-class _Resumption:
+class Resumption:
     """A batch that goes on as it was judged, and what `--set` does to its frozen config."""
 
     verdict: TrustVerdict
@@ -181,7 +184,7 @@ class _Resumption:
             batches.rewrite_config(path, batch_id, after, self.changes)
 
 
-def _name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
+def name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
     """Before anything is sent: where the config has calls go, and with which key, where that is not usual."""
     words = tuple(one.in_words for one in servers_to_tell(config, kind.models(config)))
     if words and listener is not None:
@@ -211,7 +214,7 @@ def program_version() -> str:
         return "unknown"
 
 
-async def _run(session: Session, play: Play, resumption: _Resumption | None = None) -> Summary:
+async def _run(session: Session, play: Play, resumption: Resumption | None = None) -> Summary:
     path, (turn,) = session.path, session.turns
     with locks.holding(path, turn.batch_id), CalmGarbageCollector():
         if resumption:

@@ -43,17 +43,38 @@ MOST_BATCHES = 1 << 30
 """that a file can have had: a unit's id holds its batch's number"""
 
 
+@dataclass(frozen=True, slots=True)
+class NewBatch:
+    """A batch about to be written."""
+
+    kind: str
+    name: str
+    description: str
+    seed: int
+    config: str
+    version: str
+
+
 def create_batch(path: Path, *, kind: str, name: str, description: str, seed: int, config: str, version: str) -> str:
     """A new pending batch; returns its id."""
-    batch_id = secrets.token_hex(6)
     with writing(path) as connection:
-        cursor = connection.execute(
-            "INSERT INTO batch (id, kind, name, description, status, paused, seed, simulated, imported, host, config, "
-            "version, created_at) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?, ?)",
-            (batch_id, kind, name, description, seed, locks.host_name(), config, version, time.time()),
-        )
-        connection.execute(_NEW_PROGRESS, (number_of_new(cursor),))
-    return batch_id
+        return insert_batch(connection, NewBatch(kind, name, description, seed, config, version))[0]
+
+
+def insert_batch(connection: sqlite3.Connection, batch: NewBatch) -> tuple[str, int]:
+    """The same within a transaction; returns its id and its number."""
+    batch_id = secrets.token_hex(6)
+    cursor = connection.execute(
+        "INSERT INTO batch (id, kind, name, description, status, paused, seed, simulated, imported, host, config, "
+        "version, created_at) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?, ?)",
+        (
+            *(batch_id, batch.kind, batch.name, batch.description, batch.seed),
+            *(locks.host_name(), batch.config, batch.version, time.time()),
+        ),
+    )
+    number = number_of_new(cursor)
+    connection.execute(_NEW_PROGRESS, (number,))
+    return batch_id, number
 
 
 def number_of_new(cursor: sqlite3.Cursor) -> int:

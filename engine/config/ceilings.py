@@ -12,6 +12,10 @@ WAVES = 10_000
 """messages that follow one another in a unit"""
 GENERATIONS = 5_000
 """of an evolution: a plan tells them one by one"""
+CELLS = 1_000
+"""batches of a study: cells times replicates"""
+FACTORS = 20
+HYPOTHESES = 100
 
 NAME = 500
 """letters of a batch's name"""

@@ -37,6 +37,9 @@ def freeze(study: Config | Study, database: Path) -> FrozenConfig:
         raise UsageError(f'A study is wanted, not the name of a file: load_config("{study}") reads it.')
     config = study.as_config() if isinstance(study, Study) else study
     origin = config.origin
+    if config.design is not None:
+        words = "it has a [design], and is a study of several batches: run_study runs it, as `tidepool --run` does."
+        raise UsageError(told(origin.source, words), ("design",))
     whole = with_users_endpoints(with_library(config, database))
     frozen = _frozen(whole, origin.source, origin.folder or Path.cwd())
     _refuse_silent_simulation(frozen, origin.source)

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, c
 from annotated_types import MaxLen
 from pydantic import (
     AfterValidator,
-    ConfigDict,
     Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
@@ -24,10 +23,12 @@ from pydantic_core import to_json
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
-from tidepool.engine.config.constructing import Constructed, with_keywords_in_help
+from tidepool.engine.config.constructing import with_keywords_in_help
+from tidepool.engine.config.design import Design
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name
 from tidepool.engine.config.presets import known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
+from tidepool.engine.config.section import Section as Section
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
 
@@ -67,12 +68,6 @@ def reasoning_of(settings: Reasons) -> dict[str, Any]:
     if not effort and not room:
         return {}
     return {"reasoning_effort": effort, "max_reasoning_tokens": room or REASONING_ROOM.get(effort, 0)}
-
-
-class Section(Constructed):
-    """A table of the config: only keys that it knows, with values of their own type."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, validate_default=True)
 
 
 def _not_too_large(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -367,6 +362,8 @@ class Config(ConfigSections):
     `engine.config.freezing` makes of it what a batch keeps.
     """
 
+    design: Design | None = None
+    """factors that are crossed: the config is then one of a study of several batches"""
     _origin: ConfigOrigin = PrivateAttr(default=ConfigOrigin("", None))
 
     @property
@@ -379,3 +376,8 @@ class Config(ConfigSections):
         known = self.model_copy()
         known._origin = origin
         return known
+
+    def as_given(self) -> dict[str, Any]:
+        """The config in the layout of its file, with what was written and nothing else."""
+        given = self.model_dump(mode="json", exclude_unset=True, exclude={"settings"})
+        return {**given, self.batch.kind: self.settings.model_dump(mode="json", exclude_unset=True)}

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.paths import put_at
 from tidepool.engine.errors import UsageError
 
 
@@ -42,18 +43,14 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
 def apply_override(data: dict[str, Any], override: str) -> None:
     """Puts `service.max_concurrent=50` over the data. The value is read as TOML, or as text where it is none."""
     path, equals, text = override.partition("=")
-    keys = [key.strip() for key in path.split(".")]
-    if not equals or not all(keys):
+    if not equals or not path.strip():
         raise UsageError(
             f"--set {override!r} does not read KEY=VALUE; write for example --set service.max_concurrent=50."
         )
-    value = read_value(text.strip())
-    section: Any = data
-    for key in keys[:-1]:
-        section = section.setdefault(key, {}) if isinstance(section, dict) else None
-        if not isinstance(section, dict):
-            raise UsageError(f"--set {override!r}: {key!r} is not a section of the config.")
-    section[keys[-1]] = value
+    try:
+        put_at(data, path.strip(), read_value(text.strip()))
+    except UsageError as error:
+        raise UsageError(f"--set {override!r}: {error}") from None
 
 
 def read_value(text: str) -> Any:

@@ -23,9 +23,9 @@ class _PlannedWaves:
 
 
 class ExpectedWaves:
-    def __init__(self, plan: Plan, of_all: "ExpectedWaves | None" = None) -> None:
+    def __init__(self, plan: Plan, of_all: Plan | None = None) -> None:
         """`of_all`: what all batches of the same run ask, whose waves leave together."""
-        self._of_all = of_all
+        self._beside = _beside(plan, of_all) if of_all is not None and of_all is not plan else {}
         sizes: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         totals: Counter[tuple[str, int]] = Counter()
         for planned in plan.calls:
@@ -51,20 +51,28 @@ class ExpectedWaves:
         """Of the wave with this number, or of the next one that the plan names. `units`: so many go at the same pace;
         0: all that the plan has in the wave."""
         own = self._own_size(provider, wave, units)
-        return (
-            own
-            if self._of_all is None
-            else own + self._of_all._planned_size(provider, wave) - self._planned_size(provider, wave)
-        )
+        return own + self._beside.get((provider, wave), 0.0) if self._beside else own
 
     def _own_size(self, provider: str, wave: int, units: int) -> float:
         if (told := self._told.get((provider, wave))) is not None:
             return told
-        return self._planned_size(provider, wave, units)
-
-    def _planned_size(self, provider: str, wave: int, units: int = 0) -> float:
         planned = self._planned.get(provider)
         if planned is None:
             return 0.0
         place = min(bisect_left(planned.numbers, wave), len(planned.numbers) - 1)
         return planned.for_each_unit[place] * units if units else planned.sizes[place]
+
+
+def _beside(plan: Plan, of_all: Plan) -> dict[tuple[str, int], float]:
+    """How many calls of others leave with those of a wave: of whoever has no fewer rounds, since others go on without."""
+    rounds: dict[tuple[str, int], int] = {}
+    beside: dict[tuple[str, int], float] = defaultdict(float)
+    for planned in plan.calls:
+        place = planned.model.partition(":")[0], planned.wave
+        rounds[place] = max(rounds.get(place, 0), planned.rounds)
+        beside[place] -= planned.together
+    for planned in of_all.calls:
+        place = planned.model.partition(":")[0], planned.wave
+        if planned.rounds >= rounds.get(place, planned.rounds):
+            beside[place] += planned.together
+    return {place: max(0.0, calls) for place, calls in beside.items()}

@@ -1,18 +1,19 @@
 """The provider accounts of a run: opened and checked before anything is spent, closed at its end."""
 
+from collections.abc import Iterable
+
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderError
-from tidepool.engine.studies.kinds import KindSpec
 
 
 class OpenAccounts:
-    def __init__(self, kind: KindSpec, config: FrozenConfig) -> None:
+    def __init__(self, models: Iterable[str], config: FrozenConfig) -> None:
         self._config = config
-        self._models = sorted(kind.models(config))
+        self._models = sorted(models)
         self.by_provider: dict[str, Account] = {}
 
     async def __aenter__(self) -> "OpenAccounts":

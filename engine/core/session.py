@@ -140,7 +140,7 @@ class _Session:
         self._progress = [batches.progress_of(reader, number) for number in numbers]
         budget = self._budgets(reader, numbers)
         self.runs: list[BatchRun] = []
-        all_waves = ExpectedWaves(together([turn.plan for turn in session.turns if not turn.ended]))
+        self._plan = together([turn.plan for turn in session.turns if not turn.ended])
         for turn, number in zip(session.turns, numbers, strict=True):
             ledger = Ledger(writer, reader, number)
             ledger.open_cache(turn.config.batch.seed, turn.config.batch.kind)
@@ -153,7 +153,7 @@ class _Session:
             if not self.runs:
                 self._scheduler = BatchScheduler(context)
                 writer.on_failure = context.fail
-            self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, all_waves), self._scheduler))
+            self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
         self._context = self.runs[0].context
         self._mains: list[asyncio.Task[None] | None] = [None] * len(self.runs)
         self._ends: set[asyncio.Task[None]] = set()
@@ -226,9 +226,8 @@ class _Session:
         for turn, run in zip(turns, self.runs, strict=True):
             if not turn.ended:
                 self._open_one(turn, run)
-        whole = together([turn.plan for turn in turns if not turn.ended])
-        context.emit(CallsExpected(whole.calls_expected, whole.exact))
-        self._tell_transport(whole)
+        context.emit(CallsExpected(self._plan.calls_expected, self._plan.exact))
+        self._tell_transport()
         if any(turn.resumed for turn in turns):
             self._scheduler.take_up()
 
@@ -243,11 +242,11 @@ class _Session:
         if turn.resumed:
             run.take_up()
 
-    def _tell_transport(self, plan: Plan) -> None:
+    def _tell_transport(self) -> None:
         """Provider batches may take hours, and some wait for others: whoever starts a batch is told."""
         context = self._context
         apis = {name: account.provider.batches for name, account in context.accounts.items()}
-        words = transport_plan(plan, context.config, apis).words
+        words = transport_plan(self._plan, context.config, apis, several=len(self.runs) > 1).words
         context.emit(TransportPlanned(words))
         if SERVICES[context.config.service.name].batched:
             for line in words:

@@ -22,16 +22,18 @@ TYPICAL_SECONDS = 2.0
 """what a live call of a model over the network is taken to last, where nothing better is known"""
 
 
-def priced(plan: Plan, config: FrozenConfig) -> dict[str, Any]:
+def priced(plan: Plan, config: FrozenConfig, *, several: bool = False) -> dict[str, Any]:
     """The plan with money and time, as `--dry-run --json` prints it. Unknown prices give null, never 0.
 
-    All figures are what is expected; `at_most` has those that are not exceeded.
+    All figures are what is expected; `at_most` has those that are not exceeded. `several`: of batches side by side.
     """
     named = {planned.model.partition(":")[0] for planned in (*plan.calls, *plan.at_most)}
     providers = {name: open_provider(name, config.limits_for(name)) for name in named}
     for model in {planned.model for planned in plan.calls}:
         refuse_retired(resolve_model(model))
-    transport = transport_plan(plan, config, {name: provider.batches for name, provider in providers.items()})
+    transport = transport_plan(
+        plan, config, {name: provider.batches for name, provider in providers.items()}, several=several
+    )
     live, batched, expected = _Cost(), _Cost(), _Cost()
     for planned, by_batch in zip(plan.calls, transport.batched, strict=True):
         tag = _price(planned, providers)

@@ -76,8 +76,11 @@ class TransportPlan:
         }
 
 
-def transport_plan(plan: Plan, config: FrozenConfig, apis: Mapping[str, BatchApi | None]) -> TransportPlan:
-    """`apis`: the batch API of each provider, None where it has none."""
+def transport_plan(
+    plan: Plan, config: FrozenConfig, apis: Mapping[str, BatchApi | None], *, several: bool = False
+) -> TransportPlan:
+    """`apis`: the batch API of each provider, None where it has none. `several`: of batches that run side by side, of which
+    one may go live where another has enough calls."""
     by_provider: dict[str, list[_Entry]] = defaultdict(list)
     for place, planned in enumerate(plan.calls):
         by_provider[planned.model.partition(":")[0]].append((place, planned))
@@ -95,7 +98,7 @@ def transport_plan(plan: Plan, config: FrozenConfig, apis: Mapping[str, BatchApi
         told,
         sum(one.provider_batches for one in told),
         sum(max(tally.moments[wave] for tally in tallies) for wave in waves),
-        any(one.calls_batch for one in told) and any(one.calls_live for one in told),
+        any(one.calls_batch for one in told) and (several or any(one.calls_live for one in told)),
         tuple(batched[place] for place in range(len(plan.calls))),
     )
 

@@ -1,0 +1,1 @@
+"""Trust lives outside the file: which servers and batches this machine knows, and where it keeps that."""

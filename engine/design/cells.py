@@ -1,0 +1,146 @@
+"""A config with a [design] becomes the batches of a study: one for each cell and replicate.
+
+All cells of a replicate have one seed, and draw the same pairings, scenarios and problems from it as far as their
+settings let them: so differences between cells are differences within matched talks.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.config import ceilings
+from tidepool.engine.config.design import Design, Hypothesis
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.paths import put_at
+from tidepool.engine.config.problems import told
+from tidepool.engine.config.sections import Config
+from tidepool.engine.design.factors import Cell, Factor, as_json, cells_of, factors_of
+from tidepool.engine.errors import UsageError
+from tidepool.engine.library.contents import with_library
+from tidepool.engine.streams import seed_of
+
+MOST_IN_NAME = 160
+"""letters of its levels that a cell's name tells"""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCell:
+    """One batch of a study, before it is made."""
+
+    levels: Mapping[str, str]
+    """by factor"""
+    replicate: int
+    config: FrozenConfig
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStudy:
+    name: str
+    design: Mapping[str, Any]
+    """as the file keeps it"""
+    cells: Sequence[PlannedCell]
+    folder: Path | None
+
+    @property
+    def config(self) -> FrozenConfig:
+        """Of its first cell: what they all have in common stands there."""
+        return self.cells[0].config
+
+
+def plan_study(config: Config, database: Path) -> PlannedStudy:
+    """Every cell frozen and checked. Nothing is called and nothing is written."""
+    design = config.design
+    if design is None:
+        raise UsageError(told(config.origin.source, "it has no [design], so it is one batch: run_batch runs it."))
+    try:
+        factors = factors_of(design)
+    except UsageError as error:
+        raise UsageError(told(config.origin.source, str(error)), error.where) from None
+    whole = with_library(config, database).written_in(config.origin)
+    cells = [
+        _planned(whole, cell, replicate, design, database)
+        for replicate in range(1, design.replicates + 1)
+        for cell in cells_of(design.mode, factors)
+    ]
+    _refuse_equal_cells(cells, factors, config.origin.source)
+    return PlannedStudy(config.batch.name, _as_kept(config, design, factors), cells, config.origin.folder)
+
+
+def replicate_seed(seed: int, replicate: int) -> int:
+    """The first replicate is the config as it stands; the others are as many further draws."""
+    return seed if replicate == 1 else seed_of(seed, "replicate", replicate)
+
+
+def _planned(config: Config, cell: Cell, replicate: int, design: Design, database: Path) -> PlannedCell:
+    data = deepcopy(config.as_given())
+    data.pop("design", None)
+    for _, level in cell:
+        for path, value in level.set.items():
+            put_at(data, path, deepcopy(value))
+    levels = {name: level.name for name, level in cell}
+    data["batch"]["seed"] = replicate_seed(config.batch.seed, replicate)
+    data["batch"]["name"] = _name(config.batch.name, levels, replicate if design.replicates > 1 else None)
+    words = ", ".join(f"{name} = {level}" for name, level in levels.items())
+    source = told(config.origin.source, f"[design] with {words}") if words else config.origin.source
+    return PlannedCell(
+        levels, replicate, freeze(config_from(data, source=source, folder=config.origin.folder), database)
+    )
+
+
+def _name(study: str, levels: Mapping[str, str], replicate: int | None) -> str:
+    told_levels = ", ".join(levels.values())
+    shown = told_levels if len(told_levels) <= MOST_IN_NAME else f"{told_levels[: MOST_IN_NAME - 1]}…"
+    parts = (study, shown, f"replicate {replicate}" if replicate else "")
+    return " · ".join(filter(None, parts))[: ceilings.NAME]
+
+
+def _refuse_equal_cells(cells: Sequence[PlannedCell], factors: Sequence[Factor], source: str) -> None:
+    seen: dict[str, PlannedCell] = {}
+    for cell in cells:
+        if cell.replicate > 1:
+            return
+        written = cell.config.as_written()
+        key = json.dumps({name: section for name, section in written.items() if name != "batch"}, sort_keys=True)
+        if (twin := seen.setdefault(key, cell)) is not cell:
+            one, other = (", ".join(each.levels.values()) for each in (twin, cell))
+            raise UsageError(
+                told(
+                    source,
+                    f"[design]: the cells {one!r} and {other!r} are the same study: nothing that they set differs.",
+                ),
+                ("design", "factors"),
+            )
+
+
+def hypotheses_hash(hypotheses: Sequence[Mapping[str, Any]]) -> str | None:
+    """What shows that they were not changed since."""
+    if not hypotheses:
+        return None
+    text = json.dumps(list(hypotheses), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[str, Any]:
+    hypotheses = [_written(one) for one in design.hypotheses]
+    return {
+        "kind": config.batch.kind,
+        "mode": design.mode,
+        "replicates": design.replicates,
+        "seed": config.batch.seed,
+        "factors": as_json(factors),
+        "hypotheses": hypotheses,
+        "hypotheses_hash": hypotheses_hash(hypotheses),
+        "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "source": config.as_given(),
+    }
+
+
+def _written(hypothesis: Hypothesis) -> dict[str, Any]:
+    return hypothesis.model_dump(mode="json")

@@ -1,0 +1,115 @@
+"""What a design crosses: factors with their levels, each level a bundle of settings."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from tidepool.engine.config import ceilings
+from tidepool.engine.config.design import Design
+from tidepool.engine.config.problems import validated
+from tidepool.engine.config.section import Section
+from tidepool.engine.errors import UsageError
+
+FIXED = ("service", "providers", "design", "batch")
+"""sections that a study has once: how all of its calls are made, and what it is called"""
+LONGEST_LEVEL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    name: str
+    set: Mapping[str, Any]
+    """values by path"""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    name: str
+    levels: tuple[Level, ...]
+
+
+Cell = tuple[tuple[str, Level], ...]
+"""a level of each factor, in the order of the factors"""
+
+
+class _Bundle(Section):
+    level: str
+    set: dict[str, Any]
+
+
+def factors_of(design: Design) -> list[Factor]:
+    """Checked as far as they can be without the rest of the config."""
+    factors = [_factor(name, written) for name, written in design.factors.items()]
+    if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
+        counts = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in factors)
+        raise _wrong(f'mode = "paired" takes lists of one length, and these have: {counts}.', "mode")
+    if (count := len(list(cells_of(design.mode, factors))) * design.replicates) > ceilings.CELLS:
+        raise _wrong(f"this makes {count:,} batches, and {ceilings.CELLS:,} are the most.", "factors")
+    return factors
+
+
+def cells_of(mode: str, factors: Sequence[Factor]) -> Iterator[Cell]:
+    """Every combination, the last factor changing first; without factors there is one cell."""
+    levels = [factor.levels for factor in factors]
+    combined = zip(*levels, strict=True) if mode == "paired" and levels else product(*levels)
+    names = [factor.name for factor in factors]
+    return (tuple(zip(names, chosen, strict=True)) for chosen in combined)
+
+
+def as_json(factors: Sequence[Factor]) -> list[dict[str, Any]]:
+    return [
+        {"name": factor.name, "levels": [{"level": one.name, "set": dict(one.set)} for one in factor.levels]}
+        for factor in factors
+    ]
+
+
+def _factor(name: str, written: Sequence[Any]) -> Factor:
+    levels = tuple(_level(name, value, place) for place, value in enumerate(written))
+    names = [level.name for level in levels]
+    if len(levels) < 2:
+        raise _wrong(
+            f"{name!r} has {len(levels)} level{'s' * (len(levels) != 1)}, and a factor has two or more.",
+            "factors",
+            name,
+        )
+    if doubled := next((one for one in names if names.count(one) > 1), None):
+        raise _wrong(f"{name!r} has the level {doubled!r} twice.", "factors", name)
+    return Factor(name, levels)
+
+
+def _level(factor: str, value: Any, place: int) -> Level:
+    if isinstance(value, Mapping) and "level" in value and "set" in value:
+        where = ("design", "factors", factor, place)
+        bundle = validated(_Bundle, value, "", where)
+        level = Level(bundle.level.strip(), bundle.set)
+    elif "." in factor:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        level = Level(" ".join(text.split()), {factor: value})
+    else:
+        raise _wrong(
+            f"{factor!r} is no key of a config, such as agents.Ada.model: its levels are written "
+            '{ level = "…", set = { KEY = VALUE } }.',
+            "factors",
+            factor,
+        )
+    if not level.name or len(level.name) > LONGEST_LEVEL:
+        raise _wrong(
+            f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} letters: write it as "
+            '{ level = "short name", set = { KEY = VALUE } }.',
+            "factors",
+            factor,
+        )
+    for path in level.set:
+        if path.partition(".")[0] in FIXED:
+            raise _wrong(
+                f"{path} cannot change from cell to cell: a study has one name, one budget and one set of limits.",
+                "factors",
+                factor,
+            )
+    return level
+
+
+def _wrong(words: str, *where: str) -> UsageError:
+    return UsageError(f"[design]: {words}", ("design", *where))

@@ -1,0 +1,290 @@
+"""A study's life: its cells made together, run side by side in one process, and taken up again as one.
+
+Each cell is a batch like any other; what they share is the session: budget, limits, waves, provider batches, one lock.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.config.freezing import load_frozen, with_overrides
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import Config
+from tidepool.engine.core.gc_tuning import CalmGarbageCollector
+from tidepool.engine.core.open_accounts import OpenAccounts
+from tidepool.engine.core.run_control import RunControl, Stop
+from tidepool.engine.core.session import Session, SessionOutcome, Turn
+from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
+from tidepool.engine.design.summary import StudySummary, status_of, summarise_study
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, UnitsExpected
+from tidepool.engine.run import (
+    Resumption,
+    begin,
+    end,
+    find_code_again,
+    found_code,
+    name_servers,
+    new_batch,
+    vouch,
+)
+from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.trust.record import config_hash
+from tidepool.engine.trust.servers import TrustVerdict, judged
+from tidepool.storage import locks
+from tidepool.storage.file import prepare, reading, settle
+from tidepool.storage.states import BatchStatus, StopCode
+from tidepool.storage.study_rows import studies
+
+
+async def run_study(
+    config: Config,
+    database: str | Path = "tidepool.db",
+    *,
+    on_event: Listener | None = None,
+    control: RunControl | None = None,
+    into: str | None = None,
+) -> StudySummary:
+    """Runs a config with a [design] to its end: every cell and replicate, side by side, within one budget and one set of
+    limits. Bad input raises before anything is called or written.
+
+    `into` names a study of the file that the config's new cells are added to.
+    """
+    path = Path(database)
+    planned = plan_study(config, path)
+    study_id = await asyncio.to_thread(_written_down, path, planned, into)
+    return await resume_study(study_id, path, on_event=on_event, control=control, fresh=into is None)
+
+
+def enlist_study(config: Config, database: str | Path) -> str:
+    """A new study that waits, to be run by `resume_study` in a process of its own."""
+    path = Path(database)
+    return _written_down(path, plan_study(config, path), None)
+
+
+def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
+    """Refuses what no run would take, then writes all cells at once."""
+    kind = load_kind(planned.config.batch.kind)
+    folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
+    new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
+    prepare(path)
+    if into is None:
+        study_id, made = studies.create_study(path, planned.name, planned.design, new)
+    else:
+        study_id, new, made = _added(path, planned, new, into)
+    for batch_id, cell, folder in zip(made, new, folders, strict=False):
+        vouch(batch_id, cell.batch.config, folder)
+    return study_id
+
+
+def _checked(kind: KindSpec, cell: PlannedCell, folder: Path | None) -> Path | None:
+    kind.plan(cell.config)
+    return found_code(folder, kind, cell.config)
+
+
+def _added(
+    path: Path, planned: PlannedStudy, new: Sequence[studies.NewCell], into: str
+) -> tuple[str, list[studies.NewCell], list[str]]:
+    """The cells that the study has not got yet. What was frozen stays: its hypotheses, and the cells it has."""
+    with reading(path) as connection:
+        study = studies.find_study(connection, into)
+        there = studies.cells_of(connection, study.id)
+    refuse_another_study(study, planned)
+    known = {_place(cell.levels, cell.replicate) for cell in there}
+    more = [cell for cell in new if _place(cell.levels, cell.replicate) not in known]
+    if not more:
+        raise UsageError(f"Study {study.id} has every cell and replicate of this config: there is nothing to add.")
+    with locks.holding(path, study.id):
+        made = studies.add_cells(path, study.id, widened(study.design, planned.design), more)
+    return study.id, more, made
+
+
+def _place(levels: Mapping[str, str], replicate: int) -> str:
+    return json.dumps([sorted(levels.items()), replicate])
+
+
+def refuse_another_study(study: studies.StoredStudy, planned: PlannedStudy) -> None:
+    """Cells are added to a study that is the same but for its levels and replicates."""
+    before, after = study.design, planned.design
+    for what, old, new in (
+        ("kind", before.get("kind"), after["kind"]),
+        ("mode", before.get("mode"), after["mode"]),
+        ("seed", before.get("seed"), after["seed"]),
+        ("factors", [one["name"] for one in before.get("factors", [])], [one["name"] for one in after["factors"]]),
+        ("hypotheses", before.get("hypotheses"), after["hypotheses"]),
+        ("settings", _settings(before.get("source", {})), _settings(after["source"])),
+    ):
+        if old != new:
+            raise UsageError(
+                f"The {what} of this config are not those of study {study.id} ({old!r:.200} there, {new!r:.200} here): cells are added to "
+                "a study with other levels or more replicates, and all else the same."
+            )
+
+
+def _settings(source: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked: not how, nor what the study is called."""
+    return {
+        name: section for name, section in source.items() if name not in ("batch", "service", "providers", "design")
+    }
+
+
+def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The study's design with the levels and replicates that came later."""
+    factors = []
+    for old, new in zip(before["factors"], after["factors"], strict=True):
+        known = {level["level"] for level in old["levels"]}
+        more = [level for level in new["levels"] if level["level"] not in known]
+        factors.append({**old, "levels": [*old["levels"], *more]})
+    replicates = max(before["replicates"], after["replicates"])
+    return {**before, "factors": factors, "replicates": replicates, "source": after["source"]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A batch of the study that is not at its end."""
+
+    cell: studies.StoredCell
+    config: FrozenConfig
+    verdict: TrustVerdict
+
+
+async def resume_study(
+    reference: str,
+    database: str | Path = "tidepool.db",
+    *,
+    overrides: Iterable[str] = (),
+    on_event: Listener | None = None,
+    control: RunControl | None = None,
+    trust: bool | str = False,
+    fresh: bool = False,
+) -> StudySummary:
+    """Goes on with all cells that are not completed, and retries failed units; buys nothing twice."""
+    path, changes = Path(database), tuple(overrides)
+    with reading(path) as connection:
+        study = studies.find_study(connection, reference)
+        cells = studies.cells_of(connection, study.id)
+    if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
+        raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")
+    kind = load_kind(cells[0].batch["kind"])
+    taken = [_judged(cell, kind, changes) for cell in cells]
+    trusted = trust is True or trust == study_hash([cell.batch["config"] for cell in cells])
+    for one in taken:
+        one.verdict.refuse(trusted)
+    for one in taken:
+        await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"], path)
+    models = set().union(*(kind.models(one.config) for one in taken))
+    listeners = _Listeners(on_event)
+    if on_event:
+        on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
+    servers = dict.fromkeys(line for one in taken for line in name_servers(kind, one.config, None))
+    async with OpenAccounts(models, taken[0].config) as accounts:
+        accounts.name_batch(study.id)
+        turns = [
+            Turn(
+                *(one.cell.batch["id"], one.config, kind.plan(one.config), listeners.for_batch(one.cell.batch["id"])),
+                resumed=not fresh,
+                own=one.verdict.own,
+                servers=tuple(servers),
+                ended=one.cell.batch["status"] == BatchStatus.COMPLETED,
+            )
+            for one in taken
+        ]
+        run = _StudyRun(
+            Session(path, study.id, turns, accounts, control or RunControl()), [one.verdict for one in taken], changes
+        )
+        await run.taken(kind)
+    if on_event:
+        with reading(path) as connection:
+            ended = [cell.batch for cell in studies.cells_of(connection, study.id)]
+        status, reason = status_of(path, ended)
+        on_event(BatchEnded(status, reason))
+    try:
+        run.raise_fault()
+        return summarise_study(path, study.id)
+    finally:
+        await asyncio.to_thread(settle, path)
+
+
+def _judged(cell: studies.StoredCell, kind: KindSpec, changes: Sequence[str]) -> _Taken:
+    config = with_overrides(load_frozen(cell.batch["config"]), changes)
+    verdict = judged(*(cell.batch["id"], cell.batch["config"], config, kind.models(config), changes), kind.code(config))
+    return _Taken(cell, config, verdict)
+
+
+def study_hash(configs: Iterable[str]) -> str:
+    """What a yes to a stranger's study is passed on by: of all its configs, letter for letter."""
+    return config_hash("\n".join(configs))
+
+
+class _StudyRun:
+    def __init__(self, session: Session, verdicts: Sequence[TrustVerdict], changes: Sequence[str]) -> None:
+        self._session = Session(
+            *(session.path, session.run_id, session.turns, session.accounts, session.control), on_end=self._one_ended
+        )
+        self._resumptions = [Resumption(verdict, changes) for verdict in verdicts]
+        self._told: set[str] = set()
+        self._outcomes: list[SessionOutcome] = []
+
+    async def taken(self, kind: KindSpec) -> None:
+        session = self._session
+        with ExitStack() as stack:
+            stack.enter_context(locks.holding(session.path, session.run_id))
+            stack.enter_context(CalmGarbageCollector())
+            await asyncio.to_thread(self._begin)
+            self._outcomes = await session.taken(kind.play)
+            await asyncio.to_thread(self._end)
+
+    def _begin(self) -> None:
+        session = self._session
+        for turn, resumption in self._open():
+            if turn.resumed:
+                resumption.look_again(session.path)
+            begin(session, turn)
+            if turn.resumed:
+                resumption.rewrite(session.path, turn.config)
+
+    def _open(self) -> Iterator[tuple[Turn, Resumption]]:
+        pairs = zip(self._session.turns, self._resumptions, strict=True)
+        return ((turn, resumption) for turn, resumption in pairs if not turn.ended)
+
+    async def _one_ended(self, turn: Turn, outcome: SessionOutcome) -> None:
+        await asyncio.to_thread(end, self._session, turn, outcome)
+        self._told.add(turn.batch_id)
+
+    def _end(self) -> None:
+        for turn, outcome in zip(self._session.turns, self._outcomes, strict=True):
+            if not turn.ended and turn.batch_id not in self._told:
+                end(self._session, turn, outcome)
+
+    def raise_fault(self) -> None:
+        stops: list[Stop] = [one.stop for one in self._outcomes if one.stop is not None]
+        if fault := next((stop.fault for stop in stops if stop.fault is not None), None):
+            raise fault
+        if any(stop.code is StopCode.CANCELLED for stop in stops):
+            raise asyncio.CancelledError
+
+
+class _Listeners:
+    """What is told of each batch becomes what is told of the study: one beginning, one end, one sum of units."""
+
+    def __init__(self, listener: Listener | None) -> None:
+        self._listener = listener
+        self._units: dict[str, int] = {}
+
+    def for_batch(self, batch_id: str) -> Listener | None:
+        listener = self._listener
+        if listener is None:
+            return None
+
+        def listen(event: Event) -> None:
+            if isinstance(event, UnitsExpected):
+                self._units[batch_id] = event.total
+                listener(UnitsExpected(sum(self._units.values())))
+            elif not isinstance(event, BatchStarted | BatchEnded):
+                listener(event)
+
+        return listen

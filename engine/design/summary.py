@@ -1,0 +1,81 @@
+"""The JSON summary of a study of several batches, from the file alone."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.design.report import study_statistics
+from tidepool.engine.results.summary import summarise
+from tidepool.storage.batches import progress_of, status_now
+from tidepool.storage.file import reading
+from tidepool.storage.states import BatchStatus
+from tidepool.storage.study_rows import studies
+
+StudySummary = dict[str, Any]
+_SUMMED = ("units", "calls", "tokens")
+_GRAVEST = (
+    BatchStatus.IN_PROGRESS,
+    BatchStatus.INTERRUPTED,
+    BatchStatus.PENDING,
+)
+
+
+def read_study(reference: str = "last", database: str | Path = "tidepool.db") -> StudySummary:
+    """The summary of a study that is in the file already. `reference` is its id, a unique prefix of one, or "last"."""
+    return summarise_study(Path(database), reference)
+
+
+def summarise_study(path: Path, reference: str, *, with_statistics: bool = True) -> StudySummary:
+    with reading(path) as connection:
+        study = studies.find_study(connection, reference)
+        cells = studies.cells_of(connection, study.id)
+        status, reason = status_of(path, [cell.batch for cell in cells])
+        of_cells = [summarise(path, cell.batch["id"], with_statistics=False) for cell in cells]
+        sums: dict[str, Counter[str]] = {name: Counter() for name in _SUMMED}
+        for one in of_cells:
+            for name in _SUMMED:
+                sums[name].update({key: value or 0 for key, value in one[name].items()})
+        costs = [one["cost_usd"] for one in of_cells]
+        design = {name: value for name, value in study.design.items() if name != "source"}
+        return {
+            "study_id": study.id,
+            "name": study.name,
+            "kind": cells[0].batch["kind"],
+            "status": status,
+            "reason": reason,
+            "simulated": any(one["simulated"] for one in of_cells),
+            "design": design,
+            **{name: dict(counted) for name, counted in sums.items()},
+            "cost_usd": None if None in costs else sum(costs),
+            "seconds": max(one["seconds"] for one in of_cells),
+            "cells": [
+                {
+                    "batch_id": cell.batch["id"],
+                    "replicate": cell.replicate,
+                    "levels": cell.levels,
+                    **{name: one[name] for name in ("status", "reason", "seed", "units", "calls", "cost_usd")},
+                }
+                for cell, one in zip(cells, of_cells, strict=True)
+            ],
+            "statistics": study_statistics(connection, study, cells) if with_statistics else {},
+        }
+
+
+def status_of(path: Path, batches: Sequence[sqlite3.Row]) -> tuple[BatchStatus, str | None]:
+    """Of a study: the gravest of its cells', or how much of them is complete."""
+    with reading(path) as connection:
+        states = [
+            (BatchStatus(status_now(path, batch, progress_of(connection, batch["number"]))), batch["reason"])
+            for batch in batches
+        ]
+    found = [status for status, _ in states]
+    for gravest in _GRAVEST:
+        if gravest in found:
+            return gravest, next((reason for status, reason in states if status is gravest and reason), None)
+    for same in (BatchStatus.COMPLETED, BatchStatus.FAILED):
+        if all(status is same for status in found):
+            reasons = {reason for _, reason in states if reason}
+            return same, reasons.pop() if len(reasons) == 1 else None
+    return BatchStatus.PARTIAL, None

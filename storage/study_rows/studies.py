@@ -1,0 +1,130 @@
+"""Studies of several batches: a row for the design, and for each batch the cell and the replicate that it is."""
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidepool.storage.batches import NewBatch, find_batch, insert_batch
+from tidepool.storage.errors import FileError, NotFound
+from tidepool.storage.file import writing
+from tidepool.storage.lock_files import BATCH_ID
+
+
+@dataclass(frozen=True, slots=True)
+class NewCell:
+    """A batch of a study, about to be written."""
+
+    batch: NewBatch
+    replicate: int
+    levels: Mapping[str, str]
+    """by factor"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    id: str
+    name: str
+    design: dict[str, Any]
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCell:
+    batch: sqlite3.Row
+    levels: dict[str, str]
+
+    @property
+    def replicate(self) -> int:
+        return int(self.batch["replicate"] or 1)
+
+
+def create_study(path: Path, name: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> tuple[str, list[str]]:
+    """All of it in one transaction; returns the study's id, and those of its batches."""
+    study_id = secrets.token_hex(6)
+    with writing(path) as connection:
+        text = json.dumps(design, ensure_ascii=False)
+        connection.execute(
+            "INSERT INTO study (id, name, design, created_at) VALUES (?, ?, ?, ?)", (study_id, name, text, time.time())
+        )
+        return study_id, list(_insert(connection, study_id, cells))
+
+
+def add_cells(path: Path, study_id: str, design: Mapping[str, Any], cells: Sequence[NewCell]) -> list[str]:
+    """More cells of a study, whose design is now this one."""
+    with writing(path) as connection:
+        connection.execute(
+            "UPDATE study SET design = ? WHERE id = ?", (json.dumps(design, ensure_ascii=False), study_id)
+        )
+        return list(_insert(connection, study_id, cells))
+
+
+def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCell]) -> Iterator[str]:
+    for cell in cells:
+        batch_id, number = insert_batch(connection, cell.batch)
+        connection.execute(
+            "UPDATE batch SET study_id = ?, replicate = ? WHERE number = ?", (study_id, cell.replicate, number)
+        )
+        connection.executemany(
+            "INSERT INTO study_cell (batch_number, factor, level) VALUES (?, ?, ?)",
+            [(number, factor, level) for factor, level in cell.levels.items()],
+        )
+        yield batch_id
+
+
+def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | None:
+    """By id, unique prefix of one, or `last`, where that is a study and no batch; None: it is none."""
+    if reference == "last":
+        newest = connection.execute("SELECT study_id FROM batch ORDER BY number DESC LIMIT 1").fetchone()
+        return _known(connection, newest[0]) if newest is not None and newest[0] else None
+    pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    rows = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
+    ids = [row[0] for row in rows]
+    ids = [one for one in ids if one == reference] or ids
+    if not ids or not reference:
+        return None
+    others = connection.execute("SELECT id FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
+    if ids != [reference] and (len(ids) > 1 or others):
+        fits = ", ".join([*ids, *(row[0] for row in others)])
+        raise NotFound(f"{reference!r} fits several batches and studies ({fits}): give more of the id.")
+    return _known(connection, ids[0])
+
+
+def find_study(connection: sqlite3.Connection, reference: str) -> StoredStudy:
+    """The same; a batch that is a cell of a study names its study too."""
+    if (found := study_of(connection, reference)) is not None:
+        return found
+    batch = find_batch(connection, reference)
+    if not batch["study_id"]:
+        raise NotFound(f"Batch {batch['id']} is no part of a study of several batches.")
+    return _known(connection, batch["study_id"])
+
+
+def _known(connection: sqlite3.Connection, study_id: str) -> StoredStudy:
+    row = connection.execute("SELECT * FROM study WHERE id = ?", (study_id,)).fetchone()
+    if row is None or not BATCH_ID.match(str(study_id)):
+        raise FileError(f"The study {study_id!r} of this file has no design. The file was changed; take care with it.")
+    try:
+        design = json.loads(row["design"])
+    except ValueError:
+        design = None
+    if not isinstance(design, dict):
+        raise FileError(f"The design of study {study_id} cannot be read: its file was changed, or is damaged.")
+    return StoredStudy(row["id"], row["name"], design, row["created_at"])
+
+
+def cells_of(connection: sqlite3.Connection, study_id: str) -> list[StoredCell]:
+    """In the order in which they were made."""
+    batches = connection.execute("SELECT * FROM batch WHERE study_id = ? ORDER BY number", (study_id,)).fetchall()
+    levels: dict[int, dict[str, str]] = {batch["number"]: {} for batch in batches}
+    for number, factor, level in connection.execute(
+        "SELECT c.batch_number, c.factor, c.level FROM study_cell c JOIN batch b ON b.number = c.batch_number "
+        "WHERE b.study_id = ? ORDER BY c.rowid",
+        (study_id,),
+    ):
+        levels[number][factor] = level
+    return [StoredCell(batch, levels[batch["number"]]) for batch in batches]
