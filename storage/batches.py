@@ -18,7 +18,7 @@ from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.reading import search
-from tidepool.storage.states import OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
+from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
 from tidepool.storage.under_way import UNDER_WAY, book_under_way
 from tidepool.storage.unit_ids import unit_id
 
@@ -367,8 +367,8 @@ def open_provider_batches(connection: sqlite3.Connection, batch_number: int) -> 
     """Provider batches that a batch still waits for, or will be attached to when it is resumed."""
     rows = connection.execute(
         "SELECT provider, remote_id, coalesce(remote_state, state) AS state, count, created_at FROM provider_batch "
-        f"WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL} ORDER BY created_at",
-        (batch_number,),
+        f"WHERE batch_number IN {BESIDE_SQL} AND state IN {OPEN_PHASES_SQL} ORDER BY created_at",
+        {"batch": batch_number},
     ).fetchall()
     return [
         {

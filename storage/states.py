@@ -4,6 +4,7 @@ Members are strings, so rows read from the file compare with them as they are, a
 is not an error. The texts are part of the file's format: scripts and older versions read them.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 
 
@@ -105,3 +106,21 @@ class StopCode(StrEnum):
     """something went wrong that is not one call's"""
     RULE = "rule"
     """the study's own stop rule: it is complete"""
+
+
+BESIDE_SQL = (
+    "(SELECT number FROM batch WHERE number = :batch OR study_id = (SELECT study_id FROM batch WHERE number = :batch))"
+)
+"""the batch, and those of its study: their provider batches hold calls of all of them"""
+
+
+def study_status(cells: Collection[str]) -> BatchStatus:
+    """Of a study by its cells: what one of them still needs, else how much of it is complete."""
+    for open_one in (BatchStatus.IN_PROGRESS, BatchStatus.INTERRUPTED, BatchStatus.PENDING):
+        if open_one in cells:
+            begun = open_one is BatchStatus.PENDING and any(status != open_one for status in cells)
+            return BatchStatus.INTERRUPTED if begun else open_one
+    for same in (BatchStatus.COMPLETED, BatchStatus.FAILED):
+        if all(status == same for status in cells):
+            return same
+    return BatchStatus.PARTIAL

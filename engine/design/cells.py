@@ -21,7 +21,7 @@ from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.paths import put_at
 from tidepool.engine.config.problems import told
 from tidepool.engine.config.sections import Config
-from tidepool.engine.design.factors import Cell, Factor, as_json, cells_of, factors_of
+from tidepool.engine.design.crossing import Cell, Factor, as_json, cells_of, factors_of
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
 from tidepool.engine.streams import seed_of

@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.design.report import study_statistics
+from tidepool.engine.design.study_statistics import study_statistics
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
-from tidepool.storage.states import BatchStatus
+from tidepool.storage.states import BatchStatus, study_status
 from tidepool.storage.study_rows import studies
 
 StudySummary = dict[str, Any]
 _SUMMED = ("units", "calls", "tokens")
-_GRAVEST = (
-    BatchStatus.IN_PROGRESS,
-    BatchStatus.INTERRUPTED,
-    BatchStatus.PENDING,
-)
 
 
 def read_study(reference: str = "last", database: str | Path = "tidepool.db") -> StudySummary:
@@ -59,7 +54,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
                 }
                 for cell, one in zip(cells, of_cells, strict=True)
             ],
-            "statistics": study_statistics(connection, study, cells) if with_statistics else {},
+            "statistics": study_statistics(connection, study) if with_statistics else {},
         }
 
 
@@ -70,12 +65,5 @@ def status_of(path: Path, batches: Sequence[sqlite3.Row]) -> tuple[BatchStatus, 
             (BatchStatus(status_now(path, batch, progress_of(connection, batch["number"]))), batch["reason"])
             for batch in batches
         ]
-    found = [status for status, _ in states]
-    for gravest in _GRAVEST:
-        if gravest in found:
-            return gravest, next((reason for status, reason in states if status is gravest and reason), None)
-    for same in (BatchStatus.COMPLETED, BatchStatus.FAILED):
-        if all(status is same for status in found):
-            reasons = {reason for _, reason in states if reason}
-            return same, reasons.pop() if len(reasons) == 1 else None
-    return BatchStatus.PARTIAL, None
+    found = study_status([status for status, _ in states])
+    return found, next((reason for status, reason in states if status is found and reason), None)

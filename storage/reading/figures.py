@@ -4,6 +4,7 @@ import sqlite3
 from collections import Counter
 from typing import Any
 
+from tidepool.storage.states import BESIDE_SQL
 from tidepool.storage.unit_ids import unit_id
 
 MOST_WAVES = 20_000
@@ -42,8 +43,8 @@ def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dic
 
 
 def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:
-    query = "SELECT 1 FROM provider_batch WHERE batch_number = ? LIMIT 1"
-    return connection.execute(query, (batch_number,)).fetchone() is not None
+    query = f"SELECT 1 FROM provider_batch WHERE batch_number IN {BESIDE_SQL} LIMIT 1"
+    return connection.execute(query, {"batch": batch_number}).fetchone() is not None
 
 
 def answers_bought_live(connection: sqlite3.Connection, batch_number: int) -> int:

@@ -37,6 +37,10 @@ class BatchLine:
     partly_simulated: bool = False
     """calls may go to other providers as well as to the simulated one"""
     seed: int | None = None
+    study_id: str | None = None
+    """the study of several batches that it is a cell of"""
+    cells: int = 0
+    """of a study: how many batches it has"""
 
 
 def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> list[BatchLine]:
@@ -44,7 +48,7 @@ def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> 
     rows = connection.execute(
         f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, b.status, b.paused, "
         f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, b.seed, "
-        "b.host, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
+        "b.host, b.study_id, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
         "p.heartbeat_at, p.limits FROM batch b LEFT JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC "
         "LIMIT ?",
         (most,),
@@ -70,6 +74,7 @@ def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> 
             resting_in(row["limits"]) if status == BatchStatus.IN_PROGRESS else {},
             bool(row["simulated"]) and asks_a_provider(row["limits"]),
             row["seed"],
+            row["study_id"],
         )
         for row in rows
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from tidepool.storage.batches import status_now
 from tidepool.storage.reading.typed_rows import whole
-from tidepool.storage.states import OPEN_PHASES, BatchStatus
+from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, BatchStatus
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 
@@ -55,6 +55,10 @@ class Watched:
     """JSON: some of the calls under way as [sequence number, wave]"""
     limits: str
     """JSON: what rules the calls"""
+    study_id: str | None = None
+    """the study of several batches that it is a part of"""
+    cells: int = 0
+    """of a study: how many batches it has"""
 
     @property
     def resting(self) -> dict[str, Any]:
@@ -126,7 +130,7 @@ MOST_BATCHES_SHOWN = 2_000
 _WATCHED = (
     f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, "
     f"substr(b.description, 1, {LONGEST_WORDS}) AS description, b.status, b.paused, "
-    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, "
+    f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.seed, b.simulated, b.host, b.study_id, "
     "b.created_at, b.finished_at, p.units_total, p.units_completed, p.units_failed, p.calls, p.bought, p.cached, "
     "p.replayed, p.retried, p.failed, p.input_tokens, p.output_tokens, p.cost_usd, p.unpriced, p.seconds, "
     "p.call_seconds, p.peak_concurrency, p.heartbeat, p.heartbeat_at, p.in_flight, p.limits "
@@ -146,7 +150,7 @@ def all_watched(connection: sqlite3.Connection, path: Path) -> list[Watched]:
 
 
 def _watched(path: Path, row: sqlite3.Row) -> Watched:
-    names = [name for name in Watched.__dataclass_fields__ if name not in ("status", "cost_usd", "spent_usd")]
+    names = [name for name in Watched.__dataclass_fields__ if name not in ("status", "cost_usd", "spent_usd", "cells")]
     values = {name: row[name] for name in names}
     values["paused"], values["simulated"] = bool(row["paused"]), bool(row["simulated"])
     return whole(
@@ -300,17 +304,16 @@ def wave_lines(connection: sqlite3.Connection, batch_number: int, skip: int = 0,
 def order_lines(connection: sqlite3.Connection, batch_number: int, most: int = 1_000) -> list[ProviderBatchLine]:
     rows = connection.execute(
         "SELECT id, provider, state, remote_state, count, wave, created_at, finished_at, remote_id, reservation_usd "
-        "FROM provider_batch "
-        "WHERE batch_number = ? ORDER BY created_at DESC LIMIT ?",
-        (batch_number, most),
+        f"FROM provider_batch WHERE batch_number IN {BESIDE_SQL} ORDER BY created_at DESC LIMIT :most",
+        {"batch": batch_number, "most": most},
     ).fetchall()
     return [whole(ProviderBatchLine(*row)) for row in rows]
 
 
 def ordered_units(connection: sqlite3.Connection, order_id: str) -> frozenset[int]:
-    """The units whose calls are in a provider batch."""
+    """The units whose calls are in a provider batch, those of other batches of the study left out."""
     row = connection.execute("SELECT calls FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
-    return frozenset() if row is None else frozenset(call[0] for call in json.loads(row[0]))
+    return frozenset() if row is None else frozenset(call[0] for call in json.loads(row[0]) if len(call) == 3)
 
 
 @dataclass(frozen=True, slots=True)

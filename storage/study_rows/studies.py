@@ -13,6 +13,7 @@ from tidepool.storage.batches import NewBatch, find_batch, insert_batch
 from tidepool.storage.errors import FileError, NotFound
 from tidepool.storage.file import writing
 from tidepool.storage.lock_files import BATCH_ID
+from tidepool.storage.states import BatchStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +129,39 @@ def cells_of(connection: sqlite3.Connection, study_id: str) -> list[StoredCell]:
     ):
         levels[number][factor] = level
     return [StoredCell(batch, levels[batch["number"]]) for batch in batches]
+
+
+def study_to_resume(connection: sqlite3.Connection, reference: str) -> str | None:
+    """The study that a word about a batch is meant for: its cells are run together. None: it is a batch of its own."""
+    if (study := study_of(connection, reference)) is not None:
+        return study.id
+    study_id = find_batch(connection, reference)["study_id"]
+    return None if not study_id else str(study_id)
+
+
+def batches_to_resume(connection: sqlite3.Connection, reference: str) -> list[str]:
+    """The batches that go on together, by id: all of a study that are not completed, or the only one."""
+    study_id = study_to_resume(connection, reference)
+    if study_id is None:
+        return [str(find_batch(connection, reference)["id"])]
+    cells = cells_of(connection, study_id)
+    return [cell.batch["id"] for cell in cells if cell.batch["status"] != BatchStatus.COMPLETED] or [
+        cells[0].batch["id"]
+    ]
+
+
+def batch_to_steer(connection: sqlite3.Connection, reference: str) -> str:
+    """A word to one batch of a study is a word to all of them: to one that is under way, where there is one."""
+    study = study_of(connection, reference)
+    if study is None:
+        return str(find_batch(connection, reference)["id"])
+    cells = cells_of(connection, study.id)
+    running = [cell.batch["id"] for cell in cells if cell.batch["status"] == BatchStatus.IN_PROGRESS]
+    return str((running or [cells[0].batch["id"]])[0])
+
+
+def leading_batch(connection: sqlite3.Connection, reference: str) -> str:
+    """The batch that keeps the provider batches: the first of its study, or the only one."""
+    study_id = study_to_resume(connection, reference)
+    batch = find_batch(connection, reference) if study_id is None else cells_of(connection, study_id)[0].batch
+    return str(batch["id"])

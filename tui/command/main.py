@@ -173,6 +173,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         metavar="KEY=VALUE",
         help="override a config value, e.g. service.max_concurrent=50",
     )
+    parser.add_argument("--study", metavar="STUDY", help="with --run: add the new cells of a [design] to this study")
     parser.add_argument(
         "--on-stop", choices=("leave", "cancel"), default="leave", help="what becomes of provider batches when stopped"
     )

@@ -21,6 +21,12 @@ def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True
     print_report(console(), report_of(database, summary), waves=waves, methods=methods)
 
 
+def print_study(database: Path, summary: dict[str, Any]) -> None:
+    from tidepool.engine.design.report import study_report
+
+    print_report(console(), study_report(database, summary))
+
+
 def print_report(out: Console, report: Report, *, waves: bool = True, methods: bool = False) -> None:
     out.print(Text(one_line(report.title), style="bold"))
     print_blocks(out, (*report.overview, *(report.waves if waves else ())))
@@ -53,6 +59,12 @@ def print_plan(plan: dict[str, Any]) -> None:
 
 
 def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if cells := plan.get("cells"):
+        replicates = max(cell["replicate"] for cell in cells)
+        yield (
+            "cells",
+            f"{len(cells) // replicates:,} × {replicates:,} replicates = {len(cells):,} batches, side by side",
+        )
     some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
     yield "units", f"{plan['units']:,}{some} (service {plan['service']})"
     rounds = max((wave["rounds"] for wave in plan["waves"]), default=1)

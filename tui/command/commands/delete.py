@@ -7,6 +7,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.storage.batches import delete_batch, find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.plain_text import one_line
+from tidepool.storage.study_rows.studies import cells_of, study_of
 from tidepool.tui.command.saying import agreed, say
 
 
@@ -17,12 +18,20 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
-        batch = find_batch(connection, options.batch)
+        study = study_of(connection, options.batch)
+        found = (
+            [find_batch(connection, options.batch)]
+            if study is None
+            else [cell.batch for cell in cells_of(connection, study.id)]
+        )
+    about = found[0] if study is None else {"id": study.id, "name": f"{study.name}, a study of {len(found):,} batches"}
     if not options.yes:
         if not sys.stdin.isatty():
-            raise UsageError(f"Deleting {batch['id']} wants a yes: add --yes.")
-        if not agreed(f"Delete {one_line(batch['id'])} ({one_line(batch['name'])}) and all it holds?"):
+            raise UsageError(f"Deleting {about['id']} wants a yes: add --yes.")
+        if not agreed(f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all it holds?"):
             say("kept")
             return 0
-    say(f"deleted {delete_batch(options.db, batch['id'])}")
+    for batch in found:
+        delete_batch(options.db, batch["id"])
+    say(f"deleted {about['id']}")
     return 0

@@ -13,6 +13,7 @@ from tidepool.engine.results.wording import money
 from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.reading.queries import BatchLine, list_batches
+from tidepool.storage.reading.study_lines import with_studies
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.terminal import console
@@ -20,12 +21,13 @@ from tidepool.tui.drawing.words import resting, utc
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    """Only those that every command has."""
+    parser.add_argument("--cells", action="store_true", help="the batches of each study beneath it")
 
 
 def run(options: argparse.Namespace) -> int:
     with reading(options.db) as connection:
-        batches = list_batches(options.db, connection, -1 if options.json else MOST_SHOWN + 1)
+        lines = list_batches(options.db, connection, -1 if options.json else MOST_SHOWN + 1)
+        batches = lines if options.json else with_studies(connection, lines)
     tidy_locks(options.db)
     tidy_journal(options.db)
     if options.json:
@@ -34,6 +36,8 @@ def run(options: argparse.Namespace) -> int:
     if not batches:
         say("no batches yet: run one with `tidepool --run CONFIG.toml`")
         return 0
+    if not options.cells:
+        batches = [batch for batch in batches if not batch.study_id]
     out = console()
     out.print(batch_table(batches[:MOST_SHOWN], out.width))
     if len(batches) > MOST_SHOWN:
@@ -77,8 +81,10 @@ def _cells(batch: BatchLine) -> dict[str, str]:
     return {
         "id": one_line(batch.id),
         "kind": one_line(batch.kind),
-        "name": one_line(batch.name),
-        "seed": "" if batch.seed is None else f"{batch.seed}",
+        "name": ("  " if batch.study_id else "")
+        + one_line(batch.name)
+        + (f" ({batch.cells} cells)" if batch.cells else ""),
+        "seed": "" if batch.seed is None or batch.cells else f"{batch.seed}",
         "status": one_line(batch.status) + (" (paused)" if batch.paused else ""),
         "units": f"{done:,}/{batch.units_total:,}{failed}",
         "cost": money(batch.cost_usd),

@@ -12,6 +12,7 @@ from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.reading.watching import ProviderBatchLine, order_lines
+from tidepool.storage.study_rows.studies import leading_batch
 from tidepool.tui.command.saying import agreed, say, say_json
 from tidepool.tui.drawing.words import span, utc
 
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if options.give_up is not None:
         return _give_up(options)
     with reading(options.db) as connection:
-        batch = find_batch(connection, options.batch)
+        batch = find_batch(connection, leading_batch(connection, options.batch))
         orders = order_lines(connection, batch["number"], most=MOST)
     shown = sorted((one for one in orders if one.open or options.all), key=lambda one: (not one.open, one.created_at))
     if options.json:
@@ -103,7 +104,9 @@ def _cells(order: ProviderBatchLine) -> dict[str, str]:
 def _give_up(options: argparse.Namespace) -> int:
     from tidepool.engine.batching.giving_up import find_order, give_up
 
-    batch_id, order = find_order(options.db, options.batch, options.give_up)
+    with reading(options.db) as connection:
+        meant = leading_batch(connection, options.batch)
+    batch_id, order = find_order(options.db, meant, options.give_up)
     name = one_line(order.remote_id or order.id)
     if not options.yes:
         if not sys.stdin.isatty():

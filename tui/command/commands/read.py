@@ -10,6 +10,7 @@ from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.plain_text import one_line, plain
+from tidepool.storage.study_rows.studies import cells_of, study_of
 from tidepool.tui.command.report import print_summary
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.terminal import console
@@ -53,6 +54,9 @@ def _show(options: argparse.Namespace) -> None:
         return
     if options.split or options.full:
         raise UsageError("--split and --full go with --genome ID or --problem N, and --full with --conversation N.")
+    if study := _study(options):
+        _show_study(options, study)
+        return
     summary = summarise(options.db, options.batch)
     if options.json:
         say_json(summary)
@@ -60,6 +64,24 @@ def _show(options: argparse.Namespace) -> None:
     print_summary(options.db, summary, methods=True)
     for provider, rest in _resting(options).items():
         say(one_line(resting(provider, **rest)))
+
+
+def _study(options: argparse.Namespace) -> str | None:
+    """The study of several batches that is meant, if one is."""
+    with reading(options.db) as connection:
+        found = study_of(connection, options.batch)
+    return None if found is None else found.id
+
+
+def _show_study(options: argparse.Namespace, study_id: str) -> None:
+    from tidepool.engine.design.summary import summarise_study
+    from tidepool.tui.command.report import print_study
+
+    summary = summarise_study(options.db, study_id)
+    if not options.json:
+        print_study(options.db, summary)
+    else:
+        say_json(summary["statistics"] if options.command == "stats" else summary)
 
 
 def _resting(options: argparse.Namespace) -> dict[str, Any]:
@@ -151,6 +173,9 @@ def _show_genealogy(options: argparse.Namespace) -> None:
 
 
 def _stats(options: argparse.Namespace) -> None:
+    if study := _study(options):
+        _show_study(options, study)
+        return
     summary = summarise(options.db, options.batch)
     if options.json:
         say_json(summary["statistics"])
@@ -162,8 +187,14 @@ def _log(options: argparse.Namespace) -> None:
     from tidepool.storage.reading.queries import log_lines
 
     with reading(options.db) as connection:
-        batch = find_batch(connection, options.batch)
-        lines: list[dict[str, Any]] = [dict(row) for row in log_lines(connection, batch["number"])]
+        study = study_of(connection, options.batch)
+        rows = (
+            [find_batch(connection, options.batch)]
+            if study is None
+            else [cell.batch for cell in cells_of(connection, study.id)]
+        )
+        lines: list[dict[str, Any]] = [dict(line) for row in rows for line in log_lines(connection, row["number"])]
+    lines.sort(key=lambda line: line["at"])
     if options.json:
         say_json([{**line, "at": utc(line["at"])} for line in lines])
         return

@@ -6,20 +6,25 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.core.run_control import RunControl, Stop
-from tidepool.engine.events import BatchEnded, Event
+from tidepool.engine.errors import UsageError
+from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.planned_calls import together
+from tidepool.storage.file import reading
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.states import BatchStatus, StopCode
+from tidepool.storage.study_rows.studies import batches_to_resume, study_to_resume
 from tidepool.tui.command.progress import progress_on
-from tidepool.tui.command.report import print_plan, print_summary
+from tidepool.tui.command.report import print_plan, print_study, print_summary
 from tidepool.tui.command.saying import agreed, say_json, tell
 
 EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, BatchStatus.PARTIAL: 3}
@@ -34,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         if options.json:
             say_json(summary)
+        elif "study_id" in summary:
+            print_study(options.db, summary)
         else:
             print_summary(options.db, summary)
         sys.stdout.flush()
@@ -51,8 +58,7 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
 
 
 def _dry_run(options: argparse.Namespace) -> int:
-    config = _frozen(options)
-    plan = priced(load_kind(config.batch.kind).plan(config), config)
+    plan = _plan(options)
     for words in plan["warnings"]:
         tell(f"warning: {words}")
     if options.json:
@@ -67,23 +73,42 @@ def _ask_for_trust(options: argparse.Namespace) -> None:
     from tidepool.engine.trust.adoption import adopt
     from tidepool.engine.trust.question import MEANING, question_about
 
-    question = question_about(options.db, options.resume, options.set)
-    if question is None:
+    with reading(options.db) as connection:
+        references = batches_to_resume(connection, options.resume)
+    asked = [question_about(options.db, one, options.set) for one in references]
+    questions = [question for question in asked if question is not None]
+    if not questions:
         return
-    name = one_line(question.name)
-    title = f"Batch {question.batch_id} ({name}) {question.asked}, and only its file names them:"
-    lines = [title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows()), MEANING]
-    tell("\n".join(lines))
+    for question in {question.rows()[0]: question for question in questions}.values():
+        name = one_line(question.name)
+        title = f"Batch {question.batch_id} ({name}) {question.asked}, and only its file names them:"
+        tell("\n".join([title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows())]))
+    tell(
+        MEANING if len(questions) == 1 else f"{MEANING} The study has {len(questions):,} such batches: yes is for all."
+    )
     if agreed("Go on with it?"):
-        adopt(options.db, question.batch_id, question.config)
+        for question in questions:
+            adopt(options.db, question.batch_id, question.config)
 
 
-def _frozen(options: argparse.Namespace) -> FrozenConfig:
+def _plan(options: argparse.Namespace) -> dict[str, Any]:
     if options.run:
-        return freeze(load_config(options.run, options.set), options.db)
+        written = load_config(options.run, options.set)
+        if written.design is not None:
+            from tidepool.engine.design.pricing import priced_study
+
+            return priced_study(written, options.db)
+        return _priced([freeze(written, options.db)])
     from tidepool.engine.run import config_to_resume
 
-    return config_to_resume(options.resume, options.db, options.set)
+    with reading(options.db) as connection:
+        references = batches_to_resume(connection, options.resume)
+    return _priced([config_to_resume(one, options.db, options.set) for one in references])
+
+
+def _priced(configs: Sequence[FrozenConfig]) -> dict[str, Any]:
+    plans = [load_kind(config.batch.kind).plan(config) for config in configs]
+    return priced(together(plans), configs[0], several=len(configs) > 1)
 
 
 async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | None, int | None]:
@@ -96,20 +121,30 @@ async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | Non
             if isinstance(event, BatchEnded):
                 signals.leave_at_once()
 
-        if options.run:
-            summary = await run_batch(
-                load_config(options.run, options.set), options.db, on_event=listener, control=control
-            )
-        else:
-            summary = await resume_batch(
-                options.resume,
-                options.db,
-                overrides=options.set,
-                on_event=listener,
-                control=control,
-                trust=options.trust,
-            )
+        summary = await (_run_new if options.run else _resume)(options, listener, control)
     return summary, control.asked, signals.first
+
+
+async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
+    config = load_config(options.run, options.set)
+    if config.design is None:
+        if options.study:
+            raise UsageError("--study adds the cells of a [design] to a study, and this config has none.")
+        return await run_batch(config, options.db, on_event=listener, control=control)
+    from tidepool.engine.design.running import run_study
+
+    return await run_study(config, options.db, on_event=listener, control=control, into=options.study)
+
+
+async def _resume(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
+    with reading(options.db) as connection:
+        study = study_to_resume(connection, options.resume)
+    how: dict[str, Any] = {"overrides": options.set, "on_event": listener, "control": control, "trust": options.trust}
+    if study is None:
+        return await resume_batch(options.resume, options.db, **how)
+    from tidepool.engine.design.running import resume_study
+
+    return await resume_study(study, options.db, **how)
 
 
 TWICE_SECONDS = 0.1

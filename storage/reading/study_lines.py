@@ -1,0 +1,63 @@
+"""Studies in a list of batches: one line for each, in the place of its newest batch, with its cells beneath."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from tidepool.storage.reading.queries import BatchLine
+from tidepool.storage.reading.watching import LONGEST_NAME, Watched
+from tidepool.storage.states import study_status
+
+Line = TypeVar("Line", BatchLine, Watched)
+
+_SUMMED = (
+    *("units_total", "units_completed", "units_failed", "calls", "bought", "cached", "replayed", "retried", "failed"),
+    *("input_tokens", "output_tokens", "spent_usd", "call_seconds"),
+)
+
+
+def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[Line]:
+    """The lines as they come, each study's before its cells, which follow in the order in which they were made."""
+    if not any(line.study_id for line in lines):
+        return list(lines)
+    cells: dict[str, list[Line]] = {}
+    for line in lines:
+        if line.study_id:
+            cells.setdefault(line.study_id, []).insert(0, line)
+    names = dict(connection.execute(f"SELECT id, substr(name, 1, {LONGEST_NAME}) FROM study").fetchall())
+    found: list[Line] = []
+    told: set[str] = set()
+    for line in lines:
+        if not line.study_id:
+            found.append(line)
+        elif line.study_id not in told:
+            told.add(line.study_id)
+            beneath: list[Line] = cells[line.study_id]
+            found.append(study_line(beneath, line.study_id, names.get(line.study_id, line.study_id)))
+            found += beneath
+    return found
+
+
+def study_line(cells: Sequence[Line], study_id: str, name: str) -> Line:
+    """What its cells come to together."""
+    first, running = cells[0], next((cell for cell in cells if cell.status == "in_progress"), cells[-1])
+    ends = [cell.finished_at for cell in cells]
+    costs = [cell.cost_usd for cell in cells]
+    values: dict[str, Any] = {
+        "id": study_id,
+        "name": name,
+        "number": max(cell.number for cell in cells),
+        "status": study_status([cell.status for cell in cells]),
+        "paused": any(cell.paused for cell in cells),
+        "reason": next((cell.reason for cell in cells if cell.reason), None),
+        "simulated": any(cell.simulated for cell in cells),
+        "created_at": min(cell.created_at for cell in cells),
+        "finished_at": None if None in ends else max(end for end in ends if end is not None),
+        "cost_usd": None if None in costs else sum(cost for cost in costs if cost is not None),
+        "seconds": max(cell.seconds for cell in cells),
+        "study_id": None,
+        "cells": len(cells),
+        **{name: sum(getattr(cell, name) for cell in cells) for name in _SUMMED if hasattr(first, name)},
+    }
+    return replace(running, **values)
