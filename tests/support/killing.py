@@ -55,7 +55,7 @@ def kill_and_resume(folder: Path, service: str, expected: object, rng: Random) -
     command = Tidepool(folder, database)
     with command.start("--run", str(_study(folder, service))) as process:
         try:
-            _wait_for_calls(database, rng.randrange(CALLS), process)
+            wait_for_calls(database, rng.randrange(CALLS), process)
             time.sleep(rng.random() * 0.03)
         finally:
             process.send_signal(signal.SIGKILL)
@@ -83,7 +83,7 @@ def _study(folder: Path, service: str) -> Path:
     return written(folder, CONVERSATIONS, MESSAGES, more=STUDIES[service], name=f"study-{service}")
 
 
-def _wait_for_calls(database: Path, calls: int, process: "subprocess.Popen[str]") -> None:
+def wait_for_calls(database: Path, calls: int, process: "subprocess.Popen[str]") -> None:
     """Until the file holds so many answers, or the study has ended."""
     while process.poll() is None:
         try:

@@ -56,12 +56,12 @@ def sold_live(batch_id: str) -> Counter[int]:
     return Counter(int(line, 16) for line in PurchaseLog(batch_id).live_sales())
 
 
-def sold_by_batch(database: Path, batch_id: str) -> Counter[int]:
+def sold_by_batch(database: Path, batch_id: str, run_id: str = "") -> Counter[int]:
     """How often each call was sold in a provider batch, by the seller's own record."""
     orders = query(
         database, "SELECT p.id FROM provider_batch p JOIN batch b ON b.number = p.batch_number WHERE b.id = ?", batch_id
     )
-    return Counter(PurchaseLog(batch_id).ordered_seeds(row[0] for row in orders))
+    return Counter(PurchaseLog(run_id or batch_id).ordered_seeds(row[0] for row in orders))
 
 
 def committed_seeds(database: Path, batch_id: str, seed: int = 42) -> set[int]:

@@ -68,7 +68,7 @@ def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
             break
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in kept:
-        justify: Literal["left", "right"] = "right" if name in ("seed", "units", "cost") else "left"
+        justify: Literal["left", "right"] = "right" if name in ("seed", "units", "cost", "cells") else "left"
         table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], room) if name == "name" else None)
     for row in rows:
         table.add_row(*(Text(row[name]) for name in kept))
@@ -81,9 +81,8 @@ def _cells(batch: BatchLine) -> dict[str, str]:
     return {
         "id": one_line(batch.id),
         "kind": one_line(batch.kind),
-        "name": ("  " if batch.study_id else "")
-        + one_line(batch.name)
-        + (f" ({batch.cells} cells)" if batch.cells else ""),
+        "name": ("  " if batch.study_id else "") + one_line(batch.name),
+        "cells": f"{batch.cells:,}" if batch.cells else "",
         "seed": "" if batch.seed is None or batch.cells else f"{batch.seed}",
         "status": one_line(batch.status) + (" (paused)" if batch.paused else ""),
         "units": f"{done:,}/{batch.units_total:,}{failed}",

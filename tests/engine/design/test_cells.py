@@ -1,0 +1,124 @@
+"""A config with a [design] becomes the cells that one would expect, and a wrong one is told in words."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.design.designs import FACTORS, written
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.config.paths import put_at
+from tidepool.engine.design.cells import plan_study, replicate_seed
+from tidepool.engine.errors import UsageError
+
+
+def test_every_level_meets_every_other_once_a_replicate(tmp_path: Path) -> None:
+    study = plan_study(load_config(written(tmp_path)), tmp_path / "none.db")
+    places = [(cell.replicate, *cell.levels.values()) for cell in study.cells]
+    assert places[:4] == [
+        (1, "simulated:guarded", "plain"),
+        (1, "simulated:guarded", "firm"),
+        (1, "simulated:naive", "plain"),
+        (1, "simulated:naive", "firm"),
+    ]
+    assert len(places) == len(set(places)) == 8
+    firm = study.cells[3].config
+    assert [agent.model for agent in firm.agents] == ["simulated:naive", "simulated:naive"]
+    assert {agent.instructions for agent in firm.agents} == {"Never yield."}
+    assert {agent.instructions for agent in study.cells[0].config.agents} == {""}
+
+
+def test_cells_of_a_replicate_share_a_seed_and_replicates_do_not(tmp_path: Path) -> None:
+    study = plan_study(load_config(written(tmp_path)), tmp_path / "none.db")
+    seeds = {
+        cell.replicate: {one.config.batch.seed for one in study.cells if one.replicate == cell.replicate}
+        for cell in study.cells
+    }
+    assert seeds == {1: {7}, 2: {replicate_seed(7, 2)}}
+    assert replicate_seed(7, 2) not in (7, replicate_seed(7, 3), replicate_seed(8, 2))
+
+
+def test_lists_in_step(tmp_path: Path) -> None:
+    paired = FACTORS.replace("replicates = 2", 'mode = "paired"')
+    study = plan_study(load_config(written(tmp_path, factors=paired)), tmp_path / "none.db")
+    assert [tuple(cell.levels.values()) for cell in study.cells] == [
+        ("simulated:guarded", "plain"),
+        ("simulated:naive", "firm"),
+    ]
+
+
+def test_what_was_frozen_says_what_is_tested_and_when(tmp_path: Path) -> None:
+    design = plan_study(load_config(written(tmp_path)), tmp_path / "none.db").design
+    assert design["hypotheses"] == [{"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}]
+    assert len(design["hypotheses_hash"]) == 64 and design["frozen_at"].startswith("20")
+    assert design["source"]["secret_game"] == {"num_interactions": 6, "messages_per_interaction": 3}, (
+        "as written, no defaults"
+    )
+
+
+ONE = '[design.factors]\n"agents.Ada.memory" = ["short", "long"]\n'
+WRONG = {
+    "one level": ('[design.factors]\n"agents.Ada.memory" = ["short"]\n', "has 1 level"),
+    "twice": ('[design.factors]\n"agents.Ada.memory" = ["short", "short"]\n', "twice"),
+    "nobody": ('[design.factors]\n"agents.Adda.memory" = ["short", "long"]\n', "Did you mean 'Ada'"),
+    "no key": ('[design.factors]\n"agents.Ada.memmory" = ["short", "long"]\n', "memory"),
+    "no section": ('[design.factors]\n"secret_gane.mode" = ["standard", "retained"]\n', "secret_gane"),
+    "wrong value": ('[design.factors]\n"agents.Ada.memory" = ["short", "lang"]\n', "lang"),
+    "limits": ('[design.factors]\n"service.max_concurrent" = [1, 2]\n', "one set of limits"),
+    "seed": ('[design.factors]\n"batch.seed" = [1, 2]\n', "cannot change"),
+    "bare word": ('[design.factors]\nmemory = ["short", "long"]\n', "is no key of a config"),
+    "bundle without set": ('[design.factors]\nmemory = [ { level = "a" }, { level = "b" } ]\n', "set ="),
+    "same cells": (
+        '[design.factors]\nx = [ { level = "a", set = {} }, { level = "b", set = {} } ]\n',
+        "are the same study",
+    ),
+    "all of an agent": ('[design.factors]\n"agents.Ada" = ["x", "y"]\n', "not one of its keys"),
+    "unequal lists": (
+        f'[design]\nmode = "paired"\n{ONE}"agents.Ada.temperature" = [0.1, 0.2, 0.3]\n',
+        "lists of one length",
+    ),
+    "too many": (f"[design]\nreplicates = 900\n{ONE}", "are the most"),
+    "unknown key": (f"[design]\nreplicate = 3\n{ONE}", "replicates"),
+    "no such direction": (
+        ONE + '[[design.hypotheses]]\noutcome = "revealed"\ncontrast = "x"\ndirection = "up"\n',
+        "direction",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_design_is_told_in_words(case: str, tmp_path: Path) -> None:
+    factors, words = WRONG[case]
+    with pytest.raises(UsageError) as error:
+        plan_study(load_config(written(tmp_path, factors=factors)), tmp_path / "none.db")
+    assert words in str(error.value)
+
+
+def test_one_batch_is_not_made_of_several(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="run_study"):
+        freeze(load_config(written(tmp_path)), tmp_path / "none.db")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "found"),
+    [
+        ("agents.Dr. Bob.model", "m", [["Ada", None], ["Dr. Bob", "m"]]),
+        ('agents."Dr. Bob".model', "m", [["Ada", None], ["Dr. Bob", "m"]]),
+        ("agents.*.model", "m", [["Ada", "m"], ["Dr. Bob", "m"]]),
+    ],
+)
+def test_agents_are_found_by_name(path: str, value: str, found: list[list[str | None]]) -> None:
+    data = {"agents": [{"name": "Ada"}, {"name": "Dr. Bob"}]}
+    put_at(data, path, value)
+    assert [[agent["name"], agent.get("model")] for agent in data["agents"]] == found
+
+
+@pytest.mark.parametrize("path", ["", ".", "a..b", "a.", ".a", 'a."b', "agents.*", "agents.Nobody.model"])
+def test_a_path_that_leads_nowhere_is_told(path: str) -> None:
+    with pytest.raises(UsageError):
+        put_at({"agents": [{"name": "Ada"}], "a": {}}, path, 1)
+
+
+def test_set_reaches_agents(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, factors=""), ["agents.Ada.temperature=0.1", 'agents.*.memory="long"'])
+    assert [(agent.temperature, agent.memory) for agent in config.agents] == [(0.1, "long"), (0.7, "long")]

@@ -1,0 +1,125 @@
+"""A study of several batches is run, stopped, killed, paid for, widened and read as one."""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.engine.design.designs import FACTORS, written
+from tests.support.command import Tidepool
+from tests.support.killing import wait_for_calls
+from tests.support.state import Rows, end_state, query, sold_by_batch, sold_live
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.running import run_study
+
+SLOW = {
+    "live": '[service]\nname = "live"\nmax_concurrent = 8\n[providers.simulated]\nlatency = 0.01\njitter = 0.7',
+    "auto": "[service]\nbatch_from = 0\npoll_interval = 0.02\n[providers.simulated]\nbatch_seconds = 0.15",
+}
+
+
+def ends(database: Path) -> dict[str, dict[str, Rows]]:
+    """What each cell came to, by its name."""
+    batches = query(database, "SELECT name, id FROM batches ORDER BY name")
+    return {name: end_state(database, batch) for name, batch in batches}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Rows]]:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    asyncio.run(run_study(load_config(written(folder)), folder / "study.db"))
+    return ends(folder / "study.db")
+
+
+@pytest.mark.parametrize("service", SLOW)
+def test_killed_twice_and_resumed_it_comes_to_the_same_and_buys_nothing_twice(
+    service: str, undisturbed: dict[str, dict[str, Rows]], tmp_path: Path
+) -> None:
+    database = tmp_path / "study.db"
+    command = Tidepool(tmp_path, database)
+    begin = ["--run", str(written(tmp_path, more=SLOW[service]))]
+    for calls in (40, 90):
+        with command.start(*begin) as process:
+            wait_for_calls(database, calls, process)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        begin = ["--resume", "last"]
+    assert command.json("show", "last")["status"] == "interrupted"
+    summary = command.json("--resume", "last")
+    assert summary["status"] == "completed" and summary["units"] == {"total": 48, "completed": 48, "failed": 0}
+    assert ends(database) == undisturbed
+    leading = query(database, "SELECT id FROM batch ORDER BY number LIMIT 1")[0][0]
+    ordered, live = sold_by_batch(database, leading, summary["study_id"]), sold_live(summary["study_id"])
+    answered = dict(query(database, "SELECT source, count(*) FROM call GROUP BY 1"))
+    assert ordered.total() == answered.get("batch", 0), "no provider batch was bought twice"
+    assert 0 <= live.total() - answered.get("live", 0) <= 2 * 8, "live, only what was in flight"
+
+
+def test_waves_of_all_cells_share_provider_batches_and_one_asks_what_two_want_to_know(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, more="[service]\nbatch_from = 20"))
+    summary = asyncio.run(run_study(config, tmp_path / "study.db"))
+    batches = query(tmp_path / "study.db", "SELECT count(*), sum(calls) FROM provider_batches")
+    assert batches == [(3, summary["calls"]["bought"])], "three messages: three waves of 48 talks"
+    assert summary["calls"]["cached"] > 0, "the first words of plain Bob are the same whichever model Ada is"
+    assert summary["calls"]["total"] == 48 * 3
+
+
+def test_the_budget_is_that_of_the_whole_study(tmp_path: Path) -> None:
+    priced = '[service]\nname = "live"\nbudget_usd = 0.02\n[providers.simulated]\nprice_input = 1.0\nprice_output = 5.0'
+    database = tmp_path / "study.db"
+    command = Tidepool(tmp_path, database)
+    stopped = command("--run", str(written(tmp_path, more=priced)), "--json")
+    summary = json.loads(stopped.stdout)
+    assert stopped.returncode == 4 and summary["status"] == "interrupted"
+    assert 0.01 < summary["cost_usd"] <= 0.02
+    assert query(database, "SELECT sum(cost_usd) FROM batches")[0][0] == pytest.approx(summary["cost_usd"])
+    assert command.json("--resume", "last", "--set", "service.budget_usd=1.0")["status"] == "completed"
+
+
+def test_a_study_is_stopped_and_goes_on_by_any_of_its_names(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    command = Tidepool(tmp_path, database)
+    slow = '[service]\nname = "live"\nmax_concurrent = 2\n[providers.simulated]\nlatency = 0.1'
+    with command.start("--run", str(written(tmp_path, more=slow))) as process:
+        wait_for_calls(database, 5, process)
+        assert command("stop", "last").returncode == 0
+        process.communicate(timeout=30)
+    cell = query(database, "SELECT id FROM batch ORDER BY number LIMIT 1")[0][0]
+    assert command.json("--resume", cell, "--set", "providers.simulated.latency=0.0")["status"] == "completed"
+    assert "nothing to resume" in command("--resume", cell).stderr
+
+
+def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    command = Tidepool(tmp_path, database)
+    first = command.json("--run", str(written(tmp_path, factors=FACTORS.replace("replicates = 2", "replicates = 1"))))
+    before = ends(database)
+    more = FACTORS.replace('"simulated:naive"]', '"simulated:naive", "simulated:schemer"]')
+    wider = command.json("--run", str(written(tmp_path, factors=more)), "--study", first["study_id"])
+    assert len(wider["cells"]) == 12 and wider["status"] == "completed"
+    assert [level["level"] for level in wider["design"]["factors"][0]["levels"]][-1] == "simulated:schemer"
+    now = ends(database)
+    assert all(now[name] == end for name, end in before.items())
+    assert wider["design"]["hypotheses_hash"] == first["design"]["hypotheses_hash"]
+    again = command("--run", str(written(tmp_path, factors=more)), "--study", first["study_id"])
+    assert again.returncode == 2 and "nothing to add" in again.stderr
+    other = command("--run", str(written(tmp_path, factors=more, talks=9)), "--study", first["study_id"])
+    assert other.returncode == 2 and "all else the same" in other.stderr
+
+
+def test_one_line_in_the_list_and_gone_as_one(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    command = Tidepool(tmp_path, database)
+    study = command.json("--run", str(written(tmp_path)))["study_id"]
+    listed = command("list").stdout
+    assert len(listed.splitlines()) == 2 and study in listed and "cells" in listed
+    assert len(command("list", "--cells").stdout.splitlines()) == 10
+    assert len(query(database, "SELECT * FROM cells WHERE study_id = ?", study)) == 16
+    plan = command.json("--run", str(written(tmp_path)), "--dry-run")
+    assert plan["units"] == 48 and plan["calls"] == 144 and len(plan["cells"]) == 8
+    assert command("delete", study, "--yes").returncode == 0
+    assert query(
+        database, "SELECT (SELECT count(*) FROM batch), (SELECT count(*) FROM study), (SELECT count(*) FROM study_cell)"
+    ) == [(0, 0, 0)]
