@@ -18,7 +18,7 @@ from tidepool.engine.studies.kinds import load_kind
 def validate_all(
     data: Mapping[str, Any], folder: Path, database: Path
 ) -> tuple[FrozenConfig | None, list[ConfigProblem]]:
-    """The config as a batch would keep it, or what keeps it from being one.
+    """The config as a batch would keep it, or what keeps it from being one. Of a [design] only the keys are looked at.
 
     A problem of no key in particular has an empty place.
     """
@@ -29,7 +29,8 @@ def validate_all(
     if problems := outline_problems(data) or key_problems(data):
         return None, problems
     try:
-        return freeze(config_from(data, source="", folder=folder), database), []
+        one = {name: section for name, section in data.items() if name != "design"}
+        return freeze(config_from(one, source="", folder=folder), database), []
     except UsageError as error:
         return None, [ConfigProblem(error.where, str(error))]
     except TidepoolError as error:

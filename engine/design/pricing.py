@@ -1,5 +1,7 @@
 """What a study of several batches will take, before anything is called: of all its cells together."""
 
+from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,4 +22,14 @@ def priced_study(config: Config, database: Path) -> dict[str, Any]:
         {"levels": dict(cell.levels), "replicate": cell.replicate, "units": plan.units, "calls": plan.calls_expected}
         for cell, plan in zip(study.cells, plans, strict=True)
     ]
-    return {**whole, "name": study.name, "cells": cells}
+    models = sorted(set().union(*(kind.models(cell.config) for cell in study.cells)))
+    return {**whole, "name": study.name, "cells": cells, "models": models}
+
+
+def shape_of(cells: Sequence[Mapping[str, Any]]) -> str:
+    """The arithmetic behind the number of batches, in words."""
+    replicates = max(cell["replicate"] for cell in cells)
+    levels = [len({cell["levels"][name] for cell in cells}) for name in cells[0]["levels"]]
+    combined = len(cells) // replicates
+    told = " × ".join(map(str, levels)) if combined == prod(levels) else "lists in step:"
+    return f"{told} = {combined:,} cells × {replicates:,} replicates = {len(cells):,} batches, side by side"

@@ -40,14 +40,14 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[
 
 
 def study_line(cells: Sequence[Line], study_id: str, name: str) -> Line:
-    """What its cells come to together."""
+    """What its cells come to together. Its number is that of its first batch, below zero: so it meets no batch's."""
     first, running = cells[0], next((cell for cell in cells if cell.status == "in_progress"), cells[-1])
     ends = [cell.finished_at for cell in cells]
     costs = [cell.cost_usd for cell in cells]
     values: dict[str, Any] = {
         "id": study_id,
         "name": name,
-        "number": max(cell.number for cell in cells),
+        "number": -min(cell.number for cell in cells),
         "status": study_status([cell.status for cell in cells]),
         "paused": any(cell.paused for cell in cells),
         "reason": next((cell.reason for cell in cells if cell.reason), None),
@@ -57,6 +57,7 @@ def study_line(cells: Sequence[Line], study_id: str, name: str) -> Line:
         "cost_usd": None if None in costs else sum(cost for cost in costs if cost is not None),
         "seconds": max(cell.seconds for cell in cells),
         "study_id": None,
+        "seed": first.seed,
         "cells": len(cells),
         **{name: sum(getattr(cell, name) for cell in cells) for name in _SUMMED if hasattr(first, name)},
     }

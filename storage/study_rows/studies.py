@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidepool.storage.batches import NewBatch, find_batch, insert_batch
+from tidepool.storage.batches import NewBatch, delete_batch, find_batch, insert_batch, steer
 from tidepool.storage.errors import FileError, NotFound
-from tidepool.storage.file import writing
+from tidepool.storage.file import reading, writing
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.states import BatchStatus
 
@@ -165,3 +165,24 @@ def leading_batch(connection: sqlite3.Connection, reference: str) -> str:
     study_id = study_to_resume(connection, reference)
     batch = find_batch(connection, reference) if study_id is None else cells_of(connection, study_id)[0].batch
     return str(batch["id"])
+
+
+def steer_any(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
+    """A word to whoever runs the batch or the study."""
+    with reading(path) as connection:
+        batch_id = batch_to_steer(connection, reference)
+    return steer(path, batch_id, command, arguments)
+
+
+def delete_any(path: Path, reference: str) -> str:
+    """A batch, or a study with all its batches."""
+    with reading(path) as connection:
+        study = study_of(connection, reference)
+        found = (
+            [find_batch(connection, reference)["id"]]
+            if study is None
+            else [cell.batch["id"] for cell in cells_of(connection, study.id)]
+        )
+    for batch_id in found:
+        delete_batch(path, batch_id)
+    return str(found[0]) if study is None else study.id

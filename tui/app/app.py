@@ -20,7 +20,8 @@ from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.file import prepare, settle
 from tidepool.storage.plain_text import in_document
-from tidepool.storage.reading.watching import Watched, all_watched, batch_number, watched
+from tidepool.storage.reading.study_watching import study_number, watched_any
+from tidepool.storage.reading.watching import Watched, all_watched, batch_number
 from tidepool.tui.app import launching
 from tidepool.tui.app.actions import offers
 from tidepool.tui.app.compose_model.examiner import Examiner
@@ -87,7 +88,7 @@ class TidepoolApp(App[None]):
         self.examiner = Examiner()
         """looks over drafts"""
         self.current: int | None = None
-        """the number of the batch that Watch and Results show"""
+        """the number of the batch that Watch and Results show; of a study it is below zero"""
         self.compared: list[int] = []
         """the numbers of the batches that are compared"""
         self.alone = False
@@ -173,7 +174,7 @@ class TidepoolApp(App[None]):
 
     async def current_batch(self) -> Watched | None:
         """The batch in hand: the one last opened, else one that runs, else the newest."""
-        if self.current is not None and (found := await self.file.look(watched, self.path, self.current)):
+        if self.current is not None and (found := await self.file.look(watched_any, self.path, self.current)):
             return found
         batches = await self.file.look(all_watched, self.path)
         found = next((batch for batch in batches if batch.running), next(iter(batches), None))
@@ -206,6 +207,8 @@ class TidepoolApp(App[None]):
     async def _shown(self, launched: launching.Launched) -> bool:
         batch_id = launched.batch_id()
         number = await self.file.look(batch_number, batch_id) if batch_id else None
+        if number is None and batch_id:
+            number = await self.file.look(study_number, batch_id)
         if number is None:
             return False
         self.current = number

@@ -60,11 +60,9 @@ def print_plan(plan: dict[str, Any]) -> None:
 
 def plan_lines(plan: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if cells := plan.get("cells"):
-        replicates = max(cell["replicate"] for cell in cells)
-        yield (
-            "cells",
-            f"{len(cells) // replicates:,} × {replicates:,} replicates = {len(cells):,} batches, side by side",
-        )
+        from tidepool.engine.design.pricing import shape_of
+
+        yield "cells", shape_of(cells)
     some = f", {plan['units_at_once']:,} at once" if plan["units_at_once"] < plan["units"] else ""
     yield "units", f"{plan['units']:,}{some} (service {plan['service']})"
     rounds = max((wave["rounds"] for wave in plan["waves"]), default=1)

@@ -6,13 +6,18 @@ from typing import Any
 
 import tomlkit
 
-from tidepool.engine.trust.servers import without_strange_addresses
+from tidepool.engine.trust.servers import without_strange_addresses, without_strangers_word
 from tidepool.storage.batches import batch_numbered
+from tidepool.storage.study_rows.studies import find_study
 
 
 def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
-    """To run anew: without the addresses of servers that only the file names."""
-    row = batch_numbered(connection, batch_number)
+    """To run anew: without the addresses of servers that only the file names. Of a study (by a number below zero) it is the
+    config with its design."""
+    row = batch_numbered(connection, abs(batch_number))
+    if batch_number < 0:
+        source = find_study(connection, row["study_id"]).design.get("source", {})
+        return as_toml(without_strangers_word(row["id"], row["config"], source))
     return as_toml(without_strange_addresses(row["id"], row["config"]))
 
 

@@ -62,7 +62,7 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
     if config is None:
         return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
     try:
-        return planned(config)
+        return _study(values, config, folder, database) if values.get("design") else planned(config)
     except UsageError as error:
         return Examined((Complaint(error.where, str(error)),))
     except TidepoolError as error:
@@ -74,11 +74,26 @@ def planned(config: FrozenConfig) -> Examined:
     from tidepool.engine.studies.plan import priced
 
     kind = load_kind(config.batch.kind)
-    plan = priced(kind.plan(config), config)
-    plan["unit_name"] = kind.units
-    plan["wave_count"] = max((wave["index"] for wave in plan["waves"]), default=0)
-    plan["waves"] = plan["waves"][:MOST_WAVES]
+    plan = _shortened(priced(kind.plan(config), config), kind.units)
     return Examined(plan=plan, shape=tuple(kind.shape(config)), models=tuple(sorted(kind.models(config))))
+
+
+def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path) -> Examined:
+    """Of a config with a [design]: all its cells together."""
+    from tidepool.engine.config.loading import config_from
+    from tidepool.engine.config.user_endpoints import with_users_likes
+    from tidepool.engine.design.pricing import priced_study, shape_of
+    from tidepool.engine.studies.kinds import load_kind
+
+    written = config_from(with_users_likes(values), source="", folder=folder)
+    plan = _shortened(priced_study(written, database), load_kind(config.batch.kind).units)
+    return Examined(plan=plan, shape=(shape_of(plan["cells"]),), models=tuple(plan.pop("models")))
+
+
+def _shortened(plan: dict[str, Any], units: str) -> dict[str, Any]:
+    waves = plan["waves"]
+    count = max((wave["index"] for wave in waves), default=0)
+    return {**plan, "unit_name": units, "wave_count": count, "waves": waves[:MOST_WAVES]}
 
 
 MOST_WAVES = 200

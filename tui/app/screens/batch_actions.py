@@ -6,9 +6,9 @@ from typing import Any
 from textual import work
 from textual.binding import Binding
 
-from tidepool.storage.batches import delete_batch, steer
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.watching import Watched, order_lines
+from tidepool.storage.study_rows.studies import batches_to_resume, delete_any, steer_any
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.dialogs.export import ExportDialog, export
@@ -37,7 +37,9 @@ NEEDS: dict[str, Callable[[Watched], bool]] = {
     "delete": lambda batch: not batch.running,
     "export": lambda batch: True,
     "duplicate": lambda batch: True,
-    "code": lambda batch: batch.kind in ("secret_game", "simulation", "evolution") and not batch.running,
+    "code": lambda batch: (
+        batch.kind in ("secret_game", "simulation", "evolution") and not batch.running and not batch.cells
+    ),
 }
 """action → which batches it is for"""
 
@@ -51,7 +53,7 @@ class BatchActions(ModeScreen):
 
     async def _told(self, batch: Watched, word: str, arguments: dict[str, Any] | None = None) -> None:
         try:
-            await self.tidepool.file.do(steer, self.tidepool.path, batch.id, word, arguments)
+            await self.tidepool.file.do(steer_any, self.tidepool.path, batch.id, word, arguments)
         except TidepoolError as error:
             self.tidepool.tell(error)
 
@@ -64,7 +66,7 @@ class BatchActions(ModeScreen):
     async def action_stop(self) -> None:
         if (batch := self.shown_batch) is None:
             return
-        orders = await self.tidepool.file.look(order_lines, batch.number)
+        orders = await self.tidepool.file.look(order_lines, abs(batch.number))
         answer = await self.app.push_screen_wait(StopDialog(batch.name, sum(order.open for order in orders)))
         if answer is not None:
             await self._told(batch, "stop", {"on_stop": answer})
@@ -88,13 +90,15 @@ class BatchActions(ModeScreen):
             return
         path, file, approved = self.tidepool.path, self.tidepool.file, None
         try:
-            if question := await file.do(question_about, path, batch.id):
+            for one in await file.look(batches_to_resume, batch.id):
+                if (question := await file.do(question_about, path, one)) is None:
+                    continue
                 from tidepool.tui.app.dialogs.trust import TrustDialog
 
                 if not await self.app.push_screen_wait(TrustDialog(question)):
                     return
                 await file.do(adopt, path, question.batch_id, question.config)
-                approved = question.config_hash
+                approved = None if batch.cells or batch.study_id else question.config_hash
         except TidepoolError as error:
             self.tidepool.tell(error)
             return
@@ -147,6 +151,6 @@ class BatchActions(ModeScreen):
         )
         if await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
             try:
-                await self.tidepool.file.do(delete_batch, self.tidepool.path, batch.id)
+                await self.tidepool.file.do(delete_any, self.tidepool.path, batch.id)
             except TidepoolError as error:
                 self.tidepool.tell(error)

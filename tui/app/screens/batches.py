@@ -1,6 +1,8 @@
 """Home: all batches of the file."""
 
+import sqlite3
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from textual import on
 from textual.binding import Binding
@@ -9,6 +11,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from tidepool.storage.reading.study_lines import with_studies
 from tidepool.storage.reading.watching import Watched, all_watched, changes
 from tidepool.tui.app.kind_screens import STARTERS, Starter
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
@@ -27,6 +30,8 @@ class BatchesScreen(BatchActions):
         *BATCH_BINDINGS,
         Binding("slash", "filter", "Filter", key_display="/", id="batches.filter", priority=True),
         Binding("o", "sort", "Sort", id="batches.sort", tooltip="by age, name, state, cost, size"),
+        Binding("right", "unfold(True)", "Cells", id="batches.unfold", tooltip="the batches of a study beneath it"),
+        Binding("left", "unfold(False)", "Fold", show=False, id="batches.fold"),
         Binding("space", "mark", "Mark", id="batches.mark", tooltip="several of them, to compare"),
         Binding("m", "compare", "Compare", id="batches.compare", tooltip="the marked ones side by side"),
         Binding("escape", "clear", "Clear the filter", show=False),
@@ -69,7 +74,7 @@ class BatchesScreen(BatchActions):
                 self.table.touch_all()
             return
         self._seen, self._quiet = seen, 0
-        self._all = await self.tidepool.file.look(all_watched, self.tidepool.path)
+        self._all = await self.tidepool.file.look(_with_studies, self.tidepool.path)
         self._show()
 
     def _show(self) -> None:
@@ -79,7 +84,9 @@ class BatchesScreen(BatchActions):
         if self._all and not shown.display:
             self.call_after_refresh(self.table.focus)
         shown.display = bool(self._all)
-        self.table.show(chosen(self._all, self.query_one("#filter", Input).value, self.table.order))
+        self.table.show(
+            chosen(self._all, self.query_one("#filter", Input).value, self.table.order, self.table.unfolded)
+        )
         self._detail()
 
     def _detail(self) -> None:
@@ -125,6 +132,17 @@ class BatchesScreen(BatchActions):
         self._show()
         self.table.touch_all()
 
+    def action_unfold(self, unfolded: bool) -> None:
+        """A cell folds its study."""
+        if batch := self.shown_batch:
+            self.table.unfold(batch.study_id or batch.id, unfolded)
+            self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "unfold":
+            return (batch := self.shown_batch) is not None and bool(batch.cells or batch.study_id)
+        return super().check_action(action, parameters)
+
     def action_mark(self) -> None:
         self.table.toggle_mark()
 
@@ -146,9 +164,20 @@ class BatchesScreen(BatchActions):
         self.tidepool.run_config(starter.path, starter.title)
 
 
+def _with_studies(connection: sqlite3.Connection, path: Path) -> list[Watched]:
+    return with_studies(connection, all_watched(connection, path))
+
+
 def detail(batch: Watched) -> Content:
     """Two lines on the batch under the cursor: what it came to, and what can be done."""
-    first = f"{batch.id} · seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
+    what = (
+        f"study of {batch.cells:,} batches"
+        if batch.cells
+        else f"cell of study {batch.study_id}"
+        if batch.study_id
+        else ""
+    )
+    first = f"{batch.id} · {f'{what} · ' if what else ''}seed {batch.seed} · {count(batch.calls)} calls · {span(batch.seconds)}"
     if batch.failed:
         first += f" · {count(batch.failed)} calls failed"
     if batch.simulated:
@@ -158,6 +187,12 @@ def detail(batch: Watched) -> Content:
 
 def _advice(batch: Watched) -> list[tuple[str, str] | str]:
     reason = one_line(batch.reason or "")
+    if batch.cells and status_of(batch) in ("completed", "in_progress"):
+        return [
+            "→ shows its cells, enter what came out"
+            if batch.status == "completed"
+            else "→ shows its cells, enter watches them"
+        ]
     match status_of(batch):
         case "interrupted":
             return [("interrupted", "$state-retried"), f" ({reason or 'its process died'}): u goes on where it stopped"]

@@ -10,7 +10,8 @@ from textual.widget import Widget
 
 from tidepool.engine.results.blocks import Figure, Heat, Report, Words, from_json
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading.watching import Watched, watched
+from tidepool.storage.reading.study_watching import watched_any
+from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.shutdown import while_open
@@ -90,10 +91,13 @@ class ResultsScreen(BatchActions):
             if self._batch is None:
                 gauges.show(None, None)
                 return
-            await talks.open(self._batch)
-            self.query_one(PanelStrip).rename("panel-talks", talks.matter.title)
+            strip = self.query_one(PanelStrip)
+            strip.offer("panel-talks", not self._batch.cells)
+            if not self._batch.cells:
+                await talks.open(self._batch)
+                strip.rename("panel-talks", talks.matter.title)
         else:
-            self._batch = await self.tidepool.file.look(watched, self.tidepool.path, self._batch.number)
+            self._batch = await self.tidepool.file.look(watched_any, self.tidepool.path, self._batch.number)
             if self._batch is None:
                 return
         gauges.show(self._batch, None)
@@ -105,12 +109,13 @@ class ResultsScreen(BatchActions):
         if self._compared != self.tidepool.compared:
             self._compared = list(self.tidepool.compared)
             self._compare(self._compared)
-        await talks.look(self._batch)
+        if not self._batch.cells:
+            await talks.look(self._batch)
 
     @work(exclusive=True, group="count")
     async def _count(self, batch: Watched) -> None:
         try:
-            report: Report = from_json(await self._ask("report", batch=batch.id))
+            report: Report = from_json(await self._ask("study" if batch.cells else "report", batch=batch.id))
         except TidepoolError as error:
             await self._lack(error)
             return
@@ -119,14 +124,16 @@ class ResultsScreen(BatchActions):
         with while_open(self.app):
             title = Words(report.title, "strong")
             await self.query_one("#overview", BlockList).show([title, *report.overview, *report.waves])
-            await self.query_one("#statistics", BlockList).show([*told, *report.methods_on_screen])
+            methods = () if batch.cells else report.methods_on_screen
+            await self.query_one("#statistics", BlockList).show([*told, *methods])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 
     async def _show_family(self, batch: Watched) -> None:
         """The champion of an evolution and whom it descends from."""
-        self.query_one(PanelStrip).offer("panel-family", screens_of(batch.kind).family)
-        if screens_of(batch.kind).family:
+        has_one = screens_of(batch.kind).family and not batch.cells
+        self.query_one(PanelStrip).offer("panel-family", has_one)
+        if has_one:
             width = max(40, self.query_one("#result-panels").content_size.width - 8)
             tree = await self._ask("family", batch=batch.id, width=width)
             await self.query_one("#family", BlockList).show([Words(tree, "tree")])
@@ -144,7 +151,7 @@ class ResultsScreen(BatchActions):
         strip.offer("panel-compare", len(numbers) > 1)
         if len(numbers) < 2:
             return
-        batches = [await self.tidepool.file.look(watched, self.tidepool.path, number) for number in numbers]
+        batches = [await self.tidepool.file.look(watched_any, self.tidepool.path, number) for number in numbers]
         kept = [batch for batch in batches if batch is not None]
         try:
             one_kind = len({batch.kind for batch in kept}) == 1 < len(kept)
@@ -171,10 +178,14 @@ class ResultsScreen(BatchActions):
         self.query_one(PanelStrip).choose_next()
 
     def action_search(self) -> None:
+        if self._batch is None or self._batch.cells:
+            return
         self.query_one(PanelStrip).choose("panel-talks", focus=False)
         self.query_one(ConversationsPane).start_search()
 
     def action_step(self, by: int) -> None:
+        if self._batch is None or self._batch.cells:
+            return
         self.query_one(PanelStrip).choose("panel-talks")
         self.query_one(ConversationsPane).step(by)
 
@@ -184,7 +195,7 @@ class ResultsScreen(BatchActions):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "narrow":
-            return self._batch is not None and screens_of(self._batch.kind).reads == "answers"
+            return self._batch is not None and not self._batch.cells and screens_of(self._batch.kind).reads == "answers"
         return super().check_action(action, parameters)
 
     def action_back(self) -> None:

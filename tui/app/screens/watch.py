@@ -14,9 +14,10 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.reading import watching
+from tidepool.storage.reading import study_watching, watching
 from tidepool.storage.reading.conversation_heads import readable
 from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import LogLine, ProviderBatchLine, Watched, WaveLine
 from tidepool.tui.app.dialogs.choose import ChooseDialog
 from tidepool.tui.app.dialogs.dialog import Confirm
@@ -62,9 +63,11 @@ class Seen:
 
 def see(connection: sqlite3.Connection, path: Path, sight: Sight, orders: dict[str, frozenset[int]]) -> Seen | None:
     """One look: bounded by what is in view. `orders` remembers which units each provider batch holds."""
-    batch = watching.watched(connection, path, sight.batch_number)
+    batch = watched_any(connection, path, sight.batch_number)
     if batch is None:
         return None
+    if batch.cells:
+        return _see_study(connection, batch, sight)
     number = batch.number
     wave_count = watching.wave_count(connection, number)
     cells = watching.cells(connection, number, *sight.rows)
@@ -85,6 +88,18 @@ def see(connection: sqlite3.Connection, path: Path, sight: Sight, orders: dict[s
         readable(connection, number, sight.selected),
         watching.log_after(connection, number, sight.log_after),
     )
+
+
+def _see_study(connection: sqlite3.Connection, study: Watched, sight: Sight) -> Seen:
+    """Of a study each row is a batch, and each column one of its waves."""
+    cells = study_watching.study_cells(connection, study.number)
+    waves = study_watching.cell_waves(connection, cells, *sight.rows)
+    wave_count, lines = study_watching.study_wave_lines(connection, study.id, -study.number, *sight.waves)
+    rows = study_watching.cell_lines(cells, *sight.rows)
+    front = front_of(study.kind, rows, waves, {}, max(wave_count, sight.columns))
+    columns = max((len(states) for states in front.cells.values()), default=wave_count)
+    log = study_watching.study_log_after(connection, study.id, sight.log_after)
+    return Seen(study, len(cells), columns, front, wave_count, lines, None, log)
 
 
 def _under_way(
@@ -186,7 +201,7 @@ class WatchScreen(BatchActions):
             panel.clear()
         self.query_one(TranscriptPane).show(None)
         if self._batch is not None:
-            past = await self.tidepool.file.dig(watching.past, self._batch.number)
+            past = await self.tidepool.file.dig(watching.past, abs(self._batch.number))
             self._pulse = Throughput(past, self._batch)
             self.query_one(PacePlots).show(self._pulse, now=True)
             self._expect(self._batch)
@@ -205,13 +220,16 @@ class WatchScreen(BatchActions):
         changed = self._batch is None or self._batch.status != seen.batch.status
         self._batch = seen.batch
         front = self.query_one(Wavefront)
+        front.long_labels = bool(seen.batch.cells)
         if self._pulse is not None and (self._pulse.take(seen.batch, time.time()) or changed):
             self.query_one(PacePlots).show(self._pulse)
         self.query_one(Gauges).show(seen.batch, self._pulse, self._expected or Expected())
         front.show(seen.units, seen.columns, seen.front)
         self.query_one(WavesTable).show(seen.wave_count, sight.waves[0], seen.waves)
         if front.selected == sight.selected:
-            self.query_one(TranscriptPane).show(seen.talk)
+            talk = self.query_one(TranscriptPane)
+            talk.empty = "enter opens the batch under the cursor" if seen.batch.cells else "nothing said yet"
+            talk.show(seen.talk)
         self.query_one(LogLines).add(seen.log)
         if front.follow and seen.batch.running:
             self._follow(seen.batch)
@@ -243,7 +261,7 @@ class WatchScreen(BatchActions):
     async def action_orders(self) -> None:
         if (batch := self.shown_batch) is None:
             return
-        orders = [one for one in await self.tidepool.file.look(watching.order_lines, batch.number) if one.open]
+        orders = [one for one in await self.tidepool.file.look(watching.order_lines, abs(batch.number)) if one.open]
         if not orders:
             self.notify("No provider batches are under way.", markup=False)
             return
@@ -262,5 +280,12 @@ class WatchScreen(BatchActions):
         self.query_one(PanelStrip).choose_next()
 
     @on(Wavefront.Opened)
-    def action_read(self) -> None:
+    async def action_read(self) -> None:
+        if self._batch is not None and self._batch.cells:
+            cells = await self.tidepool.file.look(study_watching.study_cells, self._batch.number)
+            chosen = self.query_one(Wavefront).selected
+            if 0 < chosen <= len(cells):
+                self.tidepool.current = int(cells[chosen - 1].batch["number"])
+                self.nudge()
+            return
         self.query_one(PanelStrip).choose("panel-talk")

@@ -1,6 +1,6 @@
 """All batches of the file, one line each; the running ones move."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from textual.binding import Binding
@@ -13,9 +13,9 @@ from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import ago, count, dollars, percent
 
 ORDERS: dict[str, tuple[Callable[[Watched], Any], bool]] = {
-    "age": (lambda batch: batch.number, True),
+    "age": (lambda batch: abs(batch.number), True),
     "name": (lambda batch: one_line(batch.name).casefold(), False),
-    "state": (lambda batch: (batch.status, -batch.number), False),
+    "state": (lambda batch: (batch.status, -abs(batch.number)), False),
     "cost": (lambda batch: batch.cost_usd or 0.0, True),
     "size": (lambda batch: batch.units_total, True),
 }
@@ -28,8 +28,10 @@ def status_of(batch: Watched) -> str:
     return "paused" if batch.paused and batch.running else batch.status
 
 
-def chosen(batches: Sequence[Watched], words: str, order: str) -> list[Watched]:
-    """Those that have all the words somewhere in name, kind, state or id, sorted."""
+def chosen(batches: Sequence[Watched], words: str, order: str, unfolded: Collection[str] = ()) -> list[Watched]:
+    """Those that have all the words somewhere in name, kind, state or id, sorted; beneath a study that is unfolded its cells."""
+    cells = [batch for batch in batches if batch.study_id]
+    batches = [batch for batch in batches if not batch.study_id]
     wanted = words.casefold().split()
     key, reverse = ORDERS[order]
     found = [
@@ -39,7 +41,12 @@ def chosen(batches: Sequence[Watched], words: str, order: str) -> list[Watched]:
             word in f"{one_line(batch.name)} {batch.kind} {status_of(batch)} {batch.id}".casefold() for word in wanted
         )
     ]
-    return sorted(found, key=key, reverse=reverse)
+    ordered = sorted(found, key=key, reverse=reverse)
+    return [
+        one
+        for batch in ordered
+        for one in (batch, *(cell for cell in cells if batch.id in unfolded and cell.study_id == batch.id))
+    ]
 
 
 def bar(done: int, failed: int, total: int, width: int = BAR) -> list[Piece]:
@@ -63,6 +70,8 @@ class BatchList(Rows):
         self._batches: list[Watched] = []
         self._marked: set[str] = set()
         self.order = "age"
+        self.unfolded: set[str] = set()
+        """studies whose cells are shown"""
 
     @property
     def current(self) -> Watched | None:
@@ -71,6 +80,12 @@ class BatchList(Rows):
     @property
     def marked(self) -> list[Watched]:
         return [batch for batch in self._batches if batch.id in self._marked]
+
+    def unfold(self, study_id: str, unfolded: bool) -> None:
+        (self.unfolded.add if unfolded else self.unfolded.discard)(study_id)
+        if not unfolded and (here := self.current) is not None and here.study_id == study_id:
+            self.go_to(next((i for i, batch in enumerate(self._batches) if batch.id == study_id), self.cursor))
+        self.touch_all()
 
     def toggle_mark(self) -> None:
         if batch := self.current:
@@ -119,7 +134,7 @@ class BatchList(Rows):
         pieces: list[Piece] = [
             mark,
             (f"{BATCH_GLYPHS.get(status, ' ')} ", colour),
-            (fitted(one_line(batch.name), name) + " ", ""),
+            (fitted(self._told(batch), name) + " ", ""),
         ]
         if kind:
             pieces.append((fitted(batch.kind.replace("_", " "), kind) + " ", "dim"))
@@ -134,6 +149,15 @@ class BatchList(Rows):
             (" " + fitted(ago(batch.created_at), 7, right=True), "dim"),
         ]
         return pieces
+
+    def _told(self, batch: Watched) -> str:
+        """A study with its cells told, and each of them a step to the right."""
+        if batch.cells:
+            return f"{'▾' if batch.id in self.unfolded else '▸'} {one_line(batch.name)} ({batch.cells:,} cells)"
+        if not batch.study_id:
+            return one_line(batch.name)
+        study = next((one.name for one in self._batches if one.id == batch.study_id), "")
+        return f"  {one_line(batch.name.removeprefix(f'{study} · '))}"
 
     def header_clicked(self, x: int) -> None:
         self.post_message(self.SortAsked())

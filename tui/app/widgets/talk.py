@@ -35,7 +35,7 @@ class TranscriptPane(Rows):
         self._talk: Readable | None = None
         self._words: tuple[str, ...] = ()
         self._lines: list[TranscriptLine] = []
-        self._empty = empty
+        self.empty = empty
 
     @property
     def talk(self) -> Transcript | None:
@@ -73,7 +73,7 @@ class TranscriptPane(Rows):
         self._lay_out()
 
     def empty_text(self) -> str:
-        return self._empty
+        return self.empty
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         return self._lines[index].pieces

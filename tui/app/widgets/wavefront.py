@@ -79,6 +79,8 @@ class Wavefront(Rows):
         self._front = Front()
         self._columns = 0
         self.follow = True
+        self.long_labels = False
+        """the rows are cells of a study, told by their levels"""
 
     @property
     def selected(self) -> int:
@@ -139,6 +141,8 @@ class Wavefront(Rows):
         return "no unit has begun yet"
 
     def _label_width(self) -> int:
+        if self.long_labels:
+            return max(24, min(60, self.view_width - 9 - 2 * self._columns))
         return 24 if self.view_width >= 70 else 18
 
     def _cell_width(self) -> int:

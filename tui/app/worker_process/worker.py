@@ -31,6 +31,16 @@ def _report(job: dict[str, Any]) -> Any:
     return as_json(report_of(path, summarise(path, job["batch"])))
 
 
+def _study(job: dict[str, Any]) -> Any:
+    """All that is to be shown of a study of several batches."""
+    from tidepool.engine.design.report import study_report
+    from tidepool.engine.design.summary import summarise_study
+    from tidepool.engine.results.blocks import as_json
+
+    path = Path(job["path"])
+    return as_json(study_report(path, summarise_study(path, job["batch"])))
+
+
 def _compare(job: dict[str, Any]) -> Any:
     """Several batches side by side, of one kind or of several."""
     from tidepool.engine.results.blocks import as_json
@@ -50,10 +60,17 @@ def _expected(job: dict[str, Any]) -> Any:
     from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
     from tidepool.engine.run import config_to_resume
     from tidepool.engine.studies.kinds import load_kind
+    from tidepool.engine.studies.planned_calls import together
+    from tidepool.storage.file import reading
+    from tidepool.storage.study_rows.studies import cells_of, study_of
 
-    config = config_to_resume(job["batch"], Path(job["path"]))
-    kind = load_kind(config.batch.kind)
-    plan = kind.plan(config)
+    path = Path(job["path"])
+    with reading(path) as connection:
+        study = study_of(connection, job["batch"])
+        batches = [job["batch"]] if study is None else [cell.batch["id"] for cell in cells_of(connection, study.id)]
+    configs = [config_to_resume(batch, path) for batch in batches]
+    config, kind = configs[0], load_kind(configs[0].batch.kind)
+    plan = together([kind.plan(one) for one in configs])
     roles = roles_asked(kind.name, config.as_written(), dict.fromkeys(sorted(kind.models(config)), 0))
     return {
         "calls": plan.calls_expected,
@@ -81,7 +98,14 @@ def _family(job: dict[str, Any]) -> Any:
     return captured.get().rstrip("\n")
 
 
-JOBS = {"draw": _draw, "report": _report, "compare": _compare, "expected": _expected, "family": _family}
+JOBS = {
+    "draw": _draw,
+    "report": _report,
+    "study": _study,
+    "compare": _compare,
+    "expected": _expected,
+    "family": _family,
+}
 
 
 def answer(line: str) -> str:

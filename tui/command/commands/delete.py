@@ -4,10 +4,10 @@ import argparse
 import sys
 
 from tidepool.engine.errors import UsageError
-from tidepool.storage.batches import delete_batch, find_batch
+from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.plain_text import one_line
-from tidepool.storage.study_rows.studies import cells_of, study_of
+from tidepool.storage.study_rows.studies import cells_of, delete_any, study_of
 from tidepool.tui.command.saying import agreed, say
 
 
@@ -31,7 +31,5 @@ def run(options: argparse.Namespace) -> int:
         if not agreed(f"Delete {one_line(about['id'])} ({one_line(about['name'])}) and all it holds?"):
             say("kept")
             return 0
-    for batch in found:
-        delete_batch(options.db, batch["id"])
-    say(f"deleted {about['id']}")
+    say(f"deleted {delete_any(options.db, about['id'])}")
     return 0

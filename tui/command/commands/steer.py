@@ -8,9 +8,7 @@ from pydantic import ValidationError
 from tidepool.engine.config.sections import Limits
 from tidepool.engine.config.toml_files import read_value
 from tidepool.engine.errors import UsageError
-from tidepool.storage.batches import steer
-from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import batch_to_steer
+from tidepool.storage.study_rows.studies import steer_any
 from tidepool.tui.command.saying import say
 
 CHANGEABLE = (
@@ -46,9 +44,7 @@ def run(options: argparse.Namespace) -> int:
         arguments = dict(map(read_change, options.changes))
     elif options.command == "stop":
         arguments = {"on_stop": options.orders}
-    with reading(options.db) as connection:
-        meant = batch_to_steer(connection, options.batch)
-    batch_id = steer(options.db, meant, options.command, arguments)
+    batch_id = steer_any(options.db, options.batch, options.command, arguments)
     say(f"told {batch_id}: {options.command}" + "".join(f" {key}={value}" for key, value in arguments.items()))
     return 0
 
