@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.design.outcomes import KindOutcomes
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
@@ -97,6 +98,9 @@ class KindSpec:
     """The `statistics` of the JSON summary, from the file alone; of the config its plain values, or all of it checked."""
     differences: Callable[[sqlite3.Connection, Sequence[sqlite3.Row]], list[dict[str, Any]]] | None = None
     """Batch against batch: is the difference more than chance?"""
+    outcomes: "Callable[[], KindOutcomes] | None" = None
+    """What designs compare: figures of a talk or of a batch, loaded when they are asked for; None: a design of this kind runs,
+    and has no effects."""
     report: Callable[[], KindReport] | None = None
     """Statistics as a list of neutral blocks, loaded when they are shown; None shows all figures as they are."""
     methods: "Callable[[Mapping[str, Any], StoredConfig, Mapping[str, Any], sqlite3.Connection], KindMethods] | None" = None

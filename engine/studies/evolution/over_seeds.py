@@ -4,8 +4,10 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidepool.engine.design.outcomes import PERCENT, BatchValues, KindOutcomes, Outcome, Sections
 from tidepool.engine.results.blocks import Block, Figure
 from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
+from tidepool.engine.statistics.rates import UNIT
 from tidepool.engine.studies.evolution.records.finding_names import RESULT, VALIDATION
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.several_seeds import Runs
@@ -43,6 +45,26 @@ RUNS = Runs(
     bulky=("seed_prompts",),
     drawn=("frozen",),
 )
+
+ACCURACY, CALLS = "held-out accuracy", "calls"
+
+
+def _listed(sections: Sections) -> list[Outcome]:
+    accuracy = "accuracy of the champion on held-out problems"
+    return [
+        Outcome(name=ACCURACY, words=accuracy, unit=PERCENT, bounds=UNIT, per_talk=False, also=("accuracy",)),
+        Outcome(name=CALLS, words="calls that the search took", per_talk=False, digits=0),
+    ]
+
+
+def _read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
+    """Of a run that came to its end."""
+    result: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
+    champion = result.get(CHAMPION) or {}
+    return BatchValues(of_batch={ACCURACY: champion.get("validation_accuracy"), CALLS: result.get("search_calls")})
+
+
+OUTCOMES = KindOutcomes(_listed, _read)
 
 
 def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:

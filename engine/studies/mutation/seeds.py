@@ -4,8 +4,10 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections
 from tidepool.engine.results.blocks import Block, Figure
 from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
+from tidepool.engine.statistics.rates import UNIT
 from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.statistics import MutationStatistics
 from tidepool.engine.studies.several_seeds import Runs
@@ -49,6 +51,21 @@ RUNS = Runs(
     bulky=("query_list", "policy_content"),
     by_name=lambda settings: settings.get("learner") == FOREIGN,
 )
+
+OUTCOME = "held-out reward"
+
+
+def _listed(sections: Sections) -> list[Outcome]:
+    words = "mean reward of the policy on held-out queries"
+    return [Outcome(name=OUTCOME, words=words, bounds=UNIT, per_talk=False, also=("reward",), digits=3)]
+
+
+def _read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
+    heldout: Mapping[str, Any] = finding(connection, batch["number"], "heldout") or {}
+    return BatchValues(of_batch={OUTCOME: (heldout.get(POLICY) or {}).get("mean_reward")})
+
+
+OUTCOMES = KindOutcomes(_listed, _read)
 
 
 def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:

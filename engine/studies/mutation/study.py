@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.design.outcomes import KindOutcomes
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
@@ -78,6 +79,12 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
     return differences(connection, batches)
 
 
+def outcomes() -> "KindOutcomes":
+    from tidepool.engine.studies.mutation.seeds import OUTCOMES
+
+    return OUTCOMES
+
+
 def methods(
     batch: Mapping[str, Any], config: "StoredConfig", statistics: Mapping[str, Any], connection: sqlite3.Connection
 ) -> "KindMethods":
@@ -104,6 +111,7 @@ KIND = KindSpec(
     play=play,
     statistics=statistics,
     differences=differences,
+    outcomes=outcomes,
     report=report,
     methods=methods,
     formats=formats,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
+    from tidepool.engine.design.outcomes import KindOutcomes
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
@@ -102,6 +103,12 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
     return differences(connection, batches)
 
 
+def outcomes() -> "KindOutcomes":
+    from tidepool.engine.studies.secret_game.outcomes import OUTCOMES
+
+    return OUTCOMES
+
+
 def methods(
     batch: Mapping[str, Any], config: "StoredConfig", statistics: Mapping[str, Any], connection: sqlite3.Connection
 ) -> "KindMethods":
@@ -130,6 +137,7 @@ KIND = KindSpec(
     report=report,
     methods=methods,
     differences=differences,
+    outcomes=outcomes,
     contents=CONTENTS,
     shape=shape,
     talks=True,

@@ -142,7 +142,7 @@ class Wavefront(Rows):
 
     def _label_width(self) -> int:
         if self.long_labels:
-            return max(24, min(60, self.view_width - 9 - 2 * self._columns))
+            return max(24, min(60, self.view_width - 10 - 2 * self._columns))
         return 24 if self.view_width >= 70 else 18
 
     def _cell_width(self) -> int:

@@ -1,0 +1,83 @@
+"""What a batch came to, in the words of its kind: all that the statistics of a design know of a study.
+
+A kind lists its outcomes from a config alone, so hypotheses can be checked before anything is bought, and reads all of
+them from the file in one go. A new kind that gives both has effects, intervals and tests by that.
+"""
+
+import math
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tidepool.engine.statistics.intervals import Interval
+
+Sections = Mapping[str, Any]
+"""a config's plain values by section"""
+UNBOUNDED = (-math.inf, math.inf)
+PERCENT = "%"
+"""the unit of shares: they are read as 0 to 1 and told in per cent"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    name: str
+    """as a hypothesis writes it"""
+    words: str
+    """what it is, as the title of a table has it"""
+    unit: str = ""
+    bounds: Interval = UNBOUNDED
+    per_talk: bool = True
+    """False: one number a batch"""
+    about: str = ""
+    """a path of the config, such as `agents.Ada`: shown where a factor sets something under it; empty: always"""
+    asked_only: bool = False
+    """shown only where a hypothesis names it"""
+    also: tuple[str, ...] = ()
+    """other ways to write its name"""
+    digits: int = 1
+
+    @property
+    def scale(self) -> float:
+        return 100.0 if self.unit == PERCENT else 1.0
+
+
+class Talk(NamedTuple):
+    """A talk, or whatever else is independent of the others within a batch."""
+
+    number: int
+    """its place in the plan: talks of this number are matched in all cells of a replicate"""
+    game: int = 0
+    scenario: int = 0
+    """0 without one"""
+    drawn: str = ""
+    """who met, and over what: talks of one number where it differs are no matched talks"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchValues:
+    """What one batch came to. A value that is None is missing: never a zero."""
+
+    talks: Sequence[Talk] = ()
+    by_talk: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    """by outcome, one value for each of the talks"""
+    of_batch: Mapping[str, float | None] = field(default_factory=dict)
+    """outcomes that are one number a batch"""
+    linked: bool = False
+    """the talks of a game hang together, by memory or by what is kept"""
+
+
+@dataclass(frozen=True, slots=True)
+class KindOutcomes:
+    listed: Callable[[Sections], Sequence[Outcome]]
+    """Of a config, before anything is run."""
+    read: Callable[[sqlite3.Connection, Mapping[str, Any], Sections], BatchValues]
+    """Of the connection, a row of `batch` and its config."""
+
+
+def find_outcome(outcomes: Sequence[Outcome], name: str) -> Outcome | None:
+    wanted = " ".join(name.split()).casefold()
+    for outcome in outcomes:
+        if wanted in (outcome.name.casefold(), *(other.casefold() for other in outcome.also)):
+            return outcome
+    return None

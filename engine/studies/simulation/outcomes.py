@@ -1,0 +1,65 @@
+"""What a design compares in a simulation: the judge's rating, of all entities of a talk or of one."""
+
+import json
+import math
+import sqlite3
+from collections.abc import Mapping
+from itertools import groupby
+from statistics import fmean
+from typing import Any
+
+from tidepool.engine.design.outcomes import UNBOUNDED, BatchValues, KindOutcomes, Outcome, Sections, Talk
+from tidepool.storage.study_rows.design_values import ratings_by_talk
+
+RATING = "rating"
+
+
+def listed(sections: Sections) -> list[Outcome]:
+    """None without a judge."""
+    judge = sections.get("simulation", {}).get("judge")
+    if not judge:
+        return []
+    low, high = judge.get("scale") or UNBOUNDED
+    whole = Outcome(name=RATING, words="judge's rating, mean of a talk", bounds=(low, high), digits=2)
+    names = [str(entity["name"]) for entity in sections.get("entities", ())]
+    return [whole, *(_of_entity(name, (low, high)) for name in names)]
+
+
+def _of_entity(name: str, scale: tuple[float, float]) -> Outcome:
+    return Outcome(
+        name=f"{RATING} of {name}",
+        words=f"judge's rating of {name}",
+        bounds=scale,
+        about=f"entities.{name}",
+        also=(f"{name}: {RATING}", f"{name} {RATING}"),
+        digits=2,
+    )
+
+
+def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
+    by_talk: dict[str, list[float | None]] = {one.name: [] for one in listed(sections)}
+    if not by_talk:
+        return BatchValues()
+    talks: list[Talk] = []
+    for number, rows in groupby(ratings_by_talk(connection, batch["number"]), key=lambda row: row[0]):
+        given = [(row[1], str(row[2]), _rating(row[3])) for row in rows]
+        talks.append(Talk(number, drawn=_who(given[0][0])))
+        known = [rating for _, _, rating in given if rating is not None]
+        own = {f"{RATING} of {entity}": rating for _, entity, rating in given}
+        for name, values in by_talk.items():
+            values.append(own.get(name) if name != RATING else fmean(known) if len(known) == len(given) else None)
+    return BatchValues(talks=talks, by_talk=by_talk)
+
+
+def _who(participants: Any) -> str:
+    try:
+        return "\x1f".join(map(str, json.loads(participants)))
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _rating(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+OUTCOMES = KindOutcomes(listed, read)
