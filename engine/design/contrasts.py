@@ -1,0 +1,292 @@
+"""What is asked of a design: differences between cells, as people write them and as weights of cells.
+
+`firmness: firm - plain` is a main effect, averaged over the cells of the other factors; `… | mode = retained` takes it within
+a level; `… × mode: retained - standard` (or ` x `) is an interaction, the difference of two differences. Names of factors and
+levels may hold spaces, hyphens, colons, anything: a text is read by the names that the design knows, in every way it
+can be read, and two ways are an error. Quotes around a name settle it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice, product
+from math import prod
+from typing import TypeVar
+
+from tidepool.engine.design.factors import Cell, Factor, Factors
+from tidepool.engine.errors import UsageError
+
+MINUS, TIMES = r"\s*[-\u2212\u2013]\s*", r"\s*[×*]\s*|\s+[xX]\s+"
+COLON, BAR, EQUALS, COMMA = r"\s*:\s*", r"\s*\|\s*", r"\s*=\s*", r"\s*,\s*"
+_ENDS = re.compile(rf"\s+[-\u2212\u2013]\s+|{TIMES}|{BAR}|\s+=\s*|:\s+")
+_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
+MOST_NAMED = 12
+MOST_TRIES = 20_000
+"""a text of a stranger's file may be made to have more readings than there is time"""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    factor: str
+    level: str
+    reference: str
+
+    def __str__(self) -> str:
+        return f"{self.factor}: {self.level} - {self.reference}"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    differences: tuple[Difference, ...]
+    """several: an interaction"""
+    within: tuple[tuple[str, str], ...] = ()
+    """factors that are held at a level"""
+
+    def __str__(self) -> str:
+        held = ", ".join(f"{factor} = {level}" for factor, level in self.within)
+        return " × ".join(map(str, self.differences)) + (f" | {held}" if held else "")
+
+    @property
+    def kind(self) -> str:
+        return "interaction" if len(self.differences) > 1 else "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """One linear contrast over cells."""
+
+    name: str
+    kind: str
+    """main, interaction, or step"""
+    weights: dict[Cell, float]
+    groups: tuple[tuple[Cell, ...], ...]
+    """cells that differ in the contrast's own factors alone: their talks of one number are to be matched"""
+    redraws: bool
+    """one of those factors may change who or what is drawn"""
+
+
+# -- from words ------------------------------------------------------------------------------------------------
+
+
+def parse_contrast(text: str, factors: Factors) -> Asked:
+    """Raises a UsageError that names what is known."""
+    reader = _Reader(text, factors)
+    found = list(islice(dict.fromkeys(reader.read()), 2))
+    if not found:
+        raise UsageError(reader.trouble())
+    if len(found) > 1:
+        ways = " or ".join(map(_with_quotes, found))
+        raise UsageError(f"The contrast {text!r} can be read in more than one way: {ways}. Put names in quotes.")
+    _check(found[0], factors)
+    return found[0]
+
+
+def _with_quotes(asked: Asked) -> str:
+    parts = (f'{one.factor}: "{one.level}" - "{one.reference}"' for one in asked.differences)
+    return " × ".join(parts) + "".join(f' | {factor} = "{level}"' for factor, level in asked.within)
+
+
+def _check(asked: Asked, factors: Factors) -> None:
+    own = [one.factor for one in asked.differences]
+    for one in asked.differences:
+        if one.level == one.reference:
+            raise UsageError(f"The contrast {str(asked)!r} takes {one.level!r} from itself.")
+    if twice := next((name for name in own if own.count(name) > 1), None):
+        raise UsageError(f"The contrast {str(asked)!r} names the factor {twice!r} twice.")
+    held = [factor for factor, _ in asked.within]
+    if twice := next((name for name in held if name in own or held.count(name) > 1), None):
+        raise UsageError(f"The contrast {str(asked)!r} holds the factor {twice!r} at a level that it compares already.")
+    if weigh(asked, factors, factors.cells) is None:
+        in_step = ' With mode = "paired" the lists go in step; mode = "full" crosses them.'
+        told = f"The design has no cells that show {str(asked)!r}."
+        raise UsageError(told + in_step * (factors.mode == "paired"))
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+class _Reader:
+    """Every way to read a text, and how far the best of the others came."""
+
+    def __init__(self, text: str, factors: Factors) -> None:
+        self._text = _plain(text)
+        self._factors = factors.factors
+        self._furthest = self._tries = 0
+        self._wanted: list[tuple[str, Factor | None]] = []
+
+    def read(self) -> Iterator[Asked]:
+        for differences, place in self._several(0, self._difference, TIMES):
+            if place == len(self._text):
+                yield Asked(differences)
+            for start in self._sign(place, BAR, "|"):
+                for held, end in self._several(start, self._held, COMMA):
+                    if end == len(self._text):
+                        yield Asked(differences, held)
+                    else:
+                        self._miss(end, "the end", None)
+
+    def _several(
+        self, place: int, one: Callable[[int], Iterator[tuple[T, int]]], between: str
+    ) -> Iterator[tuple[tuple[T, ...], int]]:
+        """One or more, with signs between them: each with where it ends."""
+        for first, end in one(place):
+            yield (first,), end
+            for start in self._sign(end, between, "×" if between is TIMES else ","):
+                for rest, last in self._several(start, one, between):
+                    yield (first, *rest), last
+
+    def _difference(self, place: int) -> Iterator[tuple[Difference, int]]:
+        for factor, end in self._factor(place):
+            for start in self._sign(end, COLON, ":"):
+                for level, after in self._level(start, factor):
+                    for second in self._sign(after, MINUS, "-"):
+                        for reference, last in self._level(second, factor):
+                            yield Difference(factor.name, level, reference), last
+
+    def _held(self, place: int) -> Iterator[tuple[tuple[str, str], int]]:
+        for factor, end in self._factor(place):
+            for start in self._sign(end, EQUALS, "="):
+                for level, last in self._level(start, factor):
+                    yield (factor.name, level), last
+
+    def _factor(self, place: int) -> Iterator[tuple[Factor, int]]:
+        self._miss(place, "factor", None)
+        by_name = {factor.name: factor for factor in self._factors}
+        yield from ((by_name[name], end) for name, end in self._name(place, list(by_name)))
+
+    def _level(self, place: int, factor: Factor) -> Iterator[tuple[str, int]]:
+        self._miss(place, "level", factor)
+        yield from self._name(place, factor.levels)
+
+    def _name(self, place: int, names: Sequence[str]) -> Iterator[tuple[str, int]]:
+        for name in sorted(dict.fromkeys(names), key=len, reverse=True):
+            told = _plain(name)
+            opening = self._text[place : place + 1]
+            if opening in _QUOTES and self._text.startswith(f"{told}{_QUOTES[opening]}", place + 1):
+                yield name, place + len(told) + 2
+            end = place + len(told)
+            if told and self._text.startswith(told, place) and not self._goes_on(end):
+                yield name, end
+
+    def _goes_on(self, end: int) -> bool:
+        """A name that ends in the middle of a word is another name."""
+        both = self._text[end - 1 : end + 1]
+        return len(both) == 2 and all(character.isalnum() or character == "_" for character in both)
+
+    def _sign(self, place: int, sign: str, told: str) -> Iterator[int]:
+        self._miss(place, told, None)
+        if found := re.compile(sign).match(self._text, place):
+            yield found.end()
+
+    def _miss(self, place: int, wanted: str, factor: Factor | None) -> None:
+        self._tries += 1
+        if self._tries > MOST_TRIES:
+            raise UsageError("A contrast can be read in too many ways. Put names in quotes.")
+        if place > self._furthest:
+            self._furthest, self._wanted = place, []
+        if place == self._furthest and (wanted, factor) not in self._wanted:
+            self._wanted.append((wanted, factor))
+
+    def trouble(self) -> str:
+        names = [(wanted, factor) for wanted, factor in self._wanted if wanted in ("factor", "level")]
+        rest = self._text[self._furthest :]
+        said = f"The contrast {self._text!r} cannot be read"
+        form = 'Write it as "factor: level - level".'
+        if not names:
+            signs = " or ".join(f"{wanted!r}" if len(wanted) == 1 else wanted for wanted, _ in self._wanted)
+            where = f"before {rest.strip()!r}" if rest.strip() else "at its end"
+            return f"{said}: {where} {signs} is missing. {form}"
+        wanted, factor = names[0]
+        known = factor.levels if factor else tuple(one.name for one in self._factors)
+        piece = _ENDS.split(rest)[0].strip().strip("\"'") or rest.strip()
+        whose = f" of the factor {factor.name!r}" if factor else " of the design"
+        if not piece:
+            return f"{said}: a {wanted}{whose} is missing at its end. {_known(known)}"
+        return f"{said}: {piece!r} is no {wanted}{whose}.{_near(piece, known)} {_known(known)}"
+
+
+def _known(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"Known are {', '.join(map(repr, names[:MOST_NAMED]))}{more}." if names else "There is none."
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    """Also where only the case differs, or the section is left out."""
+    folded = {one.casefold(): one for one in known}
+    folded |= {one.casefold().rpartition(".")[2]: one for one in reversed(known)}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    return f" Did you mean {folded[near[0]]!r}?" if near else ""
+
+
+# -- to weights ------------------------------------------------------------------------------------------------
+
+
+def weigh(asked: Asked, factors: Factors, cells: Sequence[Cell]) -> Weighing | None:
+    """The average, over the levels of all other factors that have every cell it takes; None where there is none."""
+    held = [(factors.place(name), level) for name, level in asked.within]
+    allowed = [cell for cell in cells if all(cell[place] == level for place, level in held)]
+    groups = _in_step(asked, factors, allowed) if factors.mode == "paired" else _crossed(asked, factors, allowed)
+    if not groups:
+        return None
+    weights: dict[Cell, float] = {}
+    for group in groups:
+        for cell, weight in group.items():
+            weights[cell] = weights.get(cell, 0.0) + weight / len(groups)
+    redraws = any(factors.factors[factors.place(one.factor)].redraws for one in asked.differences)
+    if factors.mode == "paired":
+        redraws = any(factor.redraws for factor in factors.factors)
+    return Weighing(str(asked), asked.kind, weights, tuple(map(tuple, groups)), redraws)
+
+
+def _crossed(asked: Asked, factors: Factors, cells: Sequence[Cell]) -> list[dict[Cell, float]]:
+    places = [factors.place(one.factor) for one in asked.differences]
+    corners = {
+        tuple(level for level, _ in corner): prod(sign for _, sign in corner)
+        for corner in product(*(((one.level, 1), (one.reference, -1)) for one in asked.differences))
+    }
+    by_others: dict[Cell, dict[Cell, float]] = {}
+    for cell in cells:
+        if sign := corners.get(tuple(cell[place] for place in places)):
+            others = tuple(level for place, level in enumerate(cell) if place not in places)
+            by_others.setdefault(others, {})[cell] = sign
+    return [group for group in by_others.values() if len(group) == len(corners)]
+
+
+def _in_step(asked: Asked, factors: Factors, cells: Sequence[Cell]) -> list[dict[Cell, float]]:
+    """Steps with the one level against steps with the other, whatever else goes with them."""
+    if len(asked.differences) > 1:
+        return []
+    (one,) = asked.differences
+    place = factors.place(one.factor)
+    ours, theirs = ([cell for cell in cells if cell[place] == level] for level in (one.level, one.reference))
+    if not ours or not theirs:
+        return []
+    return [{cell: 1 / len(ours) for cell in ours} | {cell: -1 / len(theirs) for cell in theirs}]
+
+
+def exploratory(factors: Factors, cells: Sequence[Cell]) -> list[Weighing]:
+    """Each level against the first of its factor, and every two factors together; in step, each step against the first."""
+    if factors.mode == "paired":
+        redraws = any(factor.redraws for factor in factors.factors)
+        return [
+            Weighing(
+                f"{', '.join(cell)} - {', '.join(cells[0])}",
+                "step",
+                {cell: 1.0, cells[0]: -1.0},
+                ((cell, cells[0]),),
+                redraws,
+            )
+            for cell in cells[1:]
+        ]
+    mains = [
+        [Difference(factor.name, level, factor.levels[0]) for level in dict.fromkeys(factor.levels[1:])]
+        for factor in factors.factors
+    ]
+    asked = [Asked((one,)) for own in mains for one in own]
+    for place, own in enumerate(mains):
+        asked += [Asked((first, second)) for later in mains[place + 1 :] for first, second in product(own, later)]
+    return [found for one in asked if (found := weigh(one, factors, cells))]
