@@ -220,6 +220,30 @@ def within(differences: Array, order: Array, ways: Sequence[Array] = (), most: f
     return Contrast(mean, interval, p_value, "bounded", clusters)
 
 
+def matched(differences: Array, ways: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
+    """The mean of differences between matched talks, in which many may not differ at all.
+
+    Where hardly any does, one more of either kind is counted, as far apart as any was: a variance of next to nothing tells
+    nothing. Talks of one game count as one then.
+    """
+    import numpy
+
+    found = within(differences, numpy.zeros(len(differences), dtype=int), ways, most)
+    if found is None or found.method != "bounded" or found.clusters < 2 or len(ways) > 1:
+        return found
+    values = differences
+    for way in ways:
+        _, cluster, times = numpy.unique(way, return_inverse=True, return_counts=True)
+        values = numpy.bincount(cluster, differences) / times
+    size, total = float(abs(values).max()) or most, len(values) + 2
+    middle = float(values.sum()) / total
+    variance = (float((values**2).sum()) + 2 * size**2) / total - middle**2
+    tested = not ways or found.clusters >= FEWEST_TESTED
+    return student(
+        "Bonett–Price", found.clusters, found.difference, variance / total, math.inf, tested=tested, middle=middle
+    )
+
+
 def _bonett_price(differences: Array, order: Array, times: Array, size: float) -> Contrast:
     """Few talks, in which one, the other, or neither did better: one more of either kind is counted.
 

@@ -1,0 +1,244 @@
+"""A study's statistics from its file: what was stated stands apart, cells are those of the batches, and all kinds have them."""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.design.made_studies import design_of, made_study
+from tests.support.studies import game
+from tidepool import SecretGame
+from tidepool.engine.design.effects import FEWEST_REPLICATES
+from tidepool.engine.design.factors import Cell
+from tidepool.engine.design.hypotheses import check_hypotheses, hypotheses_hash
+from tidepool.engine.design.outcome_tables import CellBatch, tables_of
+from tidepool.engine.design.outcomes import BatchValues, Outcome, Talk
+from tidepool.engine.design.study_report import study_blocks
+from tidepool.engine.design.study_statistics import design_statistics, study_outcomes, study_statistics
+from tidepool.engine.errors import UsageError
+from tidepool.engine.results.blocks import Block, Figure, Table, Words, as_json, from_json
+from tidepool.engine.results.summary import summarise
+from tidepool.storage.file import reading, writing
+
+FIRMNESS = {"firmness": {"plain": {}, "firm": {"agents.*.instructions": "Never yield."}}}
+STATED = {"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}
+REVEALED = Outcome(name="revealed", words="sides that revealed", unit="%", bounds=(0.0, 1.0))
+
+
+def tables(plain: Sequence[float], firm: Sequence[float]) -> dict[str, Any]:
+    cells: tuple[Cell, ...] = (("plain",), ("firm",))
+    talks = [Talk(number) for number in range(len(plain))]
+    batches = [
+        CellBatch(cell, 1, BatchValues(talks=talks, by_talk={"revealed": values}))
+        for cell, values in zip(cells, (plain, firm), strict=True)
+    ]
+    return tables_of([REVEALED], cells, batches)
+
+
+OPEN, CLOSED = [1.0, 0.5, 1.0, 0.0, 0.5] * 8, [0.0, 0.5, 0.0, 0.0, 0.5] * 8
+
+
+def words(blocks: Sequence[Block]) -> str:
+    return "\n".join(block.text for block in blocks if isinstance(block, Words))
+
+
+def titles(blocks: Sequence[Block]) -> list[str]:
+    return [block.title for block in blocks if isinstance(block, Table | Figure)]
+
+
+def test_what_was_stated_is_confirmatory_and_not_among_the_exploratory() -> None:
+    found = design_statistics(design_of(FIRMNESS, [STATED]), tables(OPEN, CLOSED))
+    (one,) = found["hypotheses"]
+    assert one["verdict"] == "found" and one["difference"] == pytest.approx(-40) and one["units"] == "talks"
+    assert found["outcomes"]["revealed"]["effects"] == []
+    unasked = design_statistics(design_of(FIRMNESS), tables(OPEN, CLOSED))
+    assert unasked["hypotheses"] == [] and unasked["hypotheses_unchanged"]
+    (effect,) = unasked["outcomes"]["revealed"]["effects"]
+    assert effect["difference"] == pytest.approx(-40) and effect["p_value"] == pytest.approx(2 * one["p_value"])
+
+
+def test_an_effect_the_other_way_is_no_finding_however_large() -> None:
+    found = design_statistics(design_of(FIRMNESS, [STATED]), tables(CLOSED, OPEN))
+    assert found["hypotheses"][0]["verdict"] == "not found: it points the other way"
+    assert found["hypotheses"][0]["p_value"] > 0.99
+
+
+def test_holm_counts_all_that_was_stated() -> None:
+    interaction = {"outcome": "revealed", "contrast": "firmness: plain - firm"}
+    found = design_statistics(design_of(FIRMNESS, [STATED, interaction]), tables(OPEN, CLOSED))
+    first, second = found["hypotheses"]
+    assert first["p_value_holm"] == pytest.approx(2 * first["p_value"])
+    assert second["direction"] == "two-sided" and second["difference"] == pytest.approx(40)
+
+
+def test_hypotheses_that_were_changed_after_they_were_frozen_are_told() -> None:
+    design = design_of(FIRMNESS, [STATED])
+    assert len(design["hypotheses_hash"]) == 64
+    design["hypotheses"] = [{**STATED, "direction": "greater"}]
+    found = design_statistics(design, tables(OPEN, CLOSED))
+    assert not found["hypotheses_unchanged"]
+    assert "their hash differs" in words(study_blocks(found))
+    assert "unchanged since" not in words(study_blocks(found))
+
+
+def test_hypotheses_of_a_file_that_somebody_changed_are_told_not_raised() -> None:
+    design = design_of(FIRMNESS, [{"outcome": "weather", "contrast": "[red]: x"}])
+    found = design_statistics(design, tables(OPEN, CLOSED))
+    assert "'weather' is no outcome" in words(study_blocks(found))
+
+
+def test_the_hash_does_not_hang_on_the_order_of_keys() -> None:
+    assert hypotheses_hash([STATED]) == hypotheses_hash([dict(reversed(STATED.items()))])
+    assert hypotheses_hash([STATED]) != hypotheses_hash([STATED, STATED]) and hypotheses_hash([]) is None
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "where", "told"),
+    [
+        ({**STATED, "outcome": "reveald"}, "outcome", "Did you mean 'revealed'"),
+        ({**STATED, "contrast": "firmness: frim - plain"}, "contrast", "Did you mean 'firm'"),
+        ({**STATED, "direction": "down"}, "direction", "'less'"),
+    ],
+)
+def test_a_wrong_hypothesis_is_told_at_its_place(hypothesis: Mapping[str, str], where: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        check_hypotheses(design_of(FIRMNESS, [STATED, hypothesis]), [REVEALED])
+    assert told in str(error.value) and error.value.where == ("design", "hypotheses", 1, where)
+
+
+def test_the_same_hypothesis_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="twice"):
+        check_hypotheses(design_of(FIRMNESS, [STATED, {**STATED, "direction": "greater"}]), [REVEALED])
+
+
+def test_a_hypothesis_that_can_have_no_verdict_is_told_before_anything_is_bought() -> None:
+    outcomes = study_outcomes("evolution", [{}])
+    stated = [{"outcome": "accuracy", "contrast": "firmness: firm - plain"}]
+    (told,) = check_hypotheses(design_of(FIRMNESS, stated, replicates=5), outcomes)
+    assert "one number a batch" in told and f"{FEWEST_REPLICATES} or more" in told
+    assert check_hypotheses(design_of(FIRMNESS, stated, replicates=6), outcomes) == []
+    assert check_hypotheses(design_of(FIRMNESS, [STATED]), [REVEALED]) == []
+
+
+# -- from files ------------------------------------------------------------------------------------------------
+
+
+def test_a_study_of_games_says_of_its_cells_what_their_batches_say(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    models = {"guarded": {"agents.Ada.model": "simulated:guarded"}, "open": {"agents.Ada.model": "simulated:talkative"}}
+    stated = [{"outcome": "Ada: revealed", "contrast": "who: open - guarded", "direction": "greater"}]
+
+    def batch(cell: Cell, replicate: int) -> SecretGame:
+        study = game(6, seed=replicate)
+        study.agents[0].model = models[cell[0]]["agents.Ada.model"]
+        return study
+
+    row = made_study(path, design_of({"who": models}, stated, replicates=2), batch)
+    with reading(path) as connection:
+        found = study_statistics(connection, row)
+        ids = [one["id"] for one in connection.execute("SELECT id FROM batch ORDER BY number")]
+    assert list(found["outcomes"]) == ["revealed", "score", "revealed of Ada", "obtained of Ada", "score of Ada"]
+    shares = [summarise(path, one)["statistics"]["overall"]["secrets_revealed_percentage"] for one in ids]
+    means = [one["mean"] for one in found["outcomes"]["revealed"]["cells"]]
+    assert means == pytest.approx([(shares[0] + shares[2]) / 2, (shares[1] + shares[3]) / 2])
+    (effect,) = found["outcomes"]["revealed"]["effects"]
+    assert effect["difference"] == pytest.approx(means[1] - means[0]) and effect["units"] == "talks"
+    assert effect["number"] == 12 and effect["left_out"] == 0
+    (ada,) = found["hypotheses"]
+    assert ada["outcome"] == "revealed of Ada" and ada["difference"] > 0 and ada["number"] == 6
+    assert json.loads(json.dumps(found)) == found
+    blocks = study_blocks(found)
+    assert titles(blocks)[:3] == [
+        "confirmatory: stated before the first call",
+        "sides that revealed, by cell",
+        "effects on revealed, percentage points",
+    ]
+    assert tuple(from_json(as_json(blocks))) == tuple(blocks)
+
+
+def cell_row(connection: sqlite3.Connection, kind: str, replicate: int, level: str, config: Mapping[str, Any]) -> int:
+    number = connection.execute(
+        "INSERT INTO batch (id, kind, name, description, status, paused, seed, simulated, imported, host, config, version, "
+        "created_at, study_id, replicate) VALUES (?, ?, 'n', '', 'completed', 0, 1, 1, 0, '', ?, '1', 0, 's', ?)",
+        (f"{level}{replicate}", kind, json.dumps(config), replicate),
+    ).lastrowid
+    assert number
+    connection.execute("INSERT INTO study_cell VALUES (?, 'how', ?)", (number, level))
+    return number
+
+
+def found_in(path: Path) -> dict[str, Any]:
+    with reading(path) as connection:
+        design = json.dumps(design_of({"how": {"a": {}, "b": {}}}))
+        return study_statistics(connection, {"id": "s", "design": design})
+
+
+def keep(connection: sqlite3.Connection, number: int, name: str, content: Any) -> None:
+    connection.execute("INSERT INTO finding VALUES (?, ?, ?)", (number, name, json.dumps(content)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "finding", "outcome", "scale"),
+    [
+        ("evolution", "result", lambda value: {"champion": {"validation_accuracy": value}}, "held-out accuracy", 100),
+        ("mutation", "heldout", lambda value: {"policy": {"mean_reward": value}}, "held-out reward", 1),
+    ],
+)
+def test_runs_that_are_worth_one_number_are_compared_replicate_by_replicate(
+    tmp_path: Path, kind: str, name: str, finding: Any, outcome: str, scale: float
+) -> None:
+    path = tmp_path / "study.db"
+    with writing(path) as connection:
+        for replicate, (level, gain) in product(range(1, 7), (("a", 0.0), ("b", 0.1))):
+            number = cell_row(connection, kind, replicate, level, {})
+            keep(connection, number, name, finding(0.5 + gain + 0.01 * replicate * (1 + 10 * gain)))
+    found = found_in(path)["outcomes"][outcome]
+    (effect,) = found["effects"]
+    assert effect["difference"] == pytest.approx(0.135 * scale) and effect["units"] == "replicates"
+    assert effect["p_value"] < 0.001 and [one["batches"] for one in found["cells"]] == [6, 6]
+
+
+def rated(connection: sqlite3.Connection, number: int, talk: int, ratings: Sequence[float | None]) -> None:
+    unit, names = number << 32 | talk, ("Hypatia", "Ibn Sina")
+    connection.execute(
+        "INSERT INTO unit (id, batch_number, sequence_number, status, sealed, participants) "
+        "VALUES (?, ?, ?, 'completed', 0, ?)",
+        (unit, number, talk, json.dumps(names)),
+    )
+    for place, (name, rating) in enumerate(zip(names, ratings, strict=True), 1):
+        connection.execute("INSERT INTO judgement VALUES (?, ?, ?, ?)", (unit, place, name, rating))
+
+
+def test_ratings_of_a_simulation_are_compared_talk_by_talk_and_an_unrated_talk_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    config = {"simulation": {"judge": {"scale": [1, 5]}}, "entities": [{"name": "Hypatia"}, {"name": "Ibn Sina"}]}
+    with writing(path) as connection:
+        for level, gain in (("a", 0.0), ("b", 1.0)):
+            number = cell_row(connection, "simulation", 1, level, config)
+            for talk in range(1, 13):
+                rated(
+                    connection, number, talk, [1 + talk % 3 + gain, None if (talk, level) == (5, "b") else 2 + talk % 2]
+                )
+    found = found_in(path)["outcomes"]
+    assert list(found) == ["rating"]
+    (effect,) = found["rating"]["effects"]
+    assert effect["difference"] == pytest.approx(0.5) and (effect["number"], effect["left_out"]) == (11, 1)
+    assert [one["missing"] for one in found["rating"]["cells"]] == [0, 1]
+
+
+def test_a_study_without_any_outcome_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with writing(path) as connection:
+        cell_row(connection, "simulation", 1, "a", {"simulation": {}})
+    found = found_in(path)
+    assert found["outcomes"] == {} and "Nothing to compare" in words(study_blocks(found))
+
+
+@pytest.mark.parametrize("design", ["no json", "[]", '{"factors": [{}]}', '{"factors": 3}'])
+def test_a_design_that_somebody_damaged_is_told(design: str) -> None:
+    with pytest.raises(UsageError, match="design cannot be read"):
+        study_statistics(sqlite3.connect(":memory:"), {"id": "s", "design": design})
