@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.design import Design, Hypothesis
+from tidepool.engine.config.design import Design
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
@@ -22,6 +21,8 @@ from tidepool.engine.config.paths import put_at
 from tidepool.engine.config.problems import told
 from tidepool.engine.config.sections import Config
 from tidepool.engine.design.crossing import Cell, Factor, as_json, cells_of, factors_of
+from tidepool.engine.design.hypotheses import check_hypotheses, hypotheses_hash
+from tidepool.engine.design.study_statistics import study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
 from tidepool.engine.streams import seed_of
@@ -47,6 +48,8 @@ class PlannedStudy:
     """as the file keeps it"""
     cells: Sequence[PlannedCell]
     folder: Path | None
+    warnings: tuple[str, ...] = ()
+    """what it cannot answer, told before it is run"""
 
     @property
     def config(self) -> FrozenConfig:
@@ -69,8 +72,14 @@ def plan_study(config: Config, database: Path) -> PlannedStudy:
         for replicate in range(1, design.replicates + 1)
         for cell in cells_of(design.mode, factors)
     ]
-    _refuse_equal_cells(cells, factors, config.origin.source)
-    return PlannedStudy(config.batch.name, _as_kept(config, design, factors), cells, config.origin.folder)
+    _refuse_equal_cells(cells, config.origin.source)
+    kept = _as_kept(config, design, factors)
+    try:
+        outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
+        warnings = check_hypotheses(kept, outcomes)
+    except UsageError as error:
+        raise UsageError(told(config.origin.source, str(error)), error.where) from None
+    return PlannedStudy(config.batch.name, kept, cells, config.origin.folder, tuple(warnings))
 
 
 def replicate_seed(seed: int, replicate: int) -> int:
@@ -101,7 +110,7 @@ def _name(study: str, levels: Mapping[str, str], replicate: int | None) -> str:
     return " · ".join(filter(None, parts))[: ceilings.NAME]
 
 
-def _refuse_equal_cells(cells: Sequence[PlannedCell], factors: Sequence[Factor], source: str) -> None:
+def _refuse_equal_cells(cells: Sequence[PlannedCell], source: str) -> None:
     seen: dict[str, PlannedCell] = {}
     for cell in cells:
         if cell.replicate > 1:
@@ -119,16 +128,8 @@ def _refuse_equal_cells(cells: Sequence[PlannedCell], factors: Sequence[Factor],
             )
 
 
-def hypotheses_hash(hypotheses: Sequence[Mapping[str, Any]]) -> str | None:
-    """What shows that they were not changed since."""
-    if not hypotheses:
-        return None
-    text = json.dumps(list(hypotheses), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()
-
-
 def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[str, Any]:
-    hypotheses = [_written(one) for one in design.hypotheses]
+    hypotheses = [one.model_dump(mode="json") for one in design.hypotheses]
     return {
         "kind": config.batch.kind,
         "mode": design.mode,
@@ -140,7 +141,3 @@ def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[
         "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "source": config.as_given(),
     }
-
-
-def _written(hypothesis: Hypothesis) -> dict[str, Any]:
-    return hypothesis.model_dump(mode="json")

@@ -23,7 +23,8 @@ def priced_study(config: Config, database: Path) -> dict[str, Any]:
         for cell, plan in zip(study.cells, plans, strict=True)
     ]
     models = sorted(set().union(*(kind.models(cell.config) for cell in study.cells)))
-    return {**whole, "name": study.name, "cells": cells, "models": models}
+    warnings = [*study.warnings, *whole["warnings"]]
+    return {**whole, "name": study.name, "cells": cells, "models": models, "warnings": warnings}
 
 
 def shape_of(cells: Sequence[Mapping[str, Any]]) -> str:

@@ -21,7 +21,7 @@ from tidepool.engine.core.session import Session, SessionOutcome, Turn
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
 from tidepool.engine.design.summary import StudySummary, status_of, summarise_study
 from tidepool.engine.errors import NotFound, UsageError
-from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, UnitsExpected
+from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, UnitsExpected
 from tidepool.engine.run import (
     Resumption,
     begin,
@@ -57,6 +57,9 @@ async def run_study(
     path = Path(database)
     planned = plan_study(config, path)
     study_id = await asyncio.to_thread(_written_down, path, planned, into)
+    if on_event:
+        for words in planned.warnings:
+            on_event(Logged("warning", words))
     return await resume_study(study_id, path, on_event=on_event, control=control, fresh=into is None)
 
 

@@ -1,5 +1,6 @@
 """The JSON summary of a study of several batches, from the file alone."""
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
@@ -54,7 +55,9 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
                 }
                 for cell, one in zip(cells, of_cells, strict=True)
             ],
-            "statistics": study_statistics(connection, study) if with_statistics else {},
+            "statistics": study_statistics(connection, {"id": study.id, "design": json.dumps(study.design)})
+            if with_statistics
+            else {},
         }
 
 
