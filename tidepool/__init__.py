@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tidepool.engine.config.design import Design, Hypothesis
     from tidepool.engine.config.loading import load_config
     from tidepool.engine.config.sections import (
         Agent,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     )
     from tidepool.engine.config.study import Study
     from tidepool.engine.core.run_control import RunControl
+    from tidepool.engine.design.running import resume_study, run_study
+    from tidepool.engine.design.summary import read_study
     from tidepool.engine.errors import (
         BatchLocked,
         CallFailed,
@@ -76,11 +79,13 @@ __all__ = [
     "CallLost",
     "CallRetried",
     "Config",
+    "Design",
     "Entity",
     "Event",
     "Evolution",
     "EvolutionStatistics",
     "FileError",
+    "Hypothesis",
     "Judge",
     "Logged",
     "Mutation",
@@ -110,16 +115,22 @@ __all__ = [
     "UsageError",
     "load_config",
     "make_env",
+    "read_study",
     "read_summary",
     "resume_batch",
+    "resume_study",
     "run_batch",
+    "run_study",
 ]
 
 _HOMES = {
+    "tidepool.engine.config.design": "Design Hypothesis",
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config OllamaSettings Providers ProviderSettings Service SimulatedSettings",
     "tidepool.engine.config.study": "Study",
     "tidepool.engine.core.run_control": "RunControl",
+    "tidepool.engine.design.running": "resume_study run_study",
+    "tidepool.engine.design.summary": "read_study",
     "tidepool.engine.errors": "BatchLocked CallFailed FileError NotFound ReplayMismatch RunError TidepoolError UsageError",
     "tidepool.engine.events": "BatchEnded BatchStarted CallAnswered CallLost CallRetried Event Logged "
     "ProviderBatchChanged UnitEnded UnitsExpected",

@@ -9,6 +9,7 @@ from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
+from tidepool.engine.config.design import Design, Hypothesis
 from tidepool.engine.config.sections import (
     Agent,
     Batch,
@@ -47,6 +48,8 @@ def _sections() -> Iterator[str]:
     yield from _table("prices", ModelPrice)
     yield from _table("[providers.simulated]", SimulatedSettings, beyond=ProviderSettings)
     yield from _table("[[agents]]", Agent)
+    yield from _table("[design]", Design)
+    yield from _table("[[design.hypotheses]]", Hypothesis)
     for name in KINDS.own:
         yield from _table(f"[{name}]", load_kind(name).settings())
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from tidepool.engine.config.design import Design
 from tidepool.engine.config.sections import Batch, Config, Providers, Section, Service
 
 
@@ -18,6 +19,8 @@ class Study(Batch):
     """how the models are asked: at once, by batch API, with which budget"""
     providers: Providers = Field(default_factory=Providers)
     """settings of single providers"""
+    design: Design | None = None
+    """factors that are crossed: then it is a study of several batches, for `run_study`"""
 
     def as_config(self) -> Config:
         """The same study as its file would say it."""
@@ -29,6 +32,7 @@ class Study(Batch):
             providers=self.providers,
             settings=self.settings_type(**_only(written, self.settings_type)),
             **self.participants(),
+            **_only({"design": self.design} if self.design is not None else {}, Config),
         )
 
     def participants(self) -> dict[str, Any]:

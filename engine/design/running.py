@@ -14,6 +14,7 @@ from typing import Any
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
+from tidepool.engine.config.study import Study
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
@@ -30,10 +31,9 @@ from tidepool.engine.run import (
     found_code,
     name_servers,
     new_batch,
-    vouch,
 )
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.record import config_hash
+from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.engine.trust.servers import TrustVerdict, judged
 from tidepool.storage import locks
 from tidepool.storage.file import prepare, reading, settle
@@ -42,19 +42,20 @@ from tidepool.storage.study_rows import studies
 
 
 async def run_study(
-    config: Config,
+    study: Config | Study,
     database: str | Path = "tidepool.db",
     *,
     on_event: Listener | None = None,
     control: RunControl | None = None,
     into: str | None = None,
 ) -> StudySummary:
-    """Runs a config with a [design] to its end: every cell and replicate, side by side, within one budget and one set of
+    """Runs a study with a [design] to its end: every cell and replicate, side by side, within one budget and one set of
     limits. Bad input raises before anything is called or written.
 
     `into` names a study of the file that the config's new cells are added to.
     """
     path = Path(database)
+    config = study.as_config() if isinstance(study, Study) else study
     planned = plan_study(config, path)
     study_id = await asyncio.to_thread(_written_down, path, planned, into)
     if on_event:
@@ -79,8 +80,10 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
         study_id, made = studies.create_study(path, planned.name, planned.design, new)
     else:
         study_id, new, made = _added(path, planned, new, into)
-    for batch_id, cell, folder in zip(made, new, folders, strict=False):
-        vouch(batch_id, cell.batch.config, folder)
+    trust_record().vouch_for_all({batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)})
+    if folder := next(filter(None, folders), None):
+        for batch_id in made:
+            trust_record().keep_folder(batch_id, folder)
     return study_id
 
 

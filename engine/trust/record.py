@@ -16,7 +16,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +93,11 @@ class TrustRecord:
 
     def vouch(self, batch_id: str, config: str) -> None:
         """This batch with this config is the user's own."""
-        self._write(lambda record: _add(record, "batch", batch_id, config))
+        self.vouch_for_all({batch_id: config})
+
+    def vouch_for_all(self, configs: Mapping[str, str]) -> None:
+        """The same for the batches of a study, by id."""
+        self._write(lambda record: sum(_add(record, "batch", one, config) for one, config in configs.items()))
 
     @contextmanager
     def renewing(self, batch_id: str, before: str, after: str) -> Iterator[None]:
@@ -106,7 +110,7 @@ class TrustRecord:
             self._write(lambda record: record.execute(query, row).rowcount)
 
     def knows(self, batch_id: str, config: str) -> bool:
-        return (batch_id, config_hash(config)) in self._pairs("batch")
+        return bool(self._rows("SELECT 1 FROM batch WHERE id = ? AND config_hash = ?", (batch_id, config_hash(config))))
 
     def batches(self) -> list[TrustedBatch]:
         return [TrustedBatch(*pair) for pair in self._pairs("batch")]
@@ -181,17 +185,17 @@ class TrustRecord:
         query = f"SELECT CAST(id AS TEXT), CAST(config_hash AS TEXT) FROM {table} ORDER BY at, id"
         return [(row[0], row[1]) for row in self._rows(query)]
 
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
         """Of the record, which looking does not make, and of what could not be written to it."""
         with self._lock:
-            rows = self._passing.execute(query).fetchall() if self._passing else []
+            rows = self._passing.execute(query, values).fetchall() if self._passing else []
             try:
                 self._refuse_no_home()
                 if os.path.lexists(self.path):
                     self._refuse_what_others_wrote()
                     address = f"{self.path.resolve().as_uri()}?mode=ro"
                     with closing(sqlite3.connect(address, timeout=BUSY_SECONDS, uri=True)) as record:
-                        rows += record.execute(query).fetchall()
+                        rows += record.execute(query, values).fetchall()
             except (OSError, sqlite3.Error) as error:
                 if "no such table" not in str(
                     error

@@ -292,14 +292,20 @@ async def test_one_process_cannot_run_the_same_batch_twice(stage: Stage) -> None
 def test_a_frozen_config_is_the_same_study_without_its_files(example: Path, tmp_path: Path) -> None:
     """Resume needs nothing else, on any machine: not the folder, not what was left to a default."""
     from tidepool.engine.config.freezing import freeze, load_frozen
+    from tidepool.engine.design.cells import plan_study
     from tidepool.engine.studies.kinds import load_kind
 
-    config = freeze(load_config(example), tmp_path / "none.db")
-    thawed = load_frozen(config.to_json())
-    assert thawed.to_json() == config.to_json()
-    kind = load_kind(config.batch.kind)
-    assert kind.plan(thawed) == kind.plan(config)
-    assert kind.models(thawed) == kind.models(config)
+    written = load_config(example)
+    if written.design is None:
+        configs = [freeze(written, tmp_path / "none.db")]
+    else:
+        configs = [cell.config for cell in plan_study(written, tmp_path / "none.db").cells]
+    for config in configs:
+        thawed = load_frozen(config.to_json())
+        assert thawed.to_json() == config.to_json()
+        kind = load_kind(config.batch.kind)
+        assert kind.plan(thawed) == kind.plan(config)
+        assert kind.models(thawed) == kind.models(config)
 
 
 async def test_the_program_s_version_and_host_are_recorded(database: Path) -> None:
