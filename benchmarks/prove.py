@@ -30,6 +30,7 @@ PROOFS = {
     "pools.ollama_pool": "Several Ollama servers",
     "pools.openai_pool": "Several servers that speak like OpenAI or Anthropic",
     "pools.endpoints": "Five endpoints in one study, two of them pools",
+    "crashes.studies": "A study of sixty batches, killed and resumed",
     "crashes.power_cut": "A loss of power",
     "crashes.kill_points": "Provider batches, killed at every step",
     "crashes.killed": "Killed at any moment of any act that writes",
