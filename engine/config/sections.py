@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, c
 from annotated_types import MaxLen
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
@@ -48,6 +49,10 @@ ModelName = Annotated[str, MaxLen(ceilings.WORD), AfterValidator(known_model), N
 ReasoningEffort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 REASONING_ROOM = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768, "max": 65_536}
 """tokens of reasoning that each effort gets unless a config says otherwise"""
+
+
+Temperature = Annotated[float | None, BeforeValidator(lambda said: None if said == "none" else said)]
+"""None leaves it to the provider: `temperature = "none"` in TOML, which has no null"""
 
 
 Text = Annotated[str, MaxLen(ceilings.TEXT)]
@@ -303,8 +308,8 @@ class Agent(Section):
     """the code word of the secret game"""
     memory: Literal["short", "long"] = "short"
     """short: this conversation; long: all earlier ones in the same game"""
-    temperature: float | None = Field(default=0.7, ge=0, le=2)
-    """how freely the model samples; a model that takes none is told once"""
+    temperature: Temperature = Field(default=0.7, ge=0, le=2)
+    """how freely the model samples, or "none" for the provider's own; a model that takes none is told once"""
     max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
     """most tokens of a reply"""
     reasoning_effort: ReasoningEffort = ""

@@ -16,12 +16,13 @@ from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.exporting.contents import ExportContents, ExportTable
+from tidepool.storage.exporting.factors import levels_of
 from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
 
 TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
 
-FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "policy")
+FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "toml", "policy")
 
 
 def export_batch(
@@ -62,6 +63,8 @@ def _json(order: ExportRequest) -> list[Path]:
     folder = target if target.name == order.batch["id"] else target / order.batch["id"]
     head = summarise(order.database, order.batch["id"], with_statistics=False)
     head["config"] = json.loads(order.batch["config"])
+    if levels := levels_of(order.connection, order.batch):
+        head["study_id"], head["replicate"], head["factors"] = order.batch["study_id"], order.batch["replicate"], levels
     with finished_together(folder) as scratch:
         export_results(order.connection, order.batch, scratch / "results.json", head, _contents(order))
         write_json(scratch / "analysis.json", statistics_of(order.connection, order.batch))
@@ -106,6 +109,12 @@ def _parquet(order: ExportRequest) -> list[Path]:
     return _views(order, export_parquet)
 
 
+def _toml(order: ExportRequest) -> list[Path]:
+    from tidepool.engine.exports.toml import export_toml
+
+    return export_toml(order)
+
+
 def _views(order: ExportRequest, write: TableWriter) -> list[Path]:
     """A file for each view and table of the batch's kind, in one folder."""
     from tidepool.storage.exporting.files import finished_together
@@ -124,4 +133,5 @@ EXPORTERS: dict[str, Exporter] = {
     "html": _html,
     "markdown": _markdown,
     "parquet": _parquet,
+    "toml": _toml,
 }

@@ -156,6 +156,21 @@ class Summary(dict[str, Any]):
         return list(self["simulated_roles"])
 
     @property
+    def version(self) -> str | None:
+        """the version of Tidepool that made the batch"""
+        return cast("str | None", self["version"])
+
+    @property
+    def created_at(self) -> str | None:
+        """such as 2026-01-31T08:15:30.250Z"""
+        return cast("str | None", self["created_at"])
+
+    @property
+    def finished_at(self) -> str | None:
+        """when it last ended or was stopped; None while it runs"""
+        return cast("str | None", self["finished_at"])
+
+    @property
     def metadata(self) -> dict[str, Any]:
         return dict(self["metadata"])
 

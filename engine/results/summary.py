@@ -16,6 +16,7 @@ from tidepool.storage.reading.figures import (
     asked_models,
     failures_of,
     has_provider_batches,
+    moments_of,
     waves_of,
 )
 from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS
@@ -74,6 +75,8 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
         "simulated_roles": simulated_roles(roles),
         "roles": roles,
         "metadata": config["batch"]["metadata"],
+        "version": batch["version"],
+        **moments_of(connection, batch["id"]),
         "units": {
             "total": progress["units_total"],
             "completed": progress["units_completed"],

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tidepool.storage.exporting.contents import ExportTable
+from tidepool.storage.exporting.factors import tables_of
 from tidepool.storage.exporting.files import finished
-from tidepool.storage.exporting.rows import columns_of, rows_of
 from tidepool.storage.plain_text import MARK, Plain, in_document
 
 _FORMULA = re.compile(rf"[\t\n]|[\s\"'{MARK}]*[=+\-@|%＝＋－＠﹦﹢﹣﹫−]")
@@ -72,11 +72,10 @@ def export_csv(
 ) -> list[Path]:
     """One file for each of the views and tables."""
     folder.mkdir(parents=True, exist_ok=True)
-    named = [(view, columns_of(connection, view), rows_of(connection, view, batch)) for view in views]
     written = []
-    for name, columns, rows in (*named, *((table.name, list(table.columns), table.rows) for table in tables)):
-        path = folder / f"{name}.csv"
+    for table in tables_of(connection, batch, views, tables):
+        path = folder / f"{table.name}.csv"
         with csv_file(path, bom=bom) as stream:
-            write_rows(stream, columns, rows)
+            write_rows(stream, tuple(table.columns), table.rows)
         written.append(path)
     return written

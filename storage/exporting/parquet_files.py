@@ -9,9 +9,8 @@ from typing import Any
 
 from tidepool.storage.errors import FileError
 from tidepool.storage.exporting.contents import ExportTable
+from tidepool.storage.exporting.factors import tables_of
 from tidepool.storage.exporting.files import finished
-from tidepool.storage.exporting.rows import columns_of, rows_of
-from tidepool.storage.schema.views import VIEWS
 
 ROWS_A_GROUP = 20_000
 
@@ -27,14 +26,7 @@ def export_parquet(
     tables: Iterable[ExportTable] = (),
 ) -> list[Path]:
     """One file for each of the views and tables."""
-    return write_tables(folder, (*(view_table(connection, view, batch) for view in views), *tables))
-
-
-def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:
-    """The rows of a view that belong to the batch, typed."""
-    held = {column.name: column.type for column in VIEWS[view].columns}
-    columns = {name: held[name] for name in columns_of(connection, view)}
-    return ExportTable(view, columns, rows_of(connection, view, batch))
+    return write_tables(folder, tables_of(connection, batch, views, tables))
 
 
 def write_tables(folder: Path, tables: Iterable[ExportTable]) -> list[Path]:

@@ -58,3 +58,9 @@ def conversations_of(connection: sqlite3.Connection, batch_id: str) -> int:
     """How many there are, ended or not."""
     query = "SELECT count(*) FROM conversations WHERE batch_id = ?"
     return int(connection.execute(query, (batch_id,)).fetchone()[0])
+
+
+def moments_of(connection: sqlite3.Connection, batch_id: str) -> dict[str, str | None]:
+    """When it was made, and when it last ended, as the views write it."""
+    query = "SELECT created_at, finished_at FROM batches WHERE id = ?"
+    return dict(connection.execute(query, (batch_id,)).fetchone() or {"created_at": None, "finished_at": None})

@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 import sys
+import tomllib
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
@@ -225,7 +226,19 @@ def _look_at_markdown(path: Path) -> None:
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
 
 
-LOOKS = {".json": _look_at_json, ".csv": _look_at_table, ".html": _look_at_page, ".md": _look_at_markdown}
+def _look_at_config(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert_plain(text.replace("\t", ""), path.name)
+    assert tomllib.loads(text)
+
+
+LOOKS = {
+    ".json": _look_at_json,
+    ".csv": _look_at_table,
+    ".html": _look_at_page,
+    ".md": _look_at_markdown,
+    ".toml": _look_at_config,
+}
 
 LOOKED_AT = (["list"], ["show", "last"], ["log", "last"], ["entities", "types"], ["--resume", "last", "--dry-run"])
 

@@ -1,11 +1,8 @@
 """The frozen config of a batch as the TOML a person would write."""
 
 import sqlite3
-from collections.abc import Mapping
-from typing import Any
 
-import tomlkit
-
+from tidepool.engine.exports.toml import as_toml
 from tidepool.engine.trust.servers import without_strange_addresses, without_strangers_word
 from tidepool.storage.batches import batch_numbered
 from tidepool.storage.study_rows.studies import find_study
@@ -19,17 +16,3 @@ def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
         source = find_study(connection, row["study_id"]).design.get("source", {})
         return as_toml(without_strangers_word(row["id"], row["config"], source))
     return as_toml(without_strange_addresses(row["id"], row["config"]))
-
-
-def as_toml(config: Mapping[str, Any]) -> str:
-    """TOML knows no null, and an empty section says nothing: both are left out."""
-    return tomlkit.dumps(_cleaned(config))
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        inner = {key: _cleaned(item) for key, item in value.items() if item is not None}
-        return {key: item for key, item in inner.items() if item != {} and item != []}
-    if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    return value

@@ -8,7 +8,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import Address, ModelName, ReasoningEffort, Section, Text, Word
+from tidepool.engine.config.sections import Address, ModelName, ReasoningEffort, Section, Temperature, Text, Word
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
@@ -131,7 +131,7 @@ class EvolutionSettings(Section):
     """that a scorer of your own, or the code of a reply with its tests, may take for one reply"""
     samples: int = Field(default=1, ge=1, le=1000)
     """replies per problem"""
-    temperature: float | None = Field(default=0.7, ge=0, le=2)
+    temperature: Temperature = Field(default=0.7, ge=0, le=2)
     """how freely the model samples"""
     max_tokens: int = Field(default=500, ge=1, le=ceilings.TOKENS)
     """of a solution"""

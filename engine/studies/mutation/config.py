@@ -11,7 +11,16 @@ from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import Address, ModelName, NamesModel, ReasoningEffort, Section, Text, Word
+from tidepool.engine.config.sections import (
+    Address,
+    ModelName,
+    NamesModel,
+    ReasoningEffort,
+    Section,
+    Temperature,
+    Text,
+    Word,
+)
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 
@@ -93,7 +102,7 @@ class MutationSettings(Section):
     ppo ["random", "bandit"]"""
     repeats: int = Field(default=2, ge=1, le=1000)
     """episodes of each contender on each held-out query"""
-    temperature: float | None = Field(default=0.7, ge=0, le=2)
+    temperature: Temperature = Field(default=0.7, ge=0, le=2)
     """of the target and the mutator"""
     max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
     """most tokens of an answer"""

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Word
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Temperature, Word
 
 Style = Literal["enacted", "narrated"]
 
@@ -51,7 +51,7 @@ class SimulationSettings(Section):
     """the language of the talk"""
     speaking_order: Literal["listed", "shuffled"] = "listed"
     """who opens: the entity listed first, or a seeded choice for each simulation"""
-    temperature: float | None = Field(default=0.7, ge=0, le=2)
+    temperature: Temperature = Field(default=0.7, ge=0, le=2)
     """how freely the model samples"""
     max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
     """of one message; a narrated round has so many for each message in it"""

@@ -13,6 +13,7 @@ from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.conversation import SpokenLine, joined
 from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.csv_files import csv_file, write_rows
+from tidepool.storage.exporting.factors import levels_of, view_table, with_levels
 from tidepool.storage.exporting.files import finished_together
 from tidepool.storage.exporting.ratings import ratings_of
 from tidepool.storage.plain_text import json_text
@@ -80,7 +81,7 @@ def _cells(row: Iterable[Any]) -> list[Any]:
 
 def export_parquet(order: ExportRequest) -> list[Path]:
     """The messages, and the tables of the CSV with types."""
-    from tidepool.storage.exporting.parquet_files import view_table, write_tables
+    from tidepool.storage.exporting.parquet_files import write_tables
 
     folder = order.folder()
     with finished_together(folder) as scratch:
@@ -102,7 +103,8 @@ def tables_of(order: ExportRequest) -> list[ExportTable]:
             for name in names
         }
         tables.append(ExportTable("ratings", RATING_COLUMNS | types, _ratings(order, attributes, names)))
-    return tables
+    levels = levels_of(order.connection, order.batch)
+    return [with_levels(table, levels) for table in tables]
 
 
 def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attributes) -> Iterator[tuple[Any, ...]]:

@@ -22,6 +22,7 @@ FORMATS = {
     "html": ("HTML: a page to read and share", ".html"),
     "markdown": ("Markdown: the report with its methods, to publish from", ".md"),
     "parquet": ("Parquet: for data frames", ""),
+    "toml": ("TOML: its config, which runs to an equal batch", ".toml"),
     "policy": ("Policy: what a mutation study learned", ".policy"),
 }
 

@@ -1,0 +1,84 @@
+"""`--format toml`: the config of a batch as a file that runs to an equal batch.
+
+A frozen config holds everything that its batch needs, and the same keys may stand in a file: so problems, queries and
+entities are written into it, and no file need lie beside. What only a stranger's file says of servers and code stays out, as
+everywhere where a config becomes somebody's own; of the paths of the machine that it was made on the last name is kept.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+from tidepool.engine.config import ceilings
+from tidepool.engine.errors import UsageError
+from tidepool.engine.exports.request import ExportRequest
+from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.trust.servers import without_strange_addresses
+from tidepool.storage.plain_text import one_line
+
+NOTHING = {"temperature": "none"}
+"""keys whose null means something else than leaving them out, and how TOML says it"""
+
+
+def toml_of(batch: sqlite3.Row) -> str:
+    """The config of the batch, every default written out: a later version may have others."""
+    config = without_paths(without_strange_addresses(batch["id"], batch["config"]))
+    head = f"# The config of batch {one_line(batch['id'])}, made by Tidepool {one_line(batch['version'] or '?')}."
+    text = f"{head}\n\n{as_toml(config)}"
+    if (size := len(text.encode("utf-8", "replace"))) > ceilings.CONFIG_BYTES:
+        raise UsageError(
+            f"With all it has taken in, the config of batch {batch['id']} has {size >> 20} MiB, and a config file may have "
+            f"{ceilings.CONFIG_BYTES >> 20}. It runs again out of its study file: tidepool --run FILE.db#{batch['id']}."
+        )
+    return text
+
+
+def export_toml(order: ExportRequest) -> list[Path]:
+    from tidepool.storage.exporting.files import write_text
+
+    return write_text(order.file(".toml"), toml_of(order.batch))
+
+
+def without_paths(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What was in the files is in the config; of where they lay the last name is enough."""
+    kept = dict(config)
+    for name in kept.keys() & set(KINDS):
+        if isinstance(section := kept[name], Mapping):
+            files = {key: section[key] for key in load_kind(name).files if isinstance(section.get(key), str)}
+            kept[name] = {**section, **{key: PureWindowsPath(value).name for key, value in files.items()}}
+    return kept
+
+
+def as_toml(config: Mapping[str, Any]) -> str:
+    """TOML knows no null, and an empty section says nothing: both are left out. What nobody sees is written as an escape."""
+    import tomlkit
+
+    sections = {name: _said(section) for name, section in config.items()}
+    if isinstance(providers := sections.get("providers"), dict):
+        sections["providers"] = {name: keys for name, keys in providers.items() if keys}
+    text = tomlkit.dumps(_ordered({name: section for name, section in sections.items() if section not in ({}, [])}))
+    return "\n".join(line if line.isprintable() else "".join(map(_seen, line)) for line in text.split("\n"))
+
+
+def _seen(character: str) -> str:
+    return character if character.isprintable() else f"\\U{ord(character):08x}"
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        said = {key: NOTHING.get(key) if item is None else _said(item) for key, item in value.items()}
+        return {key: item for key, item in said.items() if item is not None}
+    return [_said(item) for item in value] if isinstance(value, list) else value
+
+
+def _ordered(section: dict[str, Any]) -> dict[str, Any]:
+    """Single values first: behind a table they would be a part of it."""
+    inner = {key: _ordered(value) if isinstance(value, dict) else value for key, value in section.items()}
+    return dict(sorted(inner.items(), key=lambda item: _place(item[1])))
+
+
+def _place(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1
+    return 2 if isinstance(value, list) and value and all(isinstance(one, dict) for one in value) else 0

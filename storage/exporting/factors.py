@@ -1,0 +1,56 @@
+"""Factor columns: a batch that is a cell of a study says in every table of its export which level each factor has there."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tidepool.storage.exporting.contents import ExportTable
+from tidepool.storage.exporting.rows import columns_of, rows_of
+from tidepool.storage.schema.views import VIEWS
+
+Levels = Mapping[str, str]
+"""factor → level"""
+_OF_VIEWS = frozenset(column.name.casefold() for view in VIEWS.values() for column in view.columns)
+
+
+def levels_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, str]:
+    """None for a batch of its own."""
+    rows = connection.execute("SELECT factor, level FROM cells WHERE batch_id = ? ORDER BY factor", (batch["id"],))
+    return {row["factor"]: row["level"] for row in rows.fetchall() if row["factor"]}
+
+
+def column_of(factor: str) -> str:
+    """Its own name, unless some view has such a column: then it says what it is, in every table alike."""
+    return f"factor: {factor}" if factor.casefold() in _OF_VIEWS else factor
+
+
+def with_levels(table: ExportTable, levels: Levels) -> ExportTable:
+    """The table with a column more for each factor, behind its own."""
+    taken = {name.casefold() for name in table.columns}
+    named = {
+        f"factor: {name}" if name.casefold() in taken else column_of(name): level for name, level in levels.items()
+    }
+    if not named:
+        return table
+    behind = tuple(named.values())
+    return ExportTable(table.name, {**table.columns, **dict.fromkeys(named, "text")}, _longer(table.rows, behind))
+
+
+def _longer(rows: Iterable[tuple[Any, ...]], behind: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    return ((*row, *behind) for row in rows)
+
+
+def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> ExportTable:
+    """The rows of a view that belong to the batch, typed."""
+    held = {column.name: column.type for column in VIEWS[view].columns}
+    columns = {name: held[name] for name in columns_of(connection, view)}
+    return with_levels(ExportTable(view, columns, rows_of(connection, view, batch)), levels_of(connection, batch))
+
+
+def tables_of(
+    connection: sqlite3.Connection, batch: sqlite3.Row, views: Iterable[str], tables: Iterable[ExportTable]
+) -> Iterator[ExportTable]:
+    """Views and other tables of a batch, one after another."""
+    levels = levels_of(connection, batch)
+    yield from (view_table(connection, view, batch) for view in views)
+    yield from (with_levels(table, levels) for table in tables)
