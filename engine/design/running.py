@@ -56,7 +56,18 @@ async def run_study(
     """
     path = Path(database)
     config = study.as_config() if isinstance(study, Study) else study
-    planned = plan_study(config, path)
+    return await run_planned(plan_study(config, path), path, on_event=on_event, control=control, into=into)
+
+
+async def run_planned(
+    planned: PlannedStudy,
+    path: Path,
+    *,
+    on_event: Listener | None = None,
+    control: RunControl | None = None,
+    into: str | None = None,
+) -> StudySummary:
+    """A study whose cells are known: of a config, or of another file."""
     study_id = await asyncio.to_thread(_written_down, path, planned, into)
     if on_event:
         for words in planned.warnings:

@@ -86,11 +86,11 @@ def question_about(path: Path, reference: str, changes: Iterable[str] = ()) -> T
         return None
     # What a yes adopts is the stored config: servers in it that `--set` replaces this time are told as well.
     servers = dict.fromkeys((*verdict.strange, *judged(batch["id"], batch["config"], stored, models).strange))
-    calls, price = _price(config, tuple(servers))
+    calls, price = price_of(config, tuple(servers))
     return TrustQuestion(batch["id"], batch["name"], batch["config"], tuple(servers), calls, price, verdict.code)
 
 
-def _price(config: FrozenConfig, strange: Sequence[NamedServer]) -> tuple[int | None, float | None]:
+def price_of(config: FrozenConfig, strange: Sequence[NamedServer]) -> tuple[int | None, float | None]:
     """Calls and money of the whole study. What an endpoint of the file's own making costs nobody here knows."""
     try:
         plan = load_kind(config.batch.kind).plan(config)

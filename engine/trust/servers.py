@@ -116,6 +116,8 @@ class TrustVerdict:
     """servers that only the file names"""
     code: tuple[str, ...] = ()
     """in words, what it would run on this machine because the file says so"""
+    file: str = ""
+    """the option by which a command finds the batch, where that is not in the file that is open"""
 
     @property
     def own(self) -> bool:
@@ -127,9 +129,9 @@ class TrustVerdict:
         if trust is True or trust == config_hash(self.frozen):
             return
         if self.code:
-            raise NotTrusted(_code_refusal(self.batch_id, self.code))
+            raise NotTrusted(_code_refusal(self.batch_id, self.code, self.file))
         if self.strange:
-            raise NotTrusted(_refusal(self.batch_id, self.strange))
+            raise NotTrusted(_refusal(self.batch_id, self.strange, self.file))
 
 
 def judged(
@@ -139,6 +141,7 @@ def judged(
     models: Iterable[str],
     changes: Sequence[str] = (),
     code: tuple[str, ...] = (),
+    file: str = "",
 ) -> TrustVerdict:
     """`frozen` is the config as the file has it, `config` the same with the `--set` changes, `code` what it would run: where
     calls go can be said by `--set`, what is run cannot."""
@@ -151,7 +154,7 @@ def judged(
     unsaid = [one for one in named if not (_is_said(one, said) or _is_known(one, trusted))]
     by_word = not unsaid and not code and any(_is_said(one, said) for one in named)
     strange = tuple(one for one in unsaid if not _is_harmless(one))
-    return TrustVerdict(batch_id, frozen, known=False, said=by_word, strange=strange, code=code)
+    return TrustVerdict(batch_id, frozen, known=False, said=by_word, strange=strange, code=code, file=file)
 
 
 def keys_sent(provider: str, settings: ProviderSettings) -> tuple[str, ...]:
@@ -266,15 +269,15 @@ SHOWN = 5
 """servers that a refusal names"""
 
 
-def _code_refusal(batch_id: str, code: Sequence[str]) -> str:
+def _code_refusal(batch_id: str, code: Sequence[str], file: str) -> str:
     return (
         f"The file wants batch {batch_id} to run code on this machine: {'; '.join(map(shown, code))}. Nothing was run and "
         "nothing sent. The batch was made on another machine, or was changed since it last ran on this one. If you know this "
-        f"code, add --trust for this once, or make the batch your own as it is now: tidepool trust add {batch_id}."
+        f"code, add --trust for this once, or make the batch your own as it is now: tidepool {file}trust add {batch_id}."
     )
 
 
-def _refusal(batch_id: str, refused: Sequence[NamedServer]) -> str:
+def _refusal(batch_id: str, refused: Sequence[NamedServer], file: str) -> str:
     first = refused[0]
     said = " ".join(f"--set 'providers.{first.provider}.{key}=…'" for key in first.settings)
     more = f"; and {len(refused) - SHOWN:,} more" if len(refused) > SHOWN else ""
@@ -283,7 +286,7 @@ def _refusal(batch_id: str, refused: Sequence[NamedServer]) -> str:
         f"{'; '.join(one.in_words for one in refused[:SHOWN])}{more}. Nothing was sent. The batch was made on another "
         "machine, or was changed since it last ran on this one. Say yourself where its calls shall go: "
         f"{said}; or, if you know these servers, add --trust for this once, or make the batch your own as it is now: "
-        f"tidepool trust add {batch_id}"
+        f"tidepool {file}trust add {batch_id}"
     )
     if origin := origin_of(first.address):
         keys = "".join(f" --key {key}" for key in first.keys)

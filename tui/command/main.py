@@ -112,8 +112,8 @@ def _dispatch(arguments: list[str]) -> int:
     if chosen is not None:
         command = import_module(f"tidepool.tui.command.commands.{COMMANDS[chosen][0]}")
         return int(command.run(options))
-    if options.trust and not options.resume:
-        parser.error("--trust goes with --resume: a config that is handed to --run is your own word")
+    if options.trust and not options.resume and "#" not in (options.run or ""):
+        parser.error("--trust goes with --resume or FILE.db#BATCH: a config that is handed to --run is your own word")
     if options.run or options.resume:
         from tidepool.tui.command.commands import run
 
@@ -163,7 +163,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
     shared_options(parser, default=True)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--run", metavar="CONFIG.toml", help="run a study headless")
+    what.add_argument("--run", metavar="CONFIG.toml", help="run a study headless; FILE.db#BATCH: one of a file again")
     what.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")
     parser.add_argument("--dry-run", action="store_true", help="check, plan and price; call no model, write nothing")
     parser.add_argument(
@@ -183,7 +183,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
         const=True,
         default=False,
         metavar="HASH",
-        help="with --resume: ask the servers that the file names, this once (only while its config has this hash)",
+        help="with --resume and FILE.db#BATCH: ask the servers that the file names, this once (only while its config has this hash)",
     )
     chosen = next((word for word in arguments if word in COMMANDS), None)
     asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)

@@ -54,11 +54,23 @@ def warnings_about(config: FrozenConfig) -> tuple[str, ...]:
 def with_problems(settings: EvolutionSettings, seed: int, folder: Path | None) -> EvolutionSettings:
     """The settings with the problems of their files, and with the labels that these have. `folder` is where relative
     paths start; None: the config is a batch's own, and no file may be read."""
-    if settings.frozen is not None or (folder is None and settings.problems in SETS):
+    if settings.frozen is not None:
+        return settings.model_copy(update={"frozen": _no_more_than(settings, settings.frozen)})
+    if folder is None and settings.problems in SETS:
         return settings
     if settings.problems in SETS and not (settings.choose_from or settings.judge_from):
         return _checked_set(settings, seed)
     return _taken_in(settings, seed, named_file("", folder, "evolution", "problems"))
+
+
+def _no_more_than(settings: EvolutionSettings, frozen: FrozenProblems) -> FrozenProblems:
+    """Sizes that were lowered since the problems were taken in cut them."""
+    sizes = {
+        "training": settings.max_problems,
+        "validation": settings.validation_problems,
+        "choosing": settings.choose_problems,
+    }
+    return frozen.model_copy(update={split: getattr(frozen, split)[:size] for split, size in sizes.items()})
 
 
 def _built_in(settings: EvolutionSettings, seed: int) -> ProblemSet:

@@ -15,6 +15,7 @@ from tidepool.engine.config.loading import load_config
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.errors import UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
+from tidepool.engine.publishing.place import study_in_file
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
@@ -35,6 +36,10 @@ def run(options: argparse.Namespace) -> int:
         return _dry_run(options)
     if options.resume and not options.trust and sys.stdin.isatty() and sys.stderr.isatty():
         _ask_for_trust(options)
+    if options.run and not options.trust and (place := study_in_file(options.run)):
+        from tidepool.tui.command.rerun import said_yes
+
+        options.trust = said_yes(place, options)
     summary, stop, signalled = asyncio.run(_play(options))
     try:
         if options.json:
@@ -93,6 +98,10 @@ def _ask_for_trust(options: argparse.Namespace) -> None:
 
 def _plan(options: argparse.Namespace) -> dict[str, Any]:
     if options.run:
+        if place := study_in_file(options.run):
+            from tidepool.tui.command.rerun import configs_to_plan
+
+            return _priced(configs_to_plan(place, options))
         written = load_config(options.run, options.set)
         if written.design is not None:
             from tidepool.engine.design.pricing import priced_study
@@ -126,6 +135,10 @@ async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | Non
 
 
 async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
+    if place := study_in_file(options.run):
+        from tidepool.tui.command.rerun import run_again
+
+        return await run_again(place, options, listener, control)
     config = load_config(options.run, options.set)
     if config.design is None:
         if options.study:

@@ -1,0 +1,42 @@
+"""`--run FILE.db#BATCH` at the terminal: what is asked, planned and run of a study that is in a file already."""
+
+import argparse
+import sys
+from typing import Any
+
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.events import Listener
+from tidepool.engine.publishing.place import StudyInFile
+from tidepool.engine.publishing.rerun import MEANING, read_again
+from tidepool.engine.run import run_batch
+from tidepool.storage.plain_text import one_line
+from tidepool.tui.command.saying import agreed, tell
+
+
+def configs_to_plan(place: StudyInFile, options: argparse.Namespace) -> list[FrozenConfig]:
+    return [part.config for part in read_again(place, options.db, options.set, to_plan=True).parts]
+
+
+async def run_again(
+    place: StudyInFile, options: argparse.Namespace, listener: Listener, control: RunControl
+) -> dict[str, Any]:
+    rerun = read_again(place, options.db, options.set)
+    rerun.refuse(options.trust)
+    if rerun.design is None:
+        return await run_batch(rerun.parts[0].written, options.db, on_event=listener, control=control)
+    from tidepool.engine.design.running import run_planned
+
+    return await run_planned(rerun.planned(), options.db, on_event=listener, control=control)
+
+
+def said_yes(place: StudyInFile, options: argparse.Namespace) -> str | bool:
+    """At a terminal, one question for all servers that only the file names. Without a yes it is refused in words."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    question = read_again(place, options.db, options.set).question()
+    if question is None:
+        return False
+    title = f"{question.batch_id} ({one_line(question.name)}) {question.asked}, and only its file names them:"
+    tell("\n".join([title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows()), MEANING]))
+    return question.config_hash if agreed("Run it?") else False
