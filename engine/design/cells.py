@@ -73,7 +73,7 @@ def plan_study(config: Config, database: Path) -> PlannedStudy:
         for cell in cells_of(design.mode, factors)
     ]
     _refuse_equal_cells(cells, config.origin.source)
-    kept = _as_kept(config, design, factors)
+    kept = _as_kept(whole, design, factors)
     try:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
         warnings = check_hypotheses(kept, outcomes)

@@ -19,6 +19,7 @@ from tidepool.storage.exporting.contents import ExportContents, ExportTable
 from tidepool.storage.exporting.factors import levels_of
 from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
+from tidepool.storage.study_rows.studies import StoredStudy, cells_of, study_of
 
 TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
 
@@ -31,6 +32,8 @@ def export_batch(
     if bom and format_name != "csv":
         raise UsageError(f"--bom is for --format csv: a file of {format_name} says itself how it is written.")
     with reading(database) as connection:
+        if format_name == "toml" and (study := study_of(connection, reference)) is not None:
+            return _study_toml(connection, study, target)
         batch = find_batch(connection, reference)
         exporter = exporter_for(batch["kind"], format_name)
         return exporter(ExportRequest(database, connection, batch, target, bom))
@@ -113,6 +116,16 @@ def _toml(order: ExportRequest) -> list[Path]:
     from tidepool.engine.exports.toml import export_toml
 
     return export_toml(order)
+
+
+def _study_toml(connection: sqlite3.Connection, study: StoredStudy, target: Path | None) -> list[Path]:
+    from tidepool.engine.exports.study_toml import study_toml
+    from tidepool.storage.exporting.files import write_text
+
+    batches = [cell.batch for cell in cells_of(connection, study.id)]
+    named = target is not None and not target.is_dir()
+    path = target if target and named else (target or Path()) / f"{study.id}.toml"
+    return write_text(path, study_toml(study, batches))
 
 
 def _views(order: ExportRequest, write: TableWriter) -> list[Path]:

@@ -1,13 +1,14 @@
-"""One batch in a study file of its own: readable, resumable and importable like any other."""
+"""Batches in a study file of their own: readable, resumable and importable like any other."""
 
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from tidepool.storage.copying import attached, copy_batch
 from tidepool.storage.errors import FileError
 from tidepool.storage.exporting.files import finished
-from tidepool.storage.file import connect, prepare
+from tidepool.storage.file import connect, prepare, settle, transaction
 
 
 def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path]:
@@ -15,7 +16,7 @@ def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path
         raise FileError(f"{target} exists already, and might be a study. Name another file with -o, or move it away.")
     with finished(target) as unfinished:
         try:
-            _copy(database, batch["number"], unfinished)
+            _copy(database, [batch["number"]], unfinished)
         except (sqlite3.Error, FileError) as error:
             raise FileError(
                 f"Cannot write {target}: {error.__cause__ or error}. Choose another place with -o."
@@ -23,9 +24,28 @@ def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path
     return [target]
 
 
-def _copy(database: Path, number: int, copy: Path) -> None:
+def copy_to_publish(
+    database: Path, configs: Mapping[int, str], target: Path, private: Mapping[str, str], designs: Mapping[str, str]
+) -> None:
+    """Batches by number, each with the config that is to be read of it, and studies with their designs; without the name of
+    the machine that ran them. `private` are texts that messages may hold, with what is to stand there."""
+    _copy(database, list(configs), target)
+    with closing(connect(target)) as connection, transaction(connection):
+        for number, config in enumerate(configs.values(), 1):
+            connection.execute("UPDATE batch SET host = NULL, config = ? WHERE number = ?", (config, number))
+        for study_id, design in designs.items():
+            connection.execute("UPDATE study SET design = ? WHERE id = ?", (design, study_id))
+        for words, instead in private.items():
+            for table, column in (("log_line", "message"), ("unit", "error"), ("call", "error"), ("batch", "reason")):
+                connection.execute(
+                    f"UPDATE {table} SET {column} = replace({column}, ?, ?) WHERE instr({column}, ?)",
+                    (words, instead, words),
+                )
+    settle(target)
+
+
+def _copy(database: Path, numbers: Sequence[int], copy: Path) -> None:
     prepare(copy)
-    with closing(connect(copy)) as connection, attached(connection, database) as origin:
-        connection.execute("BEGIN IMMEDIATE")
-        copy_batch(connection, origin, number)
-        connection.execute("COMMIT")
+    with closing(connect(copy)) as connection, attached(connection, database) as origin, transaction(connection):
+        for number in numbers:
+            copy_batch(connection, origin, number)
