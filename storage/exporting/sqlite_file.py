@@ -10,6 +10,12 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.exporting.files import finished
 from tidepool.storage.file import connect, prepare, settle, transaction
 
+TELLING = (
+    *(("log_line", "message"), ("unit", "error"), ("call", "error"), ("batch", "reason")),
+    *(("study", "design"), ("study_cell", "level")),
+)
+"""columns in which the place of a file may be told"""
+
 
 def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path]:
     if target.exists():
@@ -36,7 +42,7 @@ def copy_to_publish(
         for study_id, design in designs.items():
             connection.execute("UPDATE study SET design = ? WHERE id = ?", (design, study_id))
         for words, instead in private.items():
-            for table, column in (("log_line", "message"), ("unit", "error"), ("call", "error"), ("batch", "reason")):
+            for table, column in TELLING:
                 connection.execute(
                     f"UPDATE {table} SET {column} = replace({column}, ?, ?) WHERE instr({column}, ?)",
                     (words, instead, words),

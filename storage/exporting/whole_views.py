@@ -19,7 +19,7 @@ Levels = Mapping[int, Mapping[str, str]]
 
 
 def whole_tables(connection: sqlite3.Connection) -> Iterator[ExportTable]:
-    batches = connection.execute("SELECT * FROM batch ORDER BY number").fetchall()
+    batches = batches_in(connection)
     levels = {batch["number"]: levels_of(connection, batch) for batch in batches}
     factors = factor_names(connection)
     for view in VIEWS.values():
@@ -27,6 +27,11 @@ def whole_tables(connection: sqlite3.Connection) -> Iterator[ExportTable]:
         if view.name not in WITHOUT_FACTORS:
             columns |= dict.fromkeys(map(column_of, factors), "text")
         yield ExportTable(view.name, columns, _rows(connection, view, batches, levels, factors))
+
+
+def batches_in(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+    """In the order in which they were made."""
+    return connection.execute("SELECT * FROM batch ORDER BY number").fetchall()
 
 
 def factor_names(connection: sqlite3.Connection) -> list[str]:

@@ -24,7 +24,7 @@ SELECT o.agent, avg(o.revealed) FROM outcomes o JOIN batches b ON b.id = o.batch
 ```
 
 CSV and Parquet exports have the columns of `messages` and, by kind, of `outcomes`, `genomes` and `answers`, or `training`; `results.json` has the rows
-of the same views with their units. A simulation has tables of its own ([docs/simulations.md](simulations.md#exports)).
+of the same views with their units. A batch that is a cell of a study has a column more for each factor, behind the others. A simulation has tables of its own ([docs/simulations.md](simulations.md#exports)).
 
 CSV is UTF-8 without a mark at its beginning, as scripts expect. Excel takes such a file for Latin-1 and shows "Ã¼" for "ü": open it by
 Data → From Text/CSV with encoding 65001, or export with `--format csv --bom`, which it opens rightly (Python then reads it as `utf-8-sig`).
@@ -32,10 +32,10 @@ Data → From Text/CSV with encoding 65001, or export with `--format csv --bom`,
 
 
 def reference() -> str:
-    return "\n".join((INTRODUCTION, *(line for view in VIEWS.values() for line in _table(view))))
+    return "\n".join((INTRODUCTION, *(line for view in VIEWS.values() for line in table_of(view))))
 
 
-def _table(view: View) -> Iterator[str]:
+def table_of(view: View) -> Iterator[str]:
     since = f" Since version {view.since}." if view.since > 1 else ""
     yield f"## `{view.name}`\n"
     yield f"{view.meaning}{since}\n"

@@ -42,14 +42,15 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
     with scratch_in(_on_its_disk(folder)) as scratch:
         yield scratch
-        for path in (*scratch.iterdir(), scratch):
+        for path in (*scratch.rglob("*"), scratch):
             _to_disk(path)
         if not _becomes(scratch, folder):
             _move_up(scratch, folder)
 
 
 def is_scratch(folder: Path) -> bool:
-    return folder.name.startswith(PREFIX) and folder.suffix == MAKING
+    """Or lies in one."""
+    return any(one.name.startswith(PREFIX) and one.suffix == MAKING for one in (folder, *folder.parents))
 
 
 def sweep() -> None:

@@ -59,6 +59,7 @@ OF_A_BATCH: dict[str, list[list[str]]] = {
     "continue": [["BATCH"]],
     "limits": [["BATCH", "retries=1"], ["BATCH", f"{POISON}=1"]],
     "export": [["BATCH", "--format", POISON]],
+    "publish": [["BATCH", "-o", "published", "--author", POISON], ["BATCH", "-o", POISON, "--license", POISON]],
     "delete": [["BATCH"]],
 }
 OF_THE_FILE: dict[str, list[list[str]]] = {

@@ -33,6 +33,10 @@ COMMANDS = {
     "code": ("code", "coding a blinded sample by hand: one key a code; --status, --export and --import CSV"),
     "compare": ("compare", "side-by-side statistics of several batches"),
     "export": ("export", "one batch out: json, csv, sqlite, html, markdown, parquet, toml, policy"),
+    "publish": (
+        "publish",
+        "a study as a folder to publish: its file, Parquet, reports, configs, a dataset card, a citation",
+    ),
     "entities": ("entities", "the library's entities: list, show, add, generate, remove, types"),
     "agents": ("agents", "the library's agents: list, show, add, generate, remove"),
     "import": ("import_file", "batches, entities and agents of another Tidepool file in, each once"),

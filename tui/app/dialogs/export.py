@@ -15,6 +15,7 @@ from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
 
+PUBLISH = "publish"
 FORMATS = {
     "json": ("JSON: a folder with results.json and analysis.json", ""),
     "csv": ("CSV: messages and outcomes, for a spreadsheet", ""),
@@ -23,6 +24,7 @@ FORMATS = {
     "markdown": ("Markdown: the report with its methods, to publish from", ".md"),
     "parquet": ("Parquet: for data frames", ""),
     "toml": ("TOML: its config, which runs to an equal batch", ".toml"),
+    PUBLISH: ("Publish: a folder with all of this and a dataset card", ""),
     "policy": ("Policy: what a mutation study learned", ".policy"),
 }
 
@@ -39,7 +41,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
     def compose(self) -> ComposeResult:
         spec = installed(self._batch.kind)
         own = spec.formats() if spec else {}
-        offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, *own))}
+        offered = {name: FORMATS.get(name, (name, ""))[0] for name in dict.fromkeys((*EXPORTERS, PUBLISH, *own))}
         with VerticalScroll(classes="dialog") as box:
             box.border_title = Content("Export")
             yield Label("format")
@@ -81,7 +83,8 @@ class ExportDialog(Dialog[tuple[str, str]]):
 
 async def export(database: Path, batch_id: str, form: str, target: str) -> str:
     """Runs the export in a process of its own; returns what went wrong, or nothing."""
-    words = command(database, "export", batch_id, "--format", form, "-o", target)
+    asked = ("publish", batch_id) if form == PUBLISH else ("export", batch_id, "--format", form)
+    words = command(database, *asked, "-o", target)
     done = await asyncio.to_thread(
         subprocess.run,
         words,

@@ -1,0 +1,193 @@
+"""`tidepool publish`: a study as a folder that can be pushed to a dataset hub as it is.
+
+Batches are copied into a file of their own first, and all else is made from that copy: so the parts of the folder agree
+whatever goes on in the study file meanwhile, and what must not go out is taken away in one place. The folder appears when it
+is whole, and the same study makes the same folder again.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.errors import FileError, UsageError
+from tidepool.engine.exports.html_report import html_report
+from tidepool.engine.exports.markdown_report import markdown_report
+from tidepool.engine.exports.study_toml import missing_files, study_toml
+from tidepool.engine.exports.toml import toml_of, without_paths
+from tidepool.engine.publishing.about import About
+from tidepool.engine.publishing.card import card, dictionary
+from tidepool.engine.publishing.citation import citation
+from tidepool.engine.publishing.contents import FILE, Publication, published_batch, published_tables, servers_in
+from tidepool.engine.publishing.croissant import croissant
+from tidepool.engine.publishing.study_reports import study_pages
+from tidepool.engine.results.report import report_of
+from tidepool.engine.results.summary import summarise
+from tidepool.storage.batches import find_batch
+from tidepool.storage.exporting.contents import ExportTable
+from tidepool.storage.exporting.files import finished_together, write_text
+from tidepool.storage.exporting.parquet_files import write_tables
+from tidepool.storage.exporting.sqlite_file import copy_to_publish
+from tidepool.storage.exporting.whole_views import batches_in, whole_tables
+from tidepool.storage.file import reading, settle
+from tidepool.storage.study_rows.studies import StoredStudy, cells_of, study_of
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFolder:
+    folder: Path
+    files: tuple[str, ...]
+    notes: tuple[str, ...]
+    """what is missing, and what to look at before it goes out"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    study: StoredStudy | None
+    batches: tuple[sqlite3.Row, ...]
+
+    @property
+    def id(self) -> str:
+        return self.study.id if self.study else str(self.batches[0]["id"])
+
+
+def publish(database: Path, reference: str, folder: Path, about: About) -> PublishedFolder:
+    """`reference` names a study, or a batch."""
+    about.check()
+    _refuse_full(folder)
+    with reading(database) as connection:
+        chosen = _chosen(connection, reference)
+        designs = _designs(connection, chosen.batches)
+    notes: list[str] = []
+    with finished_together(folder) as scratch:
+        copy = scratch / FILE
+        configs = {batch["number"]: without_paths(json.loads(batch["config"])) for batch in chosen.batches}
+        texts = {number: json.dumps(config, ensure_ascii=False) for number, config in configs.items()}
+        copy_to_publish(database, texts, copy, _private(database), designs)
+        with reading(copy) as connection:
+            published = _made(scratch, connection, chosen, about, notes)
+        settle(copy)
+        files = sorted(str(path.relative_to(scratch)) for path in scratch.rglob("*") if path.is_file())
+        write_text(scratch / "croissant.json", croissant(published, scratch, files))
+    servers = dict.fromkeys(place for config in configs.values() for place in servers_in(config))
+    if servers:
+        notes.append(f"Its configs name servers, which anybody can read then: {', '.join(servers)}.")
+    return PublishedFolder(
+        folder, tuple(sorted((*files, "croissant.json"))), (*published.notes, *notes, *published.about.missing())
+    )
+
+
+def _refuse_full(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"{folder} is a file. Name a new folder with -o.")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise FileError(f"{folder} is not empty, and nothing in it is overwritten. Name a new folder with -o.")
+
+
+def _chosen(connection: sqlite3.Connection, reference: str) -> _Chosen:
+    study = study_of(connection, reference)
+    if study is None:
+        return _Chosen(None, (find_batch(connection, reference),))
+    batches = tuple(cell.batch for cell in cells_of(connection, study.id))
+    if not batches:
+        raise UsageError(f"Study {study.id} has no batches: there is nothing to publish.")
+    return _Chosen(study, batches)
+
+
+def _private(database: Path) -> dict[str, str]:
+    """Where this user's files lie, which a message may have told."""
+    places = (database.absolute().parent, Path.cwd(), Path.home())
+    return {f"{place}/": "…/" for place in places if len(place.parts) > 1}
+
+
+def _designs(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> dict[str, str]:
+    """By the study's id, without paths: a cell that goes out alone brings the design of its study along."""
+    studies = {one: study_of(connection, one) for one in dict.fromkeys(batch["study_id"] for batch in batches) if one}
+    return {study.id: json.dumps(_shareable(study.design), ensure_ascii=False) for study in studies.values() if study}
+
+
+def _shareable(design: Mapping[str, Any]) -> Mapping[str, Any]:
+    source = design.get("source")
+    return {**design, "source": without_paths(source)} if isinstance(source, Mapping) else design
+
+
+def _made(folder: Path, connection: sqlite3.Connection, chosen: _Chosen, about: About, notes: list[str]) -> Publication:
+    """All files but the last, which holds the others' checksums."""
+    copy = folder / FILE
+    rows = batches_in(connection)
+    batches = tuple(published_batch(copy, connection, row) for row in rows)
+    counts: dict[str, int] = {}
+    (folder / "data").mkdir()
+    write_tables(folder / "data", (_counted(table, counts) for table in whole_tables(connection)))
+    published = Publication(
+        chosen.id, _completed(about, chosen, rows), chosen.study, batches, tuple(published_tables(connection, counts))
+    )
+    published = replace(published, notes=tuple(_told(published)))
+    _configs(folder, chosen, notes)
+    _reports(folder, connection, rows, published)
+    write_text(folder / "DATA.md", dictionary(published))
+    write_text(folder / "CITATION.cff", citation(published))
+    write_text(folder / "README.md", card(published))
+    return published
+
+
+def _counted(table: ExportTable, counts: dict[str, int]) -> ExportTable:
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for row in table.rows:
+            counts[table.name] += 1
+            yield row
+
+    counts[table.name] = 0
+    return replace(table, rows=rows())
+
+
+def _completed(about: About, chosen: _Chosen, rows: Sequence[sqlite3.Row]) -> About:
+    title = about.title or (chosen.study.name if chosen.study else rows[0]["name"]) or chosen.id
+    return replace(about, title=title, description=about.description or rows[0]["description"] or "")
+
+
+def _told(published: Publication) -> Iterator[str]:
+    if unfinished := [batch.id for batch in published.batches if batch.unfinished]:
+        count, all_of = len(unfinished), len(published.batches)
+        yield (
+            f"Unfinished: {count:,} of {all_of:,} batches had not come to their end ({', '.join(unfinished[:5])}"
+            f"{', …' if count > 5 else ''}). tidepool --db {FILE} --resume {published.id} goes on with what is missing."
+        )
+
+
+def _configs(folder: Path, chosen: _Chosen, notes: list[str]) -> None:
+    """From the user's own file, where the batch is known: so the servers that it names come along."""
+    alone = chosen.study is None
+    places = {
+        batch["id"]: folder / ("config.toml" if alone else f"configs/{batch['id']}.toml") for batch in chosen.batches
+    }
+    for batch in chosen.batches:
+        places[batch["id"]].parent.mkdir(exist_ok=True)
+        _written(places[batch["id"]], lambda batch=batch: toml_of(batch), notes)  # type: ignore[misc]
+    if (study := chosen.study) is not None:
+        _written(folder / "study.toml", lambda: study_toml(study, chosen.batches), notes)
+        if files := missing_files(study, chosen.batches):
+            notes.append(f"study.toml names {', '.join(files)}, to be laid beside it; {FILE} needs no such file.")
+
+
+def _written(path: Path, make: Callable[[], str], notes: list[str]) -> None:
+    """A config that cannot be a file of its own is in the study file still."""
+    try:
+        write_text(path, make())
+    except UsageError as error:
+        notes.append(str(error))
+
+
+def _reports(folder: Path, connection: sqlite3.Connection, rows: Sequence[sqlite3.Row], published: Publication) -> None:
+    copy, study = folder / FILE, published.study
+    if study is not None:
+        (folder / "reports").mkdir()
+        for name, text in study_pages(copy, study.id).items():
+            write_text(folder / name, text)
+    for row in rows:
+        report = report_of(copy, summarise(copy, row["id"]))
+        place = folder / "report" if study is None else folder / "reports" / row["id"]
+        write_text(place.with_suffix(".html"), html_report(connection, row, report))
+        write_text(place.with_suffix(".md"), markdown_report(connection, row, report))
