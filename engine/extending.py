@@ -9,6 +9,7 @@ from tidepool.engine.config.sections import Config, ModelName, ProviderSettings,
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
+from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections, Talk
 from tidepool.engine.errors import CallFailed, UsageError
 from tidepool.engine.prices import FREE, PriceTag, expected_tokens
 from tidepool.engine.providers.live_only import LiveProvider
@@ -24,17 +25,20 @@ __all__ = [
     "FREE",
     "Answer",
     "BatchRun",
+    "BatchValues",
     "Call",
     "CallFailed",
     "Config",
     "ErrorClass",
     "Folded",
     "FrozenConfig",
+    "KindOutcomes",
     "KindSpec",
     "LiveProvider",
     "Message",
     "ModelName",
     "Operator",
+    "Outcome",
     "Plan",
     "PlannedCalls",
     "PriceTag",
@@ -43,8 +47,10 @@ __all__ = [
     "ProviderSpec",
     "Reply",
     "Section",
+    "Sections",
     "StoredConfig",
     "StoredUnit",
+    "Talk",
     "Unit",
     "UnitPlan",
     "UsageError",

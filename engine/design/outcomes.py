@@ -75,6 +75,11 @@ class KindOutcomes:
     """Of the connection, a row of `batch` and its config."""
 
 
+def number(value: Any) -> float | None:
+    """A value of the file; a stranger's may hold what is no number."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
 def find_outcome(outcomes: Sequence[Outcome], name: str) -> Outcome | None:
     wanted = " ".join(name.split()).casefold()
     for outcome in outcomes:

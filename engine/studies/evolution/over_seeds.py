@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.design.outcomes import PERCENT, BatchValues, KindOutcomes, Outcome, Sections
+from tidepool.engine.design.outcomes import PERCENT, BatchValues, KindOutcomes, Outcome, Sections, number
 from tidepool.engine.results.blocks import Block, Figure
 from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
 from tidepool.engine.statistics.rates import UNIT
@@ -61,7 +61,9 @@ def _read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Se
     """Of a run that came to its end."""
     result: Mapping[str, Any] = finding(connection, batch["number"], RESULT) or {}
     champion = result.get(CHAMPION) or {}
-    return BatchValues(of_batch={ACCURACY: champion.get("validation_accuracy"), CALLS: result.get("search_calls")})
+    return BatchValues(
+        of_batch={ACCURACY: number(champion.get("validation_accuracy")), CALLS: number(result.get("search_calls"))}
+    )
 
 
 OUTCOMES = KindOutcomes(_listed, _read)

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections
+from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections, number
 from tidepool.engine.results.blocks import Block, Figure
 from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
 from tidepool.engine.statistics.rates import UNIT
@@ -62,7 +62,7 @@ def _listed(sections: Sections) -> list[Outcome]:
 
 def _read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
     heldout: Mapping[str, Any] = finding(connection, batch["number"], "heldout") or {}
-    return BatchValues(of_batch={OUTCOME: (heldout.get(POLICY) or {}).get("mean_reward")})
+    return BatchValues(of_batch={OUTCOME: number((heldout.get(POLICY) or {}).get("mean_reward"))})
 
 
 OUTCOMES = KindOutcomes(_listed, _read)

@@ -4,15 +4,14 @@ What one side obtained the other revealed, so over both sides the two are one fi
 shown, and `obtained` where somebody asks. Of one agent they are two.
 """
 
-import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from statistics import fmean
+from operator import itemgetter
 from typing import Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import PERCENT, BatchValues, KindOutcomes, Outcome, Sections, Talk
+from tidepool.engine.design.outcomes import PERCENT, BatchValues, KindOutcomes, Outcome, Sections, Talk, number
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.rates import UNIT
@@ -52,44 +51,36 @@ def _outcome(measure: str, points: Interval, agent: str = "") -> Outcome:
 
 def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
     played = PlayedWith.of(StoredConfig(batch["config"], checked))
-    talks: list[Talk] = []
-    by_talk: dict[str, list[float | None]] = {one.name: [] for one in listed(sections)}
-    for number, rows in groupby(sides_by_talk(connection, batch["number"]), key=lambda row: row[0]):
-        sides = list(rows)
-        if len(sides) == 2:  # in a damaged file a talk may lack a side
-            talks.append(_talk(number, sides, played))
-            _take(by_talk, sides)
-    return BatchValues(talks=talks, by_talk=by_talk, linked=played.linked)
-
-
-def _talk(number: int, sides: Sequence[tuple[Any, ...]], played: PlayedWith) -> Talk:
-    _, game, scenario, opener, *_ = sides[0]
-    secrets = played.scenarios[scenario - 1] if scenario and scenario <= len(played.scenarios) else ()
-    return Talk(number, game or 0, scenario or 0, "\x1f".join((opener, sides[1][3], *secrets)))
-
-
-def _take(by_talk: Mapping[str, list[float | None]], sides: Sequence[tuple[Any, ...]]) -> None:
+    talks = [
+        sides
+        for _, rows in groupby(sides_by_talk(connection, batch["number"]), key=itemgetter(0))
+        if len(sides := list(rows)) == 2  # in a damaged file a talk may lack a side
+    ]
+    agents = [str(agent["name"]) for agent in sections.get("agents", ())]
+    by_talk: dict[str, list[float | None]] = {}
     for measure, place in PLACES.items():
-        of_agent: dict[str, list[float | None]] = {}
-        for side in sides:
-            of_agent.setdefault(side[3], []).append(_number(side[place]))
-        by_talk[measure].append(_mean([_number(side[place]) for side in sides]))
-        for agent, values in of_agent.items():
-            if (name := f"{measure} of {agent}") in by_talk:
-                by_talk[name].append(_mean(values))
-    for values in by_talk.values():
-        if len(values) < len(by_talk["revealed"]):
-            values.append(None)
+        pairs = [(opener[3], number(opener[place]), partner[3], number(partner[place])) for opener, partner in talks]
+        by_talk[measure] = [_mean(first, second) for _, first, _, second in pairs]
+        by_talk |= {f"{measure} of {agent}": [_own(agent, pair) for pair in pairs] for agent in agents}
+    return BatchValues(talks=[_talk(sides, played) for sides in talks], by_talk=by_talk, linked=played.linked)
 
 
-def _number(value: Any) -> float | None:
-    """A stranger's file may hold what is no number."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+def _talk(sides: Sequence[tuple[Any, ...]], played: PlayedWith) -> Talk:
+    place, game, scenario, opener, *_ = sides[0]
+    secrets = played.scenarios[scenario - 1] if scenario and scenario <= len(played.scenarios) else ()
+    return Talk(place, game or 0, scenario or 0, "\x1f".join((opener, sides[1][3], *secrets)))
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if len(known) == len(values) else None
+def _mean(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else (first + second) / 2
+
+
+def _own(agent: str, pair: tuple[str, float | None, str, float | None]) -> float | None:
+    """Of one agent: its side's, or the mean of both where it met itself."""
+    opener, first, partner, second = pair
+    if opener == partner == agent:
+        return _mean(first, second)
+    return first if opener == agent else second if partner == agent else None
 
 
 OUTCOMES = KindOutcomes(listed, read)

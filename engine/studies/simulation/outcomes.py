@@ -1,14 +1,13 @@
 """What a design compares in a simulation: the judge's rating, of all entities of a talk or of one."""
 
 import json
-import math
 import sqlite3
 from collections.abc import Mapping
 from itertools import groupby
 from statistics import fmean
 from typing import Any
 
-from tidepool.engine.design.outcomes import UNBOUNDED, BatchValues, KindOutcomes, Outcome, Sections, Talk
+from tidepool.engine.design.outcomes import UNBOUNDED, BatchValues, KindOutcomes, Outcome, Sections, Talk, number
 from tidepool.storage.study_rows.design_values import ratings_by_talk
 
 RATING = "rating"
@@ -41,9 +40,9 @@ def read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sec
     if not by_talk:
         return BatchValues()
     talks: list[Talk] = []
-    for number, rows in groupby(ratings_by_talk(connection, batch["number"]), key=lambda row: row[0]):
-        given = [(row[1], str(row[2]), _rating(row[3])) for row in rows]
-        talks.append(Talk(number, drawn=_who(given[0][0])))
+    for place, rows in groupby(ratings_by_talk(connection, batch["number"]), key=lambda row: row[0]):
+        given = [(row[1], str(row[2]), number(row[3])) for row in rows]
+        talks.append(Talk(place, drawn=_who(given[0][0])))
         known = [rating for _, _, rating in given if rating is not None]
         own = {f"{RATING} of {entity}": rating for _, entity, rating in given}
         for name, values in by_talk.items():
@@ -56,10 +55,6 @@ def _who(participants: Any) -> str:
         return "\x1f".join(map(str, json.loads(participants)))
     except (TypeError, ValueError, RecursionError):
         return ""
-
-
-def _rating(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 OUTCOMES = KindOutcomes(listed, read)

@@ -1,22 +1,27 @@
 """Chinese whispers as a kind of study: a sentence passes from mouth to mouth. How much of it arrives?"""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import Field
 
 from tidepool.engine.extending import (
     BatchRun,
+    BatchValues,
     Call,
     FrozenConfig,
+    KindOutcomes,
     KindSpec,
     Message,
     ModelName,
+    Outcome,
     Plan,
     PlannedCalls,
     Section,
+    Sections,
     StoredConfig,
+    Talk,
     Unit,
     UnitPlan,
     expected_tokens,
@@ -68,7 +73,7 @@ async def play(run: BatchRun) -> None:
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
     words = set(config.sections["whispers"]["sentence"].lower().split())
-    kept = list(_kept(connection, batch["number"], words))
+    kept = list(_kept(connection, batch["number"], words).values())
     return {
         "chains": len(kept),
         "words_kept_percentage": sum(kept) / len(kept) if kept else None,
@@ -76,11 +81,22 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
     }
 
 
-def _kept(connection: sqlite3.Connection, batch_number: int, words: set[str]) -> Iterator[float]:
-    """Of each chain that came to its end: the share of the words that arrived."""
-    for unit in units_in_pages(connection, batch_number):
-        if unit.status == "completed":
-            yield 100 * len(words & set(unit.messages[-1].content.lower().split())) / len(words)
+def _kept(connection: sqlite3.Connection, batch_number: int, words: set[str]) -> dict[int, float]:
+    """Of each chain that came to its end, by its number: the share of the words that arrived."""
+    return {
+        unit.sequence_number: 100 * len(words & set(unit.messages[-1].content.lower().split())) / len(words)
+        for unit in units_in_pages(connection, batch_number)
+        if unit.status == "completed"
+    }
+
+
+KEPT = Outcome(name="words kept", words="words that arrived, of a hundred", bounds=(0.0, 100.0))
+
+
+def compared(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Sections) -> BatchValues:
+    """What designs compare, chain by chain."""
+    kept = _kept(connection, batch["number"], set(sections["whispers"]["sentence"].lower().split()))
+    return BatchValues(talks=[Talk(number) for number in kept], by_talk={KEPT.name: list(kept.values())})
 
 
 KIND = KindSpec(
@@ -92,5 +108,6 @@ KIND = KindSpec(
     plan=plan,
     play=play,
     statistics=statistics,
+    outcomes=lambda: KindOutcomes(lambda sections: [KEPT], compared),
     talks=True,
 )

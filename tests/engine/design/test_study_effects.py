@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Figure, Table, Words, as_json, from_json
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.file import reading, writing
+from tidepool.storage.reading.units import StoredMessage, StoredUnit
 
 FIRMNESS = {"firmness": {"plain": {}, "firm": {"agents.*.instructions": "Never yield."}}}
 STATED = {"outcome": "revealed", "contrast": "firmness: firm - plain", "direction": "less"}
@@ -230,6 +232,16 @@ def test_ratings_of_a_simulation_are_compared_talk_by_talk_and_an_unrated_talk_i
     assert [one["missing"] for one in found["rating"]["cells"]] == [0, 1]
 
 
+def test_a_study_that_has_just_begun_has_cells_and_nothing_to_compare(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with writing(path) as connection:
+        for level in "ab":
+            cell_row(connection, "simulation", 1, level, {"simulation": {"judge": {"scale": [1, 5]}}})
+    found = found_in(path)["outcomes"]["rating"]
+    assert [(one["talks"], one["mean"]) for one in found["cells"]] == [(0, None), (0, None)]
+    assert found["effects"][0]["note"].startswith("nothing to compare") and study_blocks(found_in(path))
+
+
 def test_a_study_without_any_outcome_says_so(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     with writing(path) as connection:
@@ -242,3 +254,20 @@ def test_a_study_without_any_outcome_says_so(tmp_path: Path) -> None:
 def test_a_design_that_somebody_damaged_is_told(design: str) -> None:
     with pytest.raises(UsageError, match="design cannot be read"):
         study_statistics(sqlite3.connect(":memory:"), {"id": "s", "design": design})
+
+
+def test_a_kind_of_a_package_gives_its_own_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "examples" / "plugin"))
+    whispers = import_module("tidepool_whispers.whispers")
+    told = [("The old lanterns", "completed"), ("nothing", "completed"), ("The old", "failed")]
+    units = [
+        StoredUnit(
+            number, status, None, None, None, None, [], None, None, {}, [StoredMessage(1, "", said, None, "", "")], []
+        )
+        for number, (said, status) in enumerate(told, 1)
+    ]
+    monkeypatch.setattr(whispers, "units_in_pages", lambda connection, number: units)
+    given = whispers.KIND.outcomes()
+    (outcome,) = given.listed({})
+    found = given.read(None, {"number": 1}, {"whispers": {"sentence": "The old brass lanterns"}})
+    assert [talk.number for talk in found.talks] == [1, 2] and found.by_talk == {outcome.name: [75.0, 0.0]}
