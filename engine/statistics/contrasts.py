@@ -223,25 +223,26 @@ def within(differences: Array, order: Array, ways: Sequence[Array] = (), most: f
 def matched(differences: Array, ways: Sequence[Array] = (), most: float = 1.0) -> Contrast | None:
     """The mean of differences between matched talks, in which many may not differ at all.
 
-    Where hardly any does, one more of either kind is counted, as far apart as any was: a variance of next to nothing tells
-    nothing. Talks of one game count as one then.
+    Where few do, one more of either kind is counted, as far apart as any was or half of what is possible: a variance of
+    next to nothing tells nothing. Of talks that hang together it is clusters that differ, as far as any did.
     """
     import numpy
 
     found = within(differences, numpy.zeros(len(differences), dtype=int), ways, most)
-    if found is None or found.method != "bounded" or found.clusters < 2 or len(ways) > 1:
+    if found is None or found.clusters < 2 or len(ways) > 1:
         return found
-    values = differences
+    values, least, few = differences.astype(float), most / 2, found.method == "bounded"
     for way in ways:
         _, cluster, times = numpy.unique(way, return_inverse=True, return_counts=True)
-        values = numpy.bincount(cluster, differences) / times
-    size, total = float(abs(values).max()) or most, len(values) + 2
+        values, least = numpy.bincount(cluster, differences) / times, 0.0
+    varied = _varied(values, numpy.zeros(len(values), dtype=int))
+    if not few and (ways or varied >= 2 * FEW or 2 * varied >= len(values)):
+        return found
+    size, total = max(least, float(abs(values).max())) or most, len(values) + 2
     middle = float(values.sum()) / total
-    variance = (float((values**2).sum()) + 2 * size**2) / total - middle**2
+    variance = ((float((values**2).sum()) + 2 * size**2) / total - middle**2) / total
     tested = not ways or found.clusters >= FEWEST_TESTED
-    return student(
-        "Bonett–Price", found.clusters, found.difference, variance / total, math.inf, tested=tested, middle=middle
-    )
+    return student("Bonett–Price", found.clusters, found.difference, variance, math.inf, tested=tested, middle=middle)
 
 
 def _bonett_price(differences: Array, order: Array, times: Array, size: float) -> Contrast:
