@@ -5,7 +5,7 @@ from typing import Any
 
 from tidepool.engine.design.hypotheses import FEWEST_REPLICATES
 from tidepool.engine.design.outcomes import PERCENT
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, PValue, Series, Words, table
+from tidepool.engine.results.blocks import LONELY, Block, Cell, Estimate, Figure, PValue, Series, Words, table
 
 DIRECTIONS = {"less": "less", "greater": "greater", "two-sided": "either way"}
 SHORT_HASH = 12
@@ -38,7 +38,7 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
     outcomes = statistics["outcomes"]
     rows = [
         (
-            f"{one['outcome']}; {one['contrast']}",
+            f"H{place} {one['outcome']}; {one['contrast']}",
             DIRECTIONS[one["direction"]],
             one["verdict"],
             _difference(one, outcomes[one["outcome"]]),
@@ -46,7 +46,7 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
             PValue(one["p_value_holm"]),
             _counted(one),
         )
-        for one in hypotheses
+        for place, one in enumerate(hypotheses, 1)
     ]
     columns = ("hypothesis", "expected", "verdict", "difference (95 %)", "p", "p (Holm)", "counted")
     yield table("confirmatory: stated before the first call", columns, rows, left=3)
@@ -76,27 +76,32 @@ def _counted(one: Mapping[str, Any]) -> str:
 def _outcome(name: str, outcome: Mapping[str, Any], statistics: Mapping[str, Any]) -> Iterator[Block]:
     yield Words(name, "strong")
     yield _cells(name, outcome, list(statistics["factors"]))
-    stated = [one for one in statistics["hypotheses"] if one["outcome"] == name]
-    known = [one for one in (*stated, *outcome["effects"]) if one["difference"] is not None]
-    if known:
-        estimates = [_difference(one, outcome) for one in known]
-        series = Series(
-            "difference", tuple(one.value for one in estimates), intervals=tuple(one.interval for one in estimates)
-        )
-        first = sum(one["difference"] is not None for one in stated)
-        caption = (
-            f"With 95 % intervals; the first {first if first > 1 else 'one'} stated beforehand, the rest exploratory."
-        )
-        labels = tuple(_short(one["contrast"], statistics["factors"]) for one in known)
-        yield Figure(
-            "means", f"effects on {name}{_in(outcome)}", (series,), labels=labels, caption=caption if first else ""
-        )
+    named = [(f"H{place}", one) for place, one in enumerate(statistics["hypotheses"], 1) if one["outcome"] == name]
+    named += [(f"E{place}", one) for place, one in enumerate(outcome["effects"], 1)]
+    if known := [(mark, one) for mark, one in named if one["difference"] is not None]:
+        yield _forest(f"effects on {name}{_in(outcome)}", known, outcome, statistics["factors"])
     if outcome["effects"]:
         yield _effects(name, outcome)
 
 
+def _forest(
+    title: str,
+    named: Sequence[tuple[str, Mapping[str, Any]]],
+    outcome: Mapping[str, Any],
+    factors: Mapping[str, Sequence[str]],
+) -> Block:
+    """Marks as in the tables: a figure has little room for names."""
+    estimates = [_difference(one, outcome) for _, one in named]
+    bounds = tuple(one.interval for one in estimates)
+    series = Series("difference", tuple(one.value for one in estimates), intervals=bounds)
+    labels = tuple(f"{mark} {_short(one['contrast'], factors)}" for mark, one in named)
+    told = "H: stated beforehand, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
+    lacking = LONELY if None in bounds else "With 95 % intervals."
+    return Figure("means", title, (series,), labels=labels, caption=f"{lacking} {told}".strip())
+
+
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
-    """Without the names of factors, where their levels say enough: a figure has little room."""
+    """Without the names of factors, where their levels say enough."""
     levels = [level for own in factors.values() for level in set(own)]
     if len(levels) == len(set(levels)):
         for factor in sorted(factors, key=len, reverse=True):
@@ -127,14 +132,14 @@ def _cells(name: str, outcome: Mapping[str, Any], factors: Sequence[str]) -> Blo
 def _effects(name: str, outcome: Mapping[str, Any]) -> Block:
     rows = [
         (
-            one["contrast"],
+            f"E{place} {one['contrast']}",
             one["note"] or "",
             _difference(one, outcome),
             PValue(one["p_value"]),
             PValue(one["p_value_holm"]),
             _counted(one),
         )
-        for one in outcome["effects"]
+        for place, one in enumerate(outcome["effects"], 1)
     ]
     columns = ("effect", "", f"difference{_in(outcome)} (95 %)", "p", "p (Holm)", "counted")
     return table(f"exploratory: effects on {name}", columns, rows, left=2)

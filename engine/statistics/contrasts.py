@@ -238,7 +238,7 @@ def matched(differences: Array, ways: Sequence[Array] = (), most: float = 1.0) -
     varied = _varied(values, numpy.zeros(len(values), dtype=int))
     if not few and (ways or varied >= 2 * FEW or 2 * varied >= len(values)):
         return found
-    size, total = max(least, float(abs(values).max())) or most, len(values) + 2
+    size, total = max(least, float(abs(values).max())) or most / 2, len(values) + 2
     middle = float(values.sum()) / total
     variance = ((float((values**2).sum()) + 2 * size**2) / total - middle**2) / total
     tested = not ways or found.clusters >= FEWEST_TESTED
