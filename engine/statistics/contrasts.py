@@ -231,18 +231,21 @@ def matched(differences: Array, ways: Sequence[Array] = (), most: float = 1.0) -
     found = within(differences, numpy.zeros(len(differences), dtype=int), ways, most)
     if found is None or found.clusters < 2 or len(ways) > 1:
         return found
-    values, least, few = differences.astype(float), most / 2, found.method == "bounded"
+    values, least = differences.astype(float), most / 2
     for way in ways:
         _, cluster, times = numpy.unique(way, return_inverse=True, return_counts=True)
         values, least = numpy.bincount(cluster, differences) / times, 0.0
-    varied = _varied(values, numpy.zeros(len(values), dtype=int))
-    if not few and (ways or varied >= 2 * FEW or 2 * varied >= len(values)):
-        return found
-    size, total = max(least, float(abs(values).max())) or most / 2, len(values) + 2
+    number, tested = len(values), not ways or len(values) >= FEWEST_TESTED
+    varied = _varied(values, numpy.zeros(number, dtype=int))
+    if varied >= 2 * FEW or 2 * varied >= number:
+        if found.method != "bounded":
+            return found
+        variance = float(values.var(ddof=1)) / number
+        return student("t", number, found.difference, variance, number - 1, tested=tested)
+    size, total = max(least, float(abs(values).max())) or most / 2, number + 2
     middle = float(values.sum()) / total
     variance = ((float((values**2).sum()) + 2 * size**2) / total - middle**2) / total
-    tested = not ways or found.clusters >= FEWEST_TESTED
-    return student("Bonett–Price", found.clusters, found.difference, variance, math.inf, tested=tested, middle=middle)
+    return student("Bonett–Price", number, found.difference, variance, math.inf, tested=tested, middle=middle)
 
 
 def _bonett_price(differences: Array, order: Array, times: Array, size: float) -> Contrast:
