@@ -170,6 +170,17 @@ def test_hardly_any_difference_still_has_an_interval_that_is_not_absurd() -> Non
     assert ours and plain and plain.method == "Bonett–Price" and ours.interval == pytest.approx(plain.interval)
 
 
+def test_games_of_which_most_differ_have_students_interval_and_those_of_which_few_do_one_more_of_either_kind() -> None:
+    games = numpy.repeat(numpy.arange(6), 4)
+    most, few = numpy.zeros(24), numpy.zeros(24)
+    most[[0, 4, 5, 8, 12]], few[[0, 4]] = 1.0, 0.5
+    found, sparse = matched(most, [games]), matched(few, [games])
+    assert found and found.p_value == pytest.approx(stats.ttest_1samp(most.reshape(6, 4).mean(axis=1), 0).pvalue)
+    assert (
+        sparse and sparse.interval and sparse.method == "Bonett–Price" and sparse.interval[0] < 0 < sparse.interval[1]
+    )
+
+
 def test_a_difference_that_never_varies_is_found_where_there_are_enough_talks() -> None:
     many, few = matched(numpy.full(40, 0.5)), matched(numpy.full(3, 0.5))
     assert many and many.interval and many.interval[0] < 0.5 < many.interval[1] and (many.p_value or 1) < 0.001
