@@ -19,6 +19,7 @@ from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.stopping.stop_rule import StopRule, rule_for
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.adoption import refuse_changed, take_over
 from tidepool.engine.trust.record import trust_record
@@ -51,13 +52,13 @@ async def run_frozen(
 ) -> Summary:
     """`play` leads the study in place of its kind; in `folder` lies code of its own, if there is any."""
     kind = load_kind(config.batch.kind)
-    plan = kind.plan(config)
+    plan, rule = kind.plan(config), stop_rule(kind, config)
     folder = await asyncio.to_thread(found_code, folder, kind, config)
     servers = name_servers(kind, config, on_event)
     async with OpenAccounts(kind.models(config), config) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config, folder)
         accounts.name_batch(batch_id)
-        turn = Turn(batch_id, config, plan, on_event, resumed=False, servers=servers)
+        turn = Turn(batch_id, config, plan, on_event, resumed=False, servers=servers, rule=rule)
         return await _run(Session(path, batch_id, (turn,), accounts, control or RunControl()), play or kind.play)
 
 
@@ -156,7 +157,16 @@ async def resume_led(
     async with OpenAccounts(kind.models(config), config) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
-        turn = Turn(batch["id"], config, plan, on_event, resumed=True, own=verdict.own, servers=servers)
+        turn = Turn(
+            batch["id"],
+            config,
+            plan,
+            on_event,
+            resumed=True,
+            own=verdict.own,
+            servers=servers,
+            rule=stop_rule(kind, config),
+        )
         session = Session(path, batch["id"], (turn,), accounts, control or RunControl())
         return await _run(session, play or kind.play, Resumption(verdict, changes))
 
@@ -182,6 +192,12 @@ class Resumption:
             take_over(path)
         with trust_record().renewing(batch_id, before, after):
             batches.rewrite_config(path, batch_id, after, self.changes)
+
+
+def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
+    if config.stop is None or kind.stopping is None:
+        return None
+    return rule_for(config.stop, kind.stopping(config))
 
 
 def name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:

@@ -139,4 +139,23 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
         whole = load_kind(config.batch.kind).freeze(config, folder)
     except UsageError as error:
         raise UsageError(told(source, str(error)), error.where) from None
-    return sealed(with_full_names(whole))
+    frozen = sealed(with_full_names(whole))
+    _check_stop(frozen, source)
+    return frozen
+
+
+def _check_stop(config: FrozenConfig, source: str) -> None:
+    """Raises where [stop] could not be kept."""
+    if config.stop is None:
+        return
+    watched = load_kind(config.batch.kind).stopping
+    if watched is None:
+        able = [name for name in KINDS.own if load_kind(name).stopping]
+        words = (
+            f"[stop] is for {' and '.join(able)}: a study of kind {config.batch.kind} ends by rules of its own section."
+        )
+        raise UsageError(told(source, words), ("stop",))
+    try:
+        watched(config)
+    except UsageError as error:
+        raise UsageError(told(source, str(error)), error.where) from None

@@ -19,6 +19,7 @@ from tidepool.engine.config.sections import (
     Service,
     SimulatedSettings,
 )
+from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.studies.kinds import KINDS, load_kind
 
 INTRODUCTION = f"""# The config file
@@ -50,6 +51,7 @@ def _sections() -> Iterator[str]:
     yield from _table("[[agents]]", Agent)
     yield from _table("[design]", Design)
     yield from _table("[[design.hypotheses]]", Hypothesis)
+    yield from _table("[stop]", StopWhenSure)
     for name in KINDS.own:
         yield from _table(f"[{name}]", load_kind(name).settings())
 

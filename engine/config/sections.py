@@ -30,6 +30,7 @@ from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoin
 from tidepool.engine.config.presets import known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import Section as Section
+from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
 
@@ -340,6 +341,8 @@ class ConfigSections(Section):
     agent_ids: list[Word] = Field(default_factory=list, max_length=ceilings.AGENTS)
     """agents of the file's library"""
     entities: list[dict[str, Any]] = Field(default_factory=list, max_length=ceilings.ENTITIES)
+    stop: StopWhenSure | None = None
+    """when the batch may end before its plan does"""
     settings: SerializeAsAny[Section]
     """the section that carries the kind's own name"""
 
@@ -354,7 +357,8 @@ class ConfigSections(Section):
 
     def as_written(self) -> dict[str, Any]:
         """The config in the layout of its file, every default written out."""
-        whole = self.model_dump(mode="json", exclude={"settings"})
+        left_out = {"settings", "stop"} if self.stop is None else {"settings"}
+        whole = self.model_dump(mode="json", exclude=left_out)
         for name in type(self.providers).model_fields:
             whole["providers"][name] = self.providers.section(name).model_dump(mode="json", exclude_unset=True)
         whole[self.batch.kind] = self.settings.model_dump(mode="json")

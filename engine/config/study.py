@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tidepool.engine.config.design import Design
 from tidepool.engine.config.sections import Batch, Config, Providers, Section, Service
+from tidepool.engine.config.stop import StopWhenSure
 
 
 class Study(Batch):
@@ -21,6 +22,8 @@ class Study(Batch):
     """settings of single providers"""
     design: Design | None = None
     """factors that are crossed: then it is a study of several batches, for `run_study`"""
+    stop: StopWhenSure | None = None
+    """when it may end before all that is planned is asked; secret games and simulations"""
 
     def as_config(self) -> Config:
         """The same study as its file would say it."""
@@ -30,6 +33,7 @@ class Study(Batch):
             batch=Batch(**{**head, "kind": self.kind, "name": self.name or self.kind}),
             service=self.service,
             providers=self.providers,
+            stop=self.stop,
             settings=self.settings_type(**_only(written, self.settings_type)),
             **self.participants(),
             **_only({"design": self.design} if self.design is not None else {}, Config),

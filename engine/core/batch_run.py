@@ -31,6 +31,7 @@ from tidepool.engine.errors import CallFailed, RunError
 from tidepool.engine.events import UnitEnded, UnitsExpected
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
+from tidepool.engine.stopping.gate import Gate
 from tidepool.engine.streams import seed_of
 from tidepool.storage.ledger import Remembered
 from tidepool.storage.states import FinishReason, Source
@@ -59,6 +60,8 @@ class BatchRun:
         self.resumed = False
         self.reason: str | None = None
         """why the study ended, where it has a stop rule of its own"""
+        self.gate: Gate | None = None
+        """how far units may be begun, where the batch stops when it is sure"""
         self._recorder = CallRecorder(context)
         self.scheduler = scheduler
         scheduler.join(context.ledger.batch_number, self._recorder)
@@ -91,6 +94,9 @@ class BatchRun:
     async def units(self, plans: Iterable[UnitPlan]) -> None:
         """Runs units as the service says: all together, so many at a time, or in groups. Later ones may wait for
         earlier ones (`result`), never the other way round."""
+        if self.gate is not None:
+            await self._through(self.gate, iter(plans))
+            return
         at_once = units_at_once(self.config.service)
         match SERVICES[self.config.service.name].admission:
             case Admission.ALL:
@@ -175,6 +181,26 @@ class BatchRun:
             except Exception as error:
                 self.context.fail(error)
                 raise
+
+    async def _through(self, gate: Gate, plans: Iterator[UnitPlan]) -> None:
+        """As far as a stop rule lets them: group after group, or in a window that moves on with its looks."""
+        if gate.grouped:
+            while group := list(islice(plans, await gate.next_group())):
+                await self._together(group)
+                await gate.ended(*(plan.sequence_number for plan in group))
+        else:
+            await self.tasks.all(self._gated_lane(gate, plans) for _ in range(gate.lanes))
+        found = gate.close()
+        if found.stopped_at is not None:
+            self.reason = found.words
+            self.expect_units(gate.begun)
+
+    async def _gated_lane(self, gate: Gate, plans: Iterator[UnitPlan]) -> None:
+        """A plan is made when its unit may begin, not before: making it may write what its round is."""
+        while await gate.may_begin():
+            for plan, remembered in self._remembered(islice(plans, 1)):
+                await self._lane(iter([(plan, remembered)]))
+                await gate.ended(plan.sequence_number)
 
     def _remembered(self, plans: Iterable[UnitPlan]) -> Iterator[tuple[UnitPlan, Remembered | None]]:
         plans = iter(plans)

@@ -48,11 +48,9 @@ def units_at_once(service: Service) -> int | None:
             return service.batch_size
 
 
-def groups_of(units: int, service: Service) -> int:
-    """How many groups of units follow one another, each waiting for the end of the one before."""
-    if SERVICES[service.name].admission is not Admission.GROUPS:
-        return 1
-    return max(1, -(-units // service.batch_size))
+def groups_of(units: int, size: int | None) -> int:
+    """How many groups of so many units follow one another, each waiting for the end of the one before."""
+    return 1 if size is None else max(1, -(-units // size))
 
 
 def batch_from(service: Service, provider: str, limits: Limits) -> int:

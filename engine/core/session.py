@@ -22,6 +22,9 @@ from tidepool.engine.core.services import SERVICES
 from tidepool.engine.core.tasks import Tasks
 from tidepool.engine.errors import FileError, RunError, TidepoolError
 from tidepool.engine.events import BatchStarted, CallsExpected, Listener, TransportPlanned
+from tidepool.engine.stopping.gate import Gate
+from tidepool.engine.stopping.stages import stages_of
+from tidepool.engine.stopping.stop_rule import StopRule
 from tidepool.engine.studies.planned_calls import Plan, together
 from tidepool.engine.studies.transport_plan import transport_plan
 from tidepool.storage import batches
@@ -68,6 +71,10 @@ class Turn:
     """in words, those that are not the providers' usual ones"""
     ended: bool = False
     """it has come to its end before: nothing of it is played, and the others' provider batches are told in its log"""
+    rule: StopRule | None = None
+    """when it is sure; several batches may share one"""
+    cell: int = 0
+    """which of the rule's cells the batch is"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +161,7 @@ class _Session:
                 self._scheduler = BatchScheduler(context)
                 writer.on_failure = context.fail
             self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
+            self.runs[-1].gate = _gate(turn, context)
         self._context = self.runs[0].context
         self._mains: list[asyncio.Task[None] | None] = [None] * len(self.runs)
         self._ends: set[asyncio.Task[None]] = set()
@@ -226,7 +234,8 @@ class _Session:
         for turn, run in zip(turns, self.runs, strict=True):
             if not turn.ended:
                 self._open_one(turn, run)
-        context.emit(CallsExpected(self._plan.calls_expected, self._plan.exact))
+        exact = self._plan.exact and not any(turn.rule for turn in turns)
+        context.emit(CallsExpected(self._plan.calls_expected, exact))
         self._tell_transport()
         if any(turn.resumed for turn in turns):
             self._scheduler.take_up()
@@ -318,6 +327,18 @@ class _Session:
         await self._scheduler.stop(cancel=cancel_batches)
         for tasks in {id(run.tasks): run.tasks for run in self.runs}.values():
             await tasks.cancel()
+
+
+def _gate(turn: Turn, context: RunContext) -> Gate | None:
+    """Who lets units begin, where the batch stops when it is sure."""
+    plan = turn.plan
+    if turn.rule is None:
+        return None
+    stages = stages_of(turn.config, {planned.model for planned in plan.calls}, plan.units)
+    gate = Gate(turn.rule, turn.cell, stages, plan.calls_expected / max(1, plan.units), context.tasks, context.ledger)
+    if turn.ended:
+        gate.committed = plan.units
+    return gate
 
 
 def _fault_of(error: BaseException) -> TidepoolError:

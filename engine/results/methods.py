@@ -17,6 +17,7 @@ from tidepool.engine.results.blocks import Block, Estimate, Folded, Words, text_
 from tidepool.engine.results.method_words import KindMethods, counted, listing, paragraph
 from tidepool.engine.results.simulated_roles import SIMULATED, simulated_roles
 from tidepool.engine.results.wording import money, number
+from tidepool.engine.stopping.report import stopping_sentences
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.exporting.provenance import (
     AskedModel,
@@ -48,7 +49,13 @@ def methods_of(
     asked = models_asked(connection, batch["number"])
     told = (
         _simulated(summary["roles"]),
-        paragraph((*kind.design, *_units(summary, spec.units if spec else "units"))),
+        paragraph(
+            (
+                *kind.design,
+                *_units(summary, spec.units if spec else "units"),
+                *stopping_sentences(summary["statistics"]),
+            )
+        ),
         paragraph(_collection(batch, summary, asked)),
         paragraph(kind.measures),
         paragraph((*_missing(summary), *kind.missing)),

@@ -14,6 +14,7 @@ from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Repo
 from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.wording import in_flight, money, number, span
+from tidepool.engine.stopping.report import stopping_blocks
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
@@ -43,6 +44,7 @@ def report_of(database: Path, summary: Summary) -> Report:
         if further := getattr(own, "further", None):
             findings = [*findings, *further(connection, batch)]
         methods = _methods(connection, batch, summary)
+    findings = [*stopping_blocks(summary["statistics"]), *findings]
     return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), tuple(findings), methods)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
+from tidepool.engine.stopping.statistics import stopping_statistics
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
 from tidepool.storage.file import reading
@@ -46,7 +47,8 @@ def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Su
 def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
     config = StoredConfig(batch["config"], checked)
     try:
-        return load_kind(batch["kind"]).statistics(connection, dict(batch), config)
+        found = load_kind(batch["kind"]).statistics(connection, dict(batch), config)
+        return {**found, **stopping_statistics(connection, batch["number"])}
     except (AttributeError, LookupError, TypeError, ValueError):
         # It may be a stranger's config, which does not hold what it should: checking it says so in words.
         assert config.checked

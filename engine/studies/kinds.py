@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
     from tidepool.engine.results.method_words import KindMethods
+    from tidepool.engine.stopping.watched import Watched
     from tidepool.engine.studies.plan import Plan
 
 __all__ = ["KINDS", "KindSpec", "load_kind"]
@@ -110,6 +111,8 @@ class KindSpec:
     contents: ExportContents = PLAIN
     shape: "Callable[[FrozenConfig], list[str]]" = _no_words
     """The arithmetic behind the number of units, in words."""
+    stopping: "Callable[[FrozenConfig], Watched] | None" = None
+    """What a stop rule watches; raises where [stop] cannot be kept. None: batches of the kind take no [stop]."""
     talks: bool = False
     """its units are conversations: their messages are read in turn, and a wave is a message's position"""
     people: Literal["agents", "entities"] | None = None

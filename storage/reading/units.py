@@ -66,6 +66,18 @@ def last_unit(connection: sqlite3.Connection, batch_number: int) -> int:
     return 0 if last is None else int(last) & MOST_UNITS
 
 
+def rated_between(
+    connection: sqlite3.Connection, batch_number: int, first: int, last: int
+) -> list[tuple[list[str], list[tuple[str, float | None]]]]:
+    """Who took part in each completed unit from one to another, and how a judge rated them."""
+    bounds = (unit_id(batch_number, first), unit_id(batch_number, last))
+    ratings = _ratings(connection, bounds)
+    rows = connection.execute(
+        "SELECT id, participants FROM unit WHERE id BETWEEN ? AND ? AND status = 'completed' ORDER BY id", bounds
+    ).fetchall()
+    return [([str(name) for name in _read(row["participants"], list)], ratings[row["id"]]) for row in rows]
+
+
 def units_from(
     connection: sqlite3.Connection, batch_number: int, first: int, size: int, last: int = MOST_UNITS
 ) -> list[StoredUnit]:

@@ -3,17 +3,35 @@
 import sqlite3
 from typing import Any
 
+from tidepool.storage.reading.units import MOST_UNITS
+from tidepool.storage.unit_ids import unit_id
+
 
 def outcomes(connection: sqlite3.Connection, batch_id: str) -> list[tuple[Any, ...]]:
     """Both sides of every conversation, the opener's first: (conversation id, mode, game, agent, opponent, opener,
     revealed, obtained, turn, score, scenario, uncertain, the judge's verdict)."""
     rows = connection.execute(
-        "SELECT o.unit_id, o.mode, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.score, "
-        "o.scenario, o.uncertain, o.verdict FROM batch b JOIN unit u ON u.batch_number = b.number "
+        f"SELECT {_SIDE} FROM batch b JOIN unit u ON u.batch_number = b.number "
         "JOIN outcome o ON o.unit_id = u.id WHERE b.id = ? ORDER BY o.unit_id, o.side",
         (batch_id,),
     )
     return [tuple(row) for row in rows]
+
+
+_SIDE = (
+    "o.unit_id, o.mode, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.score, o.scenario, "
+    "o.uncertain, o.verdict"
+)
+
+
+def outcomes_between(connection: sqlite3.Connection, batch_number: int, first: int, last: int) -> list[tuple[Any, ...]]:
+    """The same of the conversations from one to another that came to their end, by sequence number instead of id."""
+    rows = connection.execute(
+        f"SELECT o.unit_id & {MOST_UNITS}, {_SIDE} FROM outcome o JOIN unit u ON u.id = o.unit_id "
+        "WHERE o.unit_id BETWEEN ? AND ? AND u.status = 'completed' ORDER BY o.unit_id, o.side",
+        (unit_id(batch_number, first), unit_id(batch_number, last)),
+    )
+    return [(number, *rest) for number, _, *rest in rows]
 
 
 def reveals_by_meeting(

@@ -91,6 +91,11 @@ class Cast:
             fresh=_fresh_stands({agent.name: agent for agent in config.agents}, settings.scenarios),
         )
 
+    @property
+    def asked(self) -> set[str]:
+        """every model"""
+        return {*self.models.values(), *((self.judge_model,) if self.judge_model else ())}
+
     def remembers(self, name: str) -> bool:
         return self.agents[name].memory == "long"
 

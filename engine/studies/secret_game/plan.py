@@ -11,6 +11,7 @@ from math import ceil, comb
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Agent, reasoning_of
 from tidepool.engine.prices import TOKENS_PER_MESSAGE
+from tidepool.engine.stopping.stages import stop_notes, units_taken_up
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
     MOST,
@@ -36,14 +37,16 @@ JSON_TOKENS = 12
 
 def plan(config: FrozenConfig) -> Plan:
     players, schedule = Cast.of(config), schedule_of(config)
-    tally, succession = tally_of(schedule), succession_of(players, schedule, config.service)
+    tally = tally_of(schedule)
+    succession = succession_of(players, schedule, units_taken_up(config, players.asked, schedule.total))
     expected, most = (_GamePlan(players, tally, sizing) for sizing in (EXPECTED, MOST))
     spread = [part for planned in merged(expected.messages()) for part in _in_rounds(planned, succession)]
     for verdicts in expected.verdicts(schedule.total):
         for one in _in_rounds(verdicts, succession):
             spread += _after_rounds(one, min(one.rounds, succession.groups))
     worst = (*most.messages(), *most.verdicts(schedule.total))
-    return Plan(schedule.total, tuple(spread), tuple(_notes(players)), warnings_about(config), at_most=worst)
+    notes = (*_notes(players), *stop_notes(config, players.asked, schedule.total))
+    return Plan(schedule.total, tuple(spread), notes, warnings_about(config), at_most=worst)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from tidepool.engine.config.sections import Reasons, reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
+from tidepool.engine.stopping.stages import units_taken_up
 from tidepool.engine.studies.secret_game.casting import Cast, Part, Stand, schedule_of
 from tidepool.engine.studies.secret_game.detectors.detection import (
     Reveal,
@@ -35,7 +36,8 @@ async def play(run: BatchRun) -> None:
 def _conversations(run: BatchRun) -> Iterator[UnitPlan]:
     """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
     players, schedule = Cast.of(run.config), schedule_of(run.config)
-    succession = succession_of(players, schedule, run.config.service) if players.linked else None
+    size = units_taken_up(run.config, players.asked, schedule.total)
+    succession = succession_of(players, schedule, size) if players.linked else None
     game: Game | None = None
     number = 0
     for a_round in schedule.play():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
     from tidepool.engine.results.method_words import KindMethods
+    from tidepool.engine.stopping.watched import Watched
     from tidepool.engine.studies.plan import Plan
 
 
@@ -117,6 +118,12 @@ def methods(
     return methods(batch, config, statistics, connection)
 
 
+def stopping(config: "FrozenConfig") -> "Watched":
+    from tidepool.engine.studies.secret_game.stopping import watched
+
+    return watched(config)
+
+
 def report() -> KindReport:
     from tidepool.engine.studies.secret_game import report
 
@@ -140,6 +147,7 @@ KIND = KindSpec(
     outcomes=outcomes,
     contents=CONTENTS,
     shape=shape,
+    stopping=stopping,
     talks=True,
     people="agents",
     roles={"agents": "agents", "judge": "judge"},

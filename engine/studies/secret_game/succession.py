@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from tidepool.engine.config.sections import Service
 from tidepool.engine.core.services import groups_of
 from tidepool.engine.studies.secret_game.casting import Cast
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
@@ -39,11 +38,12 @@ class Succession:
         return max(1, round(in_a_round if waits else self.free / self.groups + in_a_round))
 
 
-def succession_of(cast: Cast, schedule: Schedule, service: Service) -> Succession:
-    groups = groups_of(schedule.total, service)
+def succession_of(cast: Cast, schedule: Schedule, at_once: int | None = None) -> Succession:
+    """`at_once`: so many conversations are taken up before others; None: all."""
+    groups = groups_of(schedule.total, at_once)
     if not cast.linked:
         return Succession(schedule.total, 0, 0, groups)
-    size = schedule.total if groups == 1 else service.batch_size
+    size = schedule.total if groups == 1 or at_once is None else at_once
     counted = _Count(cast, size).of(schedule, min(schedule.total, COUNTED))
     if schedule.total <= COUNTED:
         return Succession(counted.free, counted.linked, counted.rounds, groups)

@@ -10,6 +10,7 @@ from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.core.services import groups_of
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.prices import TOKENS_PER_MESSAGE
+from tidepool.engine.stopping.stages import stop_notes, units_taken_up
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
     MOST,
@@ -35,11 +36,21 @@ SAMPLED = 40
 
 def plan(config: FrozenConfig) -> Plan:
     settings = settings_of(config)
-    groups = groups_of(settings.num_simulations, config.service)
+    units, models = settings.num_simulations, models_of(settings)
+    groups = groups_of(units, units_taken_up(config, models, units))
     calls = tuple(replace(planned, rounds=groups) for planned in _SimulationPlan(config, EXPECTED).calls())
     message = (THOUGHTFUL if settings.thoughts else MESSAGE).by(resolve_model(settings.model))
-    notes = (f"A message is expected to have {message} tokens.", *reasoning_notes(settings))
+    notes = (
+        f"A message is expected to have {message} tokens.",
+        *reasoning_notes(settings),
+        *stop_notes(config, models, units),
+    )
     return Plan(settings.num_simulations, calls, notes, at_most=tuple(_SimulationPlan(config, MOST).calls()))
+
+
+def models_of(settings: SimulationSettings) -> tuple[str, ...]:
+    judge = (settings.judge.model,) if settings.judge else ()
+    return tuple(resolve_model(model) for model in (settings.model, *judge))
 
 
 class _SimulationPlan:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
     from tidepool.engine.results.method_words import KindMethods
+    from tidepool.engine.stopping.watched import Watched
     from tidepool.engine.studies.plan import Plan
 
 
@@ -88,6 +89,12 @@ def methods(
     return methods(batch, config, statistics, connection)
 
 
+def stopping(config: "FrozenConfig") -> "Watched":
+    from tidepool.engine.studies.simulation.stopping import watched
+
+    return watched(config)
+
+
 def report() -> KindReport:
     from tidepool.engine.studies.simulation import report
 
@@ -112,6 +119,7 @@ KIND = KindSpec(
     formats=formats,
     contents=ExportContents(of_units=("judgements",), details=""),
     shape=shape,
+    stopping=stopping,
     talks=True,
     people="entities",
     roles={"model": "entities", "judge": "judge"},

@@ -1,0 +1,1 @@
+"""Do stop rules hold what they promise?"""

@@ -1,0 +1,105 @@
+"""What a stop rule came to, as the file keeps it and the JSON statistics tell it, and in words."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidepool.engine.results.wording import interval, number
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.typed import Statistics
+from tidepool.storage.study_rows.findings import finding
+
+FINDING = "stopping"
+SHARES = ("revealed", "obtained")
+"""outcomes that are told in percent"""
+
+
+@dataclass(frozen=True)
+class Rule(Statistics):
+    """As [stop] has it."""
+
+    outcome: str
+    agent: str
+    half_width: float | None
+    decided: bool
+    difference: str
+    line: float | None
+
+
+@dataclass(frozen=True)
+class Stopping(Statistics):
+    """Figures are in the outcome's own units: shares from 0 to 1, points of a rating."""
+
+    rule: Rule
+    method: str
+    units: str
+    """what is counted: talks, simulations"""
+    max: int
+    blocks: int
+    """that were looked at"""
+    looks: int
+    stopped_at: int | None
+    """after which unit of the plan; None: the rule did not stop it"""
+    begun: int
+    """units that had been begun by then: they are finished and kept"""
+    verdict: str
+    estimate: float | None
+    interval: Interval | None
+    calls_saved: int
+
+    @property
+    def figure(self) -> str:
+        """The estimate with its interval, as people read it."""
+        if self.estimate is None:
+            return "nothing known"
+        share = self.rule.outcome in SHARES
+        scale, digits, unit = (100, 1, " points" if self.rule.difference else " %") if share else (1, 2, "")
+        told = number(scale * self.estimate, digits, unit, signed=bool(self.rule.difference))
+        if self.interval is None:
+            return told
+        low, high = (scale * end for end in self.interval)
+        if self.rule.half_width is not None:
+            return f"{told} ± {number((high - low) / 2, digits)}"
+        return f"{told} ({interval((low, high), digits, signed=bool(self.rule.difference))})"
+
+    @property
+    def name(self) -> str:
+        whose = f" by {self.rule.agent}" if self.rule.agent else ""
+        return f"{self.rule.outcome}{whose}" + (f", {self.rule.difference}" if self.rule.difference else "")
+
+    @property
+    def line(self) -> str:
+        at = self.rule.line or 0.0
+        return f"{100 * at:g} %" if self.rule.outcome in SHARES and not self.rule.difference else f"{at:g}"
+
+    @property
+    def words(self) -> str:
+        """The reason that the batch ends with."""
+        side = "" if self.rule.half_width is not None else f" is {self.verdict} {self.line}"
+        return (
+            f"stopped when sure: {self.name} {self.figure}{side} after {self.stopped_at:,} of {self.max:,} {self.units}; "
+            f"saved {self.calls_saved:,} calls"
+        )
+
+
+def stopping_of(connection: sqlite3.Connection, batch_number: int) -> Stopping | None:
+    """None where the batch has no rule, or has not come to its end by it. The file may be a stranger's."""
+    return read(finding(connection, batch_number, FINDING))
+
+
+def stopping_statistics(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
+    """As a part of the JSON statistics of any kind: none where no rule has spoken."""
+    found = stopping_of(connection, batch_number)
+    return {} if found is None else {FINDING: found.as_json()}
+
+
+def read(content: Any) -> Stopping | None:
+    if not isinstance(content, Mapping) or not isinstance(content.get("rule"), Mapping):
+        return None
+    try:
+        found = Stopping.from_json(content)
+        assert found.words if found.stopped_at is not None else found.figure
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        return None
+    return found

@@ -1,0 +1,147 @@
+"""What a stop rule sees of a secret game: its blocks, and what each of them came to.
+
+A block is what makes blocks alike: all pairs once (both ways round where an agent is asked about and there is room), with
+all scenarios; whole games where memory or kept secrets link their talks; one round where pairs are drawn at random.
+"""
+
+import math
+import sqlite3
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import islice
+
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.errors import UsageError
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.rates import UNIT
+from tidepool.engine.stopping.checking import refuse_few_blocks, refuse_line, refuse_outcome
+from tidepool.engine.stopping.watched import ENOUGH_BLOCKS, Known
+from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
+from tidepool.engine.studies.secret_game.findings.clustering import Clustering
+from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome, Sides
+from tidepool.engine.studies.secret_game.findings.shares import Shares, overall_rate
+from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
+from tidepool.storage.study_rows.secret_game import outcomes_between
+
+OUTCOMES = ("revealed", "obtained")
+
+
+def watched(config: FrozenConfig) -> "WatchedGame":
+    """Raises where the rule cannot be kept."""
+    settings, schedule = config.stop, schedule_of(config)
+    assert settings is not None
+    refuse_outcome(settings, OUTCOMES, "secret_game")
+    agents = _agents(settings, schedule.agents)
+    bounds = (-1.0, 1.0) if len(agents) == 2 else UNIT
+    refuse_line(settings, (-1.0, 1.0) if settings.difference else UNIT)
+    scenarios, linked = len(settings_of(config).scenarios), Cast.of(config).linked
+    game = WatchedGame(schedule, settings.outcome, agents, bounds, linked, _rounds(schedule, scenarios, bool(agents)))
+    if linked and game.schedule.conversations_in_game(1) == schedule.total:
+        told = "[stop] needs several games: memory or kept secrets link all talks of a game, and one game says nothing of others."
+        raise UsageError(f"{told} Write games = 100, say, and rounds for the length of each.", ("secret_game", "games"))
+    refuse_few_blocks(settings, game, ("secret_game", "num_interactions"))
+    return game
+
+
+def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Whose sides count: of all agents (none is named), of one, or of two whose difference it is."""
+    if settings.difference and not settings.contrast:
+        for one in names:
+            other = settings.difference.removeprefix(f"{one} - ")
+            if other in names and other not in (one, settings.difference):
+                return one, other
+        told = (
+            f'stop.difference {settings.difference!r} is not that of two agents: write "{names[0]} - {names[-1]}", say.'
+        )
+        raise UsageError(told, ("stop", "difference"))
+    if settings.agent and settings.agent not in names:
+        near = get_close_matches(settings.agent, names, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"stop.agent {settings.agent!r} is no agent of this study.{hint}", ("stop", "agent"))
+    return (settings.agent,) if settings.agent else ()
+
+
+def _rounds(schedule: Schedule, scenarios: int, of_agents: bool) -> int:
+    """How many rounds make up a block where no game is longer."""
+    size = len(schedule.agents)
+    cycle = size - 1 + size % 2 if schedule.pairing == "round_robin" else 1
+    rounds = math.lcm(cycle, scenarios or 1)
+    turned = math.lcm(2 * cycle, scenarios or 1)
+    both_ways = of_agents and schedule.pairing == "round_robin" and schedule.total_rounds >= ENOUGH_BLOCKS * turned
+    return turned if both_ways else rounds
+
+
+class WatchedGame:
+    noun = "talks"
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        outcome: str,
+        agents: tuple[str, ...] = (),
+        bounds: Interval = UNIT,
+        linked: bool = False,
+        rounds: int = 1,
+    ) -> None:
+        self.schedule, self.bounds, self.linked = schedule, bounds, linked
+        self.units = schedule.total
+        self.together = schedule.conversations_per_round if linked else schedule.total
+        self._outcome, self._agents, self._rounds = outcome, agents, rounds
+        self._meetings = schedule.meetings()
+        self._taken = 0
+        self._rows: list[SideOutcome] = []
+
+    def ends(self) -> Iterator[int]:
+        done = since = 0
+        coming = self.schedule.play()
+        a_round = next(coming, None)
+        while a_round is not None:
+            done, since, following = done + len(a_round.meetings), since + 1, next(coming, None)
+            over = following is None or following.game != a_round.game
+            full = len(a_round.meetings) == self.schedule.conversations_per_round
+            if since >= self._rounds and full and (over or not self.linked):
+                yield done
+                since = 0
+            a_round = following
+
+    def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
+        rows = outcomes_between(connection, batch_number, self._taken + 1, last)
+        return self.take_in_rows([SideOutcome(*row) for row in rows], last)
+
+    def take_in_rows(self, rows: list[SideOutcome], last: int) -> Interval | None:
+        """The sides of the next block's talks that came to their end; ids are sequence numbers."""
+        meetings = list(islice(self._meetings, last - self._taken))
+        self._taken = last
+        self._rows += rows
+        played = {row.conversation_id for row in rows}
+        lost = [meeting for meeting in meetings if meeting.sequence_number not in played]
+        if not self._agents:
+            return self._mean(rows, lost, None)
+        first, *others = (self._mean(rows, lost, agent) for agent in self._agents)
+        if not others:
+            return first
+        (other,) = others
+        return first and other and (first[0] - other[1], first[1] - other[0])
+
+    def _mean(self, rows: list[SideOutcome], lost: list[PlannedConversation], agent: str | None) -> Interval | None:
+        values = [getattr(row, self._outcome) for row in rows if agent in (None, row.agent)]
+        missing = sum(agent in (None, name) for meeting in lost for name in (meeting.opener, meeting.partner))
+        sides, found = len(values) + missing, sum(map(bool, values))
+        return (found / sides, (found + missing) / sides) if sides else None
+
+    def known(self) -> Known | None:
+        sides = Sides.of(self._rows)
+        if not len(sides):
+            return None
+        lost = self._taken - len(sides) // 2
+        clustering = Clustering(sides, linked=self.linked, missing=lost / self._taken)
+        if not self._agents:
+            rate = overall_rate(clustering)
+        elif self._agents[0] not in sides.names:
+            return None
+        else:
+            levels = [sides.seat, sides.direction]
+            rates = Shares(clustering, UNIT).rates_of_sides(sides.agent, len(sides.names), levels)
+            rate = rates[f"times_{self._outcome}_secret"][sides.names.index(self._agents[0])]
+        return Known(rate.mean, rate.interval()) if rate else None
