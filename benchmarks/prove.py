@@ -50,6 +50,7 @@ PROOFS = {
     "secret_game": "A thousand conversations in each mode",
     "truth.statistics": "Intervals and tests",
     "truth.end_to_end": "Intervals through the whole program",
+    "stopping.rules": "Stop when sure: is it, and what does it save?",
     "coding": "Hand coding: do the intervals hold?",
     "detectors": "Reveals in labelled messages",
     "evolution_truth": "Prompt evolution: what it claims",

@@ -36,7 +36,9 @@ def watched(config: FrozenConfig) -> "WatchedGame":
     bounds = (-1.0, 1.0) if len(agents) == 2 else UNIT
     refuse_line(settings, (-1.0, 1.0) if settings.difference else UNIT)
     scenarios, linked = len(settings_of(config).scenarios), Cast.of(config).linked
-    game = WatchedGame(schedule, settings.outcome, agents, bounds, linked, _rounds(schedule, scenarios, bool(agents)))
+    game = WatchedGame(
+        schedule, settings.outcome, agents, bounds, linked, game_rounds(schedule, scenarios, bool(agents))
+    )
     if linked and game.schedule.conversations_in_game(1) == schedule.total:
         told = "[stop] needs several games: memory or kept secrets link all talks of a game, and one game says nothing of others."
         raise UsageError(f"{told} Write games = 100, say, and rounds for the length of each.", ("secret_game", "games"))
@@ -62,7 +64,7 @@ def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
     return (settings.agent,) if settings.agent else ()
 
 
-def _rounds(schedule: Schedule, scenarios: int, of_agents: bool) -> int:
+def game_rounds(schedule: Schedule, scenarios: int, of_agents: bool) -> int:
     """How many rounds make up a block where no game is longer."""
     size = len(schedule.agents)
     cycle = size - 1 + size % 2 if schedule.pairing == "round_robin" else 1

@@ -31,13 +31,13 @@ def watched(config: FrozenConfig) -> "WatchedSimulations":
         raise UsageError(f"stop.{word} is for agents of a secret game: a simulation has entities.", ("stop", word))
     low, high = settings.judge.scale
     refuse_line(rule, (low - high, high - low) if rule.difference else (low, high))
-    size = _block(len(cast_of(config)), settings.interaction_size, settings.num_simulations)
+    size = block_size(len(cast_of(config)), settings.interaction_size, settings.num_simulations)
     found = WatchedSimulations(settings.num_simulations, settings.interaction_size, (low, high), size)
     refuse_few_blocks(rule, found, ("simulation", "num_simulations"))
     return found
 
 
-def _block(entities: int, size: int, simulations: int) -> int:
+def block_size(entities: int, size: int, simulations: int) -> int:
     for cycle in (comb(entities, size), entities // gcd(entities, size)):
         if simulations >= ENOUGH_BLOCKS * cycle:
             return cycle

@@ -1,0 +1,69 @@
+"""Bets against a line: what they exclude, when, and what they never do."""
+
+from random import Random
+
+import pytest
+
+from tidepool.engine.statistics.betting import ConfidenceSequence
+
+
+def _sequence(values: list[float], bounds: tuple[float, float] = (0.0, 1.0)) -> ConfidenceSequence:
+    found = ConfidenceSequence(len(values) / 2, (bounds[1] - bounds[0]) ** 2 / 4, bounds)
+    for value in values:
+        found.see(value, value)
+    return found
+
+
+@pytest.mark.parametrize(("rate", "line", "verdict"), [(0.8, 0.5, "above"), (0.2, 0.5, "below"), (0.5, 0.5, None)])
+def test_a_mean_off_the_line_is_found_on_its_side(rate: float, line: float, verdict: str | None) -> None:
+    random = Random(3)
+    sequence = ConfidenceSequence(100, 0.25)
+    decision = sequence.against(line)
+    for _ in range(200):
+        value = float(random.random() < rate)
+        sequence.see(value, value)
+        decision.after()
+    assert decision.verdict == verdict
+
+
+def test_the_interval_excludes_a_line_from_the_value_on_at_which_it_was_decided() -> None:
+    random = Random(5)
+    sequence = ConfidenceSequence(50, 0.25)
+    decision = sequence.against(0.5)
+    for _ in range(100):
+        value = (random.random() < 0.65) * random.random()
+        sequence.see(value, value)
+        low, high = sequence.interval()
+        assert (decision.after() is not None) == (not low <= 0.5 <= high)
+    assert decision.verdict == "below"
+
+
+def test_few_runs_ever_exclude_the_truth() -> None:
+    """Thousands are shown by `benchmarks.stopping.rules`."""
+    random, wrong = Random(7), 0
+    for _ in range(150):
+        sequence = ConfidenceSequence(60, 0.25)
+        decision = sequence.against(0.3)
+        for _ in range(120):
+            value = float(random.random() < 0.3)
+            sequence.see(value, value)
+            decision.after()
+        wrong += decision.verdict is not None
+    assert wrong <= 12
+
+
+def test_a_value_that_is_not_known_excludes_nothing_that_its_worst_case_would_not() -> None:
+    values = [0.9, 0.8, 1.0, 0.7] * 10
+    known, bounded = ConfidenceSequence(20, 0.25), ConfidenceSequence(20, 0.25)
+    for place, value in enumerate(values):
+        known.see(value, value)
+        bounded.see(*((0.0, 1.0) if place % 5 == 0 else (value, value)))
+    (low, high), (worst_low, worst_high) = known.interval(), bounded.interval()
+    assert worst_low < low and worst_high >= high and worst_low > 0.3
+
+
+def test_other_bounds_are_the_same_stretched() -> None:
+    values = [0.1, 0.5, 0.2, 0.4, 0.3] * 8
+    low, high = _sequence(values).interval()
+    stretched = _sequence([1 + 4 * value for value in values], (1.0, 5.0)).interval()
+    assert stretched == pytest.approx((1 + 4 * low, 1 + 4 * high))

@@ -1,0 +1,185 @@
+"""Batches that stop when they are sure: where, what is kept, and that neither haste nor death moves it."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command import Tidepool
+from tests.support.killing import wait_for_calls
+from tests.support.state import query
+from tests.support.studies import game, written
+from tidepool import Entity, Simulation, Summary, resume_batch, run_batch
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.errors import UsageError
+from tidepool.engine.results.report import report_of
+from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.stopping.stages import stages_of
+from tidepool.engine.stopping.stop_rule import Cell, StopRule, rule_for
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.secret_game.pairing import Schedule
+from tidepool.engine.studies.secret_game.stopping import WatchedGame
+
+LINE = StopWhenSure(outcome="revealed", decided=True, line=0.6)
+TALKS, STOPS_AT = 240, 36
+"""with the seed of these studies"""
+
+
+def _stopping(summary: Summary) -> dict[str, Any]:
+    found: dict[str, Any] = summary.statistics["stopping"]
+    return found
+
+
+def _the_same(found: dict[str, Any]) -> dict[str, Any]:
+    """What must not depend on how fast the answers came."""
+    return {name: value for name, value in found.items() if name not in ("begun", "calls_saved")}
+
+
+@pytest.fixture(scope="module")
+async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, Path]:
+    database = tmp_path_factory.mktemp("stopping") / "study.db"
+    return await run_batch(game(TALKS, stop=LINE, service={"name": "live"}), database), database
+
+
+async def test_a_batch_that_is_sure_completes_and_tells_what_it_saved(undisturbed: tuple[Summary, Path]) -> None:
+    summary, database = undisturbed
+    found = _stopping(summary)
+    assert found["stopped_at"] == STOPS_AT and found["verdict"] == "below" and found["max"] == TALKS
+    assert found["interval"][1] < 0.6 and found["calls_saved"] == 3 * (TALKS - found["begun"]) > 500
+    assert summary.status == "completed" and summary.units.completed == summary.units.total == found["begun"]
+    assert query(database, "SELECT stop_code FROM batch") == [("rule",)]
+    assert (summary.reason or "").startswith("stopped when sure: revealed ")
+    report = report_of(database, summary)
+    told = " ".join(str(block) for block in report.findings)
+    assert "Stop when sure" in told and "is decided whether it is above or below 60 %" in told
+    assert "The study was to end when sure" in " ".join(str(block) for block in report.methods)
+
+
+@pytest.mark.parametrize(
+    ("service", "simulated", "most"),
+    [
+        ({"name": "live", "max_concurrent": 16}, {"latency": 0.002, "jitter": 1.5}, STOPS_AT + 6 + 2 * 16),
+        ({"name": "openai"}, {}, 120),
+        ({"name": "auto", "batch_from": 40}, {}, 42),
+    ],
+)
+async def test_neither_pace_nor_transport_moves_where_it_stops(
+    service: dict[str, Any],
+    simulated: dict[str, Any],
+    most: int,
+    undisturbed: tuple[Summary, Path],
+    tmp_path: Path,
+) -> None:
+    summary = await run_batch(game(TALKS, stop=LINE, service=service, simulated=simulated), tmp_path / "x.db")
+    assert _the_same(_stopping(summary)) == _the_same(_stopping(undisturbed[0]))
+    assert summary.units.total <= most
+
+
+def test_a_killed_batch_resumes_to_the_same_stop(undisturbed: tuple[Summary, Path], tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    more = '[service]\nname = "live"\nbatch_from = 0\n[providers.simulated]\nlatency = 0.002\njitter = 1.0\n[stop]\n'
+    more += 'outcome = "revealed"\nline = 0.6\ndecided = true\n'
+    with Tidepool(tmp_path, database).start("--run", str(written(tmp_path, TALKS, more=more))) as process:
+        wait_for_calls(database, 50, process)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert query(database, "SELECT count(*) FROM call")[0][0] < 3 * STOPS_AT
+    found = _stopping(asyncio.run(resume_batch("last", database)))
+    assert _the_same(found) == _the_same(_stopping(undisturbed[0]))
+    outcomes = "SELECT sequence_number, side, revealed FROM outcome o JOIN unit u ON u.id = o.unit_id WHERE sequence_number <= ? ORDER BY 1, 2"
+    assert query(database, outcomes, STOPS_AT) == query(undisturbed[1], outcomes, STOPS_AT)
+
+
+async def test_talks_that_failed_are_bounded_and_a_resume_retries_them_and_goes_no_further(tmp_path: Path) -> None:
+    study = game(TALKS, stop=LINE, service={"name": "live", "retries": 0}, simulated={"error_rate": 0.03})
+    first = await run_batch(study, tmp_path / "x.db")
+    found = _stopping(first)
+    assert first.status == "partial" and first.units.failed and found["stopped_at"] >= STOPS_AT
+    again = await resume_batch("last", tmp_path / "x.db", overrides=["service.retries=9"])
+    assert again.status == "completed" and again.reason == first.reason
+    assert _stopping(again) == found and again.units.total == first.units.total
+
+
+async def test_at_its_most_it_may_be_undecided(tmp_path: Path) -> None:
+    close = StopWhenSure(outcome="revealed", decided=True, line=0.25)
+    summary = await run_batch(game(60, stop=close, service={"name": "live"}), tmp_path / "x.db")
+    found = _stopping(summary)
+    assert (found["stopped_at"], found["verdict"], found["calls_saved"]) == (None, "undecided", 0)
+    assert summary.units.completed == 60 and summary.reason is None
+    assert found["interval"][0] < 0.25 < found["interval"][1]
+
+
+async def test_simulations_stop_when_their_rating_is_known(tmp_path: Path) -> None:
+    people = [Entity(name=f"P{place}", attributes={"openness": place}) for place in range(1, 7)]
+    study = Simulation(
+        context="A village hall",
+        entities=people,
+        num_simulations=300,
+        judge={"question": "Does the speaker agree?", "scale": [1, 5]},
+        stop=StopWhenSure(outcome="rating", decided=True, line=4.5),
+        service={"name": "default"},
+    )
+    summary = await run_batch(study, tmp_path / "x.db")
+    found = _stopping(summary)
+    assert found["verdict"] == "below" and found["stopped_at"] < 100 and found["units"] == "simulations"
+    assert 1 <= found["interval"][0] < found["estimate"] < found["interval"][1] < 4.5
+
+
+class _Ended:
+    """A cell whose units have all ended, with these means of its blocks."""
+
+    def __init__(self, means: Sequence[float]) -> None:
+        self.committed = 10**6
+        self._means = iter(means)
+
+    def take_in(self, end: int) -> Interval:
+        mean = next(self._means)
+        return mean, mean
+
+    def wake(self) -> None:
+        return None
+
+
+def test_cells_of_a_design_share_one_rule_over_matched_blocks() -> None:
+    watched = WatchedGame(Schedule(("A", "B"), num_interactions=100), "revealed")
+    settings = StopWhenSure(outcome="revealed", decided=True, difference="firmness: firm - plain")
+    rule = StopRule(settings, [Cell(watched, 1.0), Cell(watched, -1.0), Cell(watched, 0.0)])
+    rule.gates += [_Ended([0.0, 0.5] * 50), _Ended([1.0, 0.5] * 50)]
+    rule.advance()
+    assert rule.done == 0, "one cell has not begun"
+    rule.gates.append(_Ended([1.0] * 100))
+    rule.advance()
+    found = rule.told(begun=60)
+    assert found.verdict == "below" and found.estimate == pytest.approx(-0.5, abs=0.1)
+    with pytest.raises(UsageError, match="has no"):
+        rule_for(settings, watched)
+
+
+@pytest.mark.parametrize(
+    ("service", "size", "gathered"),
+    [
+        ({"name": "live", "max_concurrent": 7}, 7, False),
+        ({"name": "default", "max_concurrent": 7}, 7, False),
+        ({"name": "auto", "batch_from": 80}, 80, True),  # three groups
+        ({"name": "auto", "batch_from": 10}, 30, True),  # at most eight
+        ({"name": "auto", "batch_from": 150, "max_concurrent": 500}, 149, False),  # one group would save nothing
+        ({"name": "openai", "batch_size": 50}, 50, True),
+    ],
+)
+def test_how_many_units_are_begun_at_a_time(service: dict[str, Any], size: int, gathered: bool) -> None:
+    frozen = freeze(game(TALKS, stop=LINE, service=service), Path("none.db"))
+    stages = stages_of(frozen, ["simulated:guarded"], TALKS)
+    assert (stages.size, stages.gathered) == (size, gathered)
+    notes = " ".join(load_kind("secret_game").plan(frozen).notes)
+    assert "It may stop earlier" in notes and ("groups" in notes) == gathered
+
+
+def test_kinds_with_rules_of_their_own_take_none() -> None:
+    data = {"batch": {"kind": "evolution"}, "evolution": {}, "stop": {"outcome": "revealed", "half_width": 0.1}}
+    with pytest.raises(UsageError, match="is for secret_game and simulation"):
+        freeze(config_from(data), Path("none.db"))
