@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Service,
         SimulatedSettings,
     )
+    from tidepool.engine.config.stop import StopWhenSure
     from tidepool.engine.config.study import Study
     from tidepool.engine.core.run_control import RunControl
     from tidepool.engine.design.running import resume_study, run_study
@@ -107,6 +108,7 @@ __all__ = [
     "SimulatedSettings",
     "Simulation",
     "SimulationStatistics",
+    "StopWhenSure",
     "Study",
     "Summary",
     "TidepoolError",
@@ -127,6 +129,7 @@ _HOMES = {
     "tidepool.engine.config.design": "Design Hypothesis",
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config OllamaSettings Providers ProviderSettings Service SimulatedSettings",
+    "tidepool.engine.config.stop": "StopWhenSure",
     "tidepool.engine.config.study": "Study",
     "tidepool.engine.core.run_control": "RunControl",
     "tidepool.engine.design.running": "resume_study run_study",

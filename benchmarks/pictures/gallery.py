@@ -33,6 +33,7 @@ READ = {
     "secret_game_mixed": "statistics",
     "secret_game_diversity": "statistics",
     "mixed_providers": "talks",
+    "stop_when_sure": "statistics",
 }
 """the panel that shows an example best, where it is not the plots"""
 KINDS = {

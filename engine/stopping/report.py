@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidepool.engine.results.blocks import Block, Words, table
-from tidepool.engine.stopping.statistics import FINDING, Stopping, read
+from tidepool.engine.stopping.statistics import FINDING, SHARES, Stopping, read
 
 
 def stopping_blocks(statistics: Mapping[str, Any]) -> Iterator[Block]:
@@ -38,7 +38,8 @@ def _facts(found: Stopping) -> Iterator[tuple[str, str]]:
 def _asked(found: Stopping) -> str:
     rule = found.rule
     if rule.half_width is not None:
-        return f"{found.name}: until known to ± {rule.half_width:g}"
+        reach = f"{100 * rule.half_width:g} points" if rule.outcome in SHARES else f"{rule.half_width:g}"
+        return f"{found.name}: until known to ± {reach}"
     return f"{found.name}: until it is decided whether it is above or below {found.line}"
 
 

@@ -107,6 +107,13 @@ class Schedule:
             yield self._round(game, number, pairs, done)
             done += len(pairs)
 
+    def ends_of_rounds(self) -> Iterator[tuple[int, int]]:
+        """The game of each whole round, and the conversations up to its end: at no more than a step's cost a round."""
+        size = self.conversations_per_round
+        for place, (game, _) in enumerate(self._numbers(), 1):
+            if place * size <= self.total:
+                yield game, place * size
+
     def meetings(self) -> Iterator[PlannedConversation]:
         for a_round in self.play():
             yield from a_round.meetings

@@ -74,6 +74,14 @@ def game_rounds(schedule: Schedule, scenarios: int, of_agents: bool) -> int:
     return turned if both_ways else rounds
 
 
+def _with_next(rounds: Iterator[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], tuple[int, int] | None]]:
+    present = next(rounds, None)
+    while present is not None:
+        following = next(rounds, None)
+        yield present, following
+        present = following
+
+
 class WatchedGame:
     noun = "talks"
 
@@ -95,17 +103,13 @@ class WatchedGame:
         self._rows: list[SideOutcome] = []
 
     def ends(self) -> Iterator[int]:
-        done = since = 0
-        coming = self.schedule.play()
-        a_round = next(coming, None)
-        while a_round is not None:
-            done, since, following = done + len(a_round.meetings), since + 1, next(coming, None)
-            over = following is None or following.game != a_round.game
-            full = len(a_round.meetings) == self.schedule.conversations_per_round
-            if since >= self._rounds and full and (over or not self.linked):
+        since = 0
+        for (game, done), following in _with_next(self.schedule.ends_of_rounds()):
+            since += 1
+            over = following is None or following[0] != game
+            if since >= self._rounds and (over or not self.linked):
                 yield done
                 since = 0
-            a_round = following
 
     def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
         rows = outcomes_between(connection, batch_number, self._taken + 1, last)
