@@ -29,7 +29,7 @@ NAMES = ("Ada", "Bob", "Cleo", "Dion")
 MOST = 511
 """talks that a fixed length needs for 80 % power at 5 points from a line of one half: 7.84 · 0.25 · 1.3 / 2 / 0.05²"""
 PLANNED = 0.05
-RUNS, WIDE_RUNS, SAVED_RUNS = 1_000, 600, 300
+RUNS, WIDE_RUNS, SAVED_RUNS = 1_000, 500, 300
 FIXED = {0.1: 250, 0.3: 583, 0.5: 694}
 """talks that a half-width of 3 points needs if the rate is known: 1.96² · p(1−p) · 1.3 / 2 / 0.03²"""
 
@@ -72,7 +72,7 @@ def run(world: World, random: Any) -> Stopping:
     rounds = game_rounds(schedule, 0, bool(agents))
     watched = WatchedGame(schedule, world.rule.outcome, agents, bounds, bool(world.games), rounds)
     rule = StopRule(world.rule, [Cell(watched)])
-    rule.gates.append(_Table(watched, list(_talks(world, schedule, random))))
+    rule.gates[0] = _Table(watched, list(_talks(world, schedule, random)))
     rule.advance()
     return rule.told(world.talks)
 

@@ -30,16 +30,23 @@ def refuse_line(settings: StopWhenSure, bounds: Interval) -> None:
 def refuse_few_blocks(settings: StopWhenSure, watched: Watched, where: Location) -> None:
     """A rule that could never stop is a mistake."""
     ends = list(islice(watched.ends(), LEAST_BLOCKS))
-    if settings.decided and len(ends) < LEAST_BLOCKS:
-        size = ends[0] if ends else watched.units
-        raise UsageError(
-            f"[stop] decides by blocks of {size:,} {watched.noun}, which all have the same mixture, and it takes at least "
-            f"{LEAST_BLOCKS} of them; {watched.units:,} {watched.noun} are planned. Plan {LEAST_BLOCKS * size:,} or more.",
-            where,
-        )
+    if settings.decided and not settings.contrast and len(ends) < LEAST_BLOCKS:
+        raise few_blocks(watched, 1, where)
     if settings.half_width is not None and (watched.units <= FIRST_LOOK or not ends):
         raise UsageError(
             f"[stop] with half_width looks from {FIRST_LOOK} {watched.noun} on, after whole blocks; {watched.units:,} are planned, "
             "so it could never stop earlier.",
             where,
         )
+
+
+def few_blocks(watched: Watched, replicates: int, where: Location = ()) -> UsageError:
+    """Of a batch, or of so many replicates of a design's cells."""
+    size = next(watched.ends(), watched.units)
+    each = " of each cell" if replicates > 1 else ""
+    return UsageError(
+        f"[stop] decides by blocks of {size:,} {watched.noun}, which all have the same mixture, and it takes at least "
+        f"{LEAST_BLOCKS} of them; {watched.units:,} {watched.noun}{each} are planned. Plan {size * -(-LEAST_BLOCKS // replicates):,} or "
+        "more.",
+        where,
+    )

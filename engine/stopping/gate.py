@@ -38,7 +38,7 @@ class Gate:
         self._blocks = Ends(self._watched.ends(), self._watched.units)
         self.stopped: Stopping | None = None
         """what the file says, from the moment that the rule is sure: then only what was begun is gone on with"""
-        rule.gates.append(self)
+        rule.gates[place] = self
         self._remember()
 
     # -- for the run -------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class Gate:
         found = stopping_of(self._ledger.reader, self._ledger.batch_number)
         if found is not None and found.stopped_at is not None:
             self.stopped = self._rule.halted = found
-        for gate in self._rule.gates if self._rule.halted else ():
+        for gate in self._rule.gates.values() if self._rule.halted else ():
             gate.wake()
 
     def _stop(self, stopped: Stopping) -> None:

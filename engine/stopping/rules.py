@@ -7,7 +7,6 @@ confidence sequence, so that it is never wrong more often than one in twenty tim
 
 from dataclasses import dataclass
 
-from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.statistics.betting import ConfidenceSequence
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.watched import Known, Watched
@@ -67,14 +66,17 @@ class Decided:
         self._sums = [0.0, 0.0]
         self.looks = 0
 
-    def after(self, units: int, value: Interval | None) -> str | None:
+    def after(self, value: Interval | None) -> None:
         """Takes in a block."""
-        if value is None:
-            return None
-        self.looks += 1
-        self._sequence.see(*value)
-        self._sums = [total + end for total, end in zip(self._sums, value, strict=True)]
-        return self._decision.after()
+        if value is not None:
+            self.looks += 1
+            self._sequence.see(*value)
+            self._sums = [total + end for total, end in zip(self._sums, value, strict=True)]
+            self._decision.after()
+
+    @property
+    def verdict(self) -> str | None:
+        return self._decision.verdict
 
     def sight(self, units: int) -> Sight:
         """The estimate is the mean of the blocks, each in the middle of its bounds."""
@@ -82,16 +84,7 @@ class Decided:
         return Sight(units, mean, self._sequence.interval() if self.looks else None, self._decision.verdict)
 
 
-def variance_of_blocks(bounds: Interval, units: float, differences: bool) -> float:
+def variance_of_blocks(bounds: Interval, units: float, contrast: bool) -> float:
     """A guess for the stakes before anything was seen: halves at either bound, units independent."""
     low, high = bounds
-    return (2 if differences else 1) * (high - low) ** 2 / 4 / max(1.0, units)
-
-
-def rule_of(settings: StopWhenSure) -> str:
-    """In words, as it was asked for."""
-    whose = f" of {settings.agent}" if settings.agent else ""
-    if settings.half_width is not None:
-        return f"{settings.outcome}{whose} known to ± {settings.half_width:g}"
-    what = f"{settings.difference}, {settings.outcome}{whose}" if settings.difference else f"{settings.outcome}{whose}"
-    return f"{what}: above or below {settings.at:g}"
+    return (2 if contrast else 1) * (high - low) ** 2 / 4 / max(1.0, units)

@@ -20,7 +20,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.report import report_of
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.stages import stages_of
-from tidepool.engine.stopping.stop_rule import Cell, StopRule, rule_for
+from tidepool.engine.stopping.stop_rule import rule_for, rule_for_contrast
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.stopping import WatchedGame
@@ -82,13 +82,13 @@ async def test_neither_pace_nor_transport_moves_where_it_stops(
 
 def test_a_killed_batch_resumes_to_the_same_stop(undisturbed: tuple[Summary, Path], tmp_path: Path) -> None:
     database = tmp_path / "study.db"
-    more = '[service]\nname = "live"\nbatch_from = 0\n[providers.simulated]\nlatency = 0.002\njitter = 1.0\n[stop]\n'
+    more = '[service]\nname = "live"\nbatch_from = 0\n[providers.simulated]\nlatency = 0.03\njitter = 1.0\n[stop]\n'
     more += 'outcome = "revealed"\nline = 0.6\ndecided = true\n'
     with Tidepool(tmp_path, database).start("--run", str(written(tmp_path, TALKS, more=more))) as process:
         wait_for_calls(database, 50, process)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    assert query(database, "SELECT count(*) FROM call")[0][0] < 3 * STOPS_AT
+    assert query(database, "SELECT count(*) FROM finding") == [(0,)], "it was not sure yet"
     found = _stopping(asyncio.run(resume_batch("last", database)))
     assert _the_same(found) == _the_same(_stopping(undisturbed[0]))
     outcomes = "SELECT sequence_number, side, revealed FROM outcome o JOIN unit u ON u.id = o.unit_id WHERE sequence_number <= ? ORDER BY 1, 2"
@@ -148,16 +148,22 @@ class _Ended:
 def test_cells_of_a_design_share_one_rule_over_matched_blocks() -> None:
     watched = WatchedGame(Schedule(("A", "B"), num_interactions=100), "revealed")
     settings = StopWhenSure(outcome="revealed", decided=True, difference="firmness: firm - plain")
-    rule = StopRule(settings, [Cell(watched, 1.0), Cell(watched, -1.0), Cell(watched, 0.0)])
-    rule.gates += [_Ended([0.0, 0.5] * 50), _Ended([1.0, 0.5] * 50)]
+    levels = [("firm", 1), ("plain", 1), ("other", 1), ("firm", 2), ("plain", 2), ("other", 2)]
+    rule = rule_for_contrast(settings, [(watched, level, replicate) for level, replicate in levels])
+    assert [cell.weight for cell in rule.cells] == [1, -1, 0] * 2
+    means = {"firm": [0.0, 0.5], "plain": [1.0, 0.5], "other": [0.0, 1.0]}
+    rule.gates |= {place: _Ended(50 * means[level]) for place, (level, _) in enumerate(levels[:-1])}
     rule.advance()
     assert rule.done == 0, "one cell has not begun"
-    rule.gates.append(_Ended([1.0] * 100))
+    rule.gates[5] = _Ended([1.0] * 100)
     rule.advance()
     found = rule.told(begun=60)
     assert found.verdict == "below" and found.estimate == pytest.approx(-0.5, abs=0.1)
+    assert found.looks == 2 * found.blocks and found.stopped_at == found.blocks < 50
     with pytest.raises(UsageError, match="has no"):
         rule_for(settings, watched)
+    with pytest.raises(UsageError, match="which has firm, soft"):
+        rule_for_contrast(settings, [(watched, "firm", 1), (watched, "soft", 1)])
 
 
 @pytest.mark.parametrize(
