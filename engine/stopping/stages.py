@@ -31,7 +31,8 @@ def stages_of(config: FrozenConfig, models: Iterable[str], units: int) -> Stages
     """Of a batch that has a stop rule and asks these models."""
     limits = _limits(config, models)
     least = _least_gathered(config, limits)
-    window = sum(one.max_concurrent * max(1, len(one.hosts)) for one in limits.values())
+    at_once = sum(one.max_concurrent * max(1, len(one.hosts)) for one in limits.values())
+    window = at_once + at_once // 4  # so that somebody waits for each place that becomes free
     if least is None:
         one_by_one = SERVICES[config.service.name].admission is Admission.LANES
         return Stages(config.service.max_concurrent if one_by_one else window, gathered=False)

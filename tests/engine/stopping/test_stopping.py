@@ -63,7 +63,7 @@ async def test_a_batch_that_is_sure_completes_and_tells_what_it_saved(undisturbe
 @pytest.mark.parametrize(
     ("service", "simulated", "most"),
     [
-        ({"name": "live", "max_concurrent": 16}, {"latency": 0.002, "jitter": 1.5}, STOPS_AT + 6 + 2 * 16),
+        ({"name": "live", "max_concurrent": 16}, {"latency": 0.002, "jitter": 1.5}, STOPS_AT + 6 + 2 * 20),
         ({"name": "openai"}, {}, 120),
         ({"name": "auto", "batch_from": 40}, {}, 42),
     ],
@@ -169,7 +169,7 @@ def test_cells_of_a_design_share_one_rule_over_matched_blocks() -> None:
 @pytest.mark.parametrize(
     ("service", "size", "gathered"),
     [
-        ({"name": "live", "max_concurrent": 7}, 7, False),
+        ({"name": "live", "max_concurrent": 8}, 10, False),
         ({"name": "default", "max_concurrent": 7}, 7, False),
         ({"name": "auto", "batch_from": 80}, 80, True),  # three groups
         ({"name": "auto", "batch_from": 10}, 30, True),  # at most eight
