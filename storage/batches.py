@@ -156,11 +156,15 @@ def begin(path: Path, batch_id: str, *, simulated: bool) -> None:
             (time.time(), batch_id),
         )
         book_under_way(connection, find_batch(connection, batch_id)["number"])
-        connection.execute(
-            "UPDATE control SET taken_at = ? WHERE taken_at IS NULL "
-            "AND batch_number = (SELECT number FROM batch WHERE id = ?)",
-            (time.time(), batch_id),
-        )
+        forget_words(connection, batch_id)
+
+
+def forget_words(connection: sqlite3.Connection, batch_id: str) -> None:
+    """What was said to a process that runs the batch no longer."""
+    connection.execute(
+        "UPDATE control SET taken_at = ? WHERE taken_at IS NULL AND batch_number = (SELECT number FROM batch WHERE id = ?)",
+        (time.time(), batch_id),
+    )
 
 
 def rewrite_config(path: Path, batch_id: str, config: str, changes: Sequence[str]) -> None:
@@ -256,12 +260,16 @@ def steer(path: Path, reference: str, command: str, arguments: dict[str, Any] | 
         if not is_running(path, batch, progress_of(connection, batch["number"])):
             nothing = "no limits to change" if command == "limits" else f"nothing to {command}"
             raise NotFound(f"Batch {batch['id']} is not running (it is {shown_status(path, batch)}): {nothing}.")
+    leave_word(path, batch["number"], command, arguments)
+    return str(batch["id"])
+
+
+def leave_word(path: Path, batch_number: int, command: str, arguments: dict[str, Any] | None = None) -> None:
     with writing(path) as connection:
         connection.execute(
             "INSERT INTO control (batch_number, at, command, arguments) VALUES (?, ?, ?, ?)",
-            (batch["number"], time.time(), command, json.dumps(arguments or {})),
+            (batch_number, time.time(), command, json.dumps(arguments or {})),
         )
-    return str(batch["id"])
 
 
 def shown_status(path: Path, batch: sqlite3.Row) -> str:

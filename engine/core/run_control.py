@@ -65,23 +65,22 @@ class RunControl:
         assert self.asked is not None
         return self.asked
 
-    async def watch(self, playing: Callable[[], Sequence[tuple[RunContext, float]]]) -> None:
-        """Beats, and takes the words left in the file, until cancelled. A word to one batch of a study is one to all.
+    async def watch(self, leading: RunContext, playing: Callable[[], Sequence[tuple[RunContext, float]]]) -> None:
+        """Beats, and takes the words left in the file, until cancelled. Words to a study are left with its first batch.
 
         `playing` are the batches under way, each with its seconds in earlier sessions.
         """
+        ledger = leading.ledger
         last_beat = 0.0
         while True:
             if time.monotonic() - last_beat >= HEARTBEAT_SECONDS:
                 last_beat = time.monotonic()
                 for context, earlier_seconds in playing():
                     self.beat(context, earlier_seconds)
-            for context, _ in playing():
-                ledger = context.ledger
-                for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
-                    control.take(ledger.writer, number)
-                    if not context.run.closing:
-                        self._obey(context, command, arguments)
+            for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
+                control.take(ledger.writer, number)
+                if not leading.run.closing:
+                    self._obey(leading, command, arguments)
             await asyncio.sleep(LOOK_SECONDS)
 
     def beat(self, context: RunContext, earlier_seconds: float) -> None:

@@ -12,7 +12,7 @@ from tidepool.engine.config.problems import validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.errors import UsageError
 
-FIXED = ("service", "providers", "design", "batch")
+FIXED = ("service", "providers", "design", "batch", "stop")
 """sections that a study has once: how all of its calls are made, and what it is called"""
 LONGEST_LEVEL = 200
 

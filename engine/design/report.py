@@ -38,6 +38,8 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
     counted = ", ".join(f"{calls[name]:,} {name}" for name in ("bought", "cached", "replayed", "retried", "failed"))
     yield "calls", f"{calls['total']:,}: {counted}"
+    if summary["calls_saved"]:
+        yield "saved", f"{summary['calls_saved']:,} calls in all, by stopping when sure"
     unpriced = ": a price is not known" if summary["cost_usd"] is None else ""
     yield "cost", f"{money(summary['cost_usd'])}{unpriced}"
     if summary["status"] in GOING_ON:

@@ -20,6 +20,7 @@ from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.core.session import Session, SessionOutcome, Turn
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
+from tidepool.engine.design.stopping import rules_of
 from tidepool.engine.design.summary import StudySummary, status_of, summarise_study
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, UnitsExpected
@@ -35,8 +36,8 @@ from tidepool.engine.run import (
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.engine.trust.servers import TrustVerdict, judged
-from tidepool.storage import locks
-from tidepool.storage.file import prepare, reading, settle
+from tidepool.storage import batches, locks
+from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.study_rows import studies
 
@@ -85,6 +86,7 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
     """Refuses what no run would take, then writes all cells at once."""
     kind = load_kind(planned.config.batch.kind)
     folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
+    rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
     prepare(path)
     if into is None:
@@ -198,6 +200,7 @@ async def resume_study(
     if on_event:
         on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
     servers = dict.fromkeys(line for one in taken for line in name_servers(kind, one.config, None))
+    rules = rules_of(kind, [(one.config, one.cell.levels, one.cell.replicate) for one in taken])
     async with OpenAccounts(models, taken[0].config) as accounts:
         accounts.name_batch(study.id)
         turns = [
@@ -207,8 +210,10 @@ async def resume_study(
                 own=one.verdict.own,
                 servers=tuple(servers),
                 ended=one.cell.batch["status"] == BatchStatus.COMPLETED,
+                rule=rule,
+                cell=place if rule is not None and len(rule.cells) > 1 else 0,
             )
-            for one in taken
+            for place, (one, rule) in enumerate(zip(taken, rules, strict=True))
         ]
         run = _StudyRun(
             Session(path, study.id, turns, accounts, control or RunControl()), [one.verdict for one in taken], changes
@@ -257,6 +262,8 @@ class _StudyRun:
 
     def _begin(self) -> None:
         session = self._session
+        with writing(session.path) as connection:
+            batches.forget_words(connection, session.turns[0].batch_id)
         for turn, resumption in self._open():
             if turn.resumed:
                 resumption.look_again(session.path)

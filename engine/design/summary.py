@@ -9,6 +9,7 @@ from typing import Any
 
 from tidepool.engine.design.study_statistics import study_statistics
 from tidepool.engine.results.summary import summarise
+from tidepool.engine.stopping.statistics import stopping_of
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
 from tidepool.storage.states import BatchStatus, study_status
@@ -34,6 +35,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
             for name in _SUMMED:
                 sums[name].update({key: value or 0 for key, value in one[name].items()})
         costs = [one["cost_usd"] for one in of_cells]
+        stops = [stopping_of(connection, cell.batch["number"]) for cell in cells]
         design = {name: value for name, value in study.design.items() if name != "source"}
         return {
             "study_id": study.id,
@@ -45,6 +47,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
             "design": design,
             **{name: dict(counted) for name, counted in sums.items()},
             "cost_usd": None if None in costs else sum(costs),
+            "calls_saved": sum(stop.calls_saved for stop in stops if stop is not None),
             "seconds": max(one["seconds"] for one in of_cells),
             "cells": [
                 {

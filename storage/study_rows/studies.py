@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidepool.storage.batches import NewBatch, delete_batch, find_batch, insert_batch, steer
+from tidepool.storage.batches import (
+    NewBatch,
+    delete_batch,
+    find_batch,
+    insert_batch,
+    is_running,
+    leave_word,
+    progress_of,
+    steer,
+)
 from tidepool.storage.errors import FileError, NotFound
 from tidepool.storage.file import reading, writing
 from tidepool.storage.lock_files import BATCH_ID
@@ -150,16 +159,6 @@ def batches_to_resume(connection: sqlite3.Connection, reference: str) -> list[st
     ]
 
 
-def batch_to_steer(connection: sqlite3.Connection, reference: str) -> str:
-    """A word to one batch of a study is a word to all of them: to one that is under way, where there is one."""
-    study = study_of(connection, reference)
-    if study is None:
-        return str(find_batch(connection, reference)["id"])
-    cells = cells_of(connection, study.id)
-    running = [cell.batch["id"] for cell in cells if cell.batch["status"] == BatchStatus.IN_PROGRESS]
-    return str((running or [cells[0].batch["id"]])[0])
-
-
 def leading_batch(connection: sqlite3.Connection, reference: str) -> str:
     """The batch that keeps the provider batches: the first of its study, or the only one."""
     study_id = study_to_resume(connection, reference)
@@ -168,10 +167,17 @@ def leading_batch(connection: sqlite3.Connection, reference: str) -> str:
 
 
 def steer_any(path: Path, reference: str, command: str, arguments: dict[str, Any] | None = None) -> str:
-    """A word to whoever runs the batch or the study."""
+    """A word to whoever runs the batch; one to a cell is one to its study, and the first of its batches takes them all."""
     with reading(path) as connection:
-        batch_id = batch_to_steer(connection, reference)
-    return steer(path, batch_id, command, arguments)
+        study_id = study_to_resume(connection, reference)
+        if study_id is None:
+            return steer(path, reference, command, arguments)
+        cells = [cell.batch for cell in cells_of(connection, study_id)]
+        running = any(is_running(path, batch, progress_of(connection, batch["number"])) for batch in cells)
+    if not running:
+        raise NotFound(f"Study {study_id} is not running: there is nothing to {command}.")
+    leave_word(path, cells[0]["number"], command, arguments)
+    return study_id
 
 
 def delete_any(path: Path, reference: str) -> str:
