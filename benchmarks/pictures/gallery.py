@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from benchmarks.pictures.screenshots import PICTURES, ROOT, drawn, slim, text
 from benchmarks.screens import first_batch, until
 from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.running import run_study
 from tidepool.engine.run import run_batch
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.screens.results import ResultsScreen
@@ -34,6 +35,7 @@ READ = {
     "secret_game_diversity": "statistics",
     "mixed_providers": "talks",
     "stop_when_sure": "statistics",
+    "design": "statistics",
 }
 """the panel that shows an example best, where it is not the plots"""
 KINDS = {
@@ -84,12 +86,13 @@ def page() -> str:
 async def picture(example: Path, folder: Path) -> str:
     database = folder / f"{example.stem}.db"
     config = load_config(example)
-    await run_batch(config, database)
+    await (run_study if config.design else run_batch)(config, database)
+    number = first_batch(database, config.batch.kind)
     app = TidepoolApp(database)
     panel = f"panel-{READ.get(example.stem, 'plots')}"
     try:
         async with app.run_test(size=SIZE) as pilot:
-            await _open(app, pilot, first_batch(database, config.batch.kind), panel)
+            await _open(app, pilot, -number if config.design else number, panel)
             svg = app.export_screenshot(title=f"tidepool --run examples/{example.name}", simplify=True)
     finally:
         app.let_go()

@@ -38,7 +38,7 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
     outcomes = statistics["outcomes"]
     rows = [
         (
-            f"H{place} {one['outcome']}; {one['contrast']}",
+            f"H{place} {one['outcome']}; {_short(one['contrast'], statistics['factors'])}",
             DIRECTIONS[one["direction"]],
             one["verdict"],
             _difference(one, outcomes[one["outcome"]]),
@@ -81,7 +81,7 @@ def _outcome(name: str, outcome: Mapping[str, Any], statistics: Mapping[str, Any
     if known := [(mark, one) for mark, one in named if one["difference"] is not None]:
         yield _forest(f"effects on {name}{_in(outcome)}", known, outcome, statistics["factors"])
     if outcome["effects"]:
-        yield _effects(name, outcome)
+        yield _effects(name, outcome, statistics["factors"])
 
 
 def _forest(
@@ -106,7 +106,8 @@ def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:
     if len(levels) == len(set(levels)):
         for factor in sorted(factors, key=len, reverse=True):
             contrast = contrast.replace(f"{factor}: ", "").replace(f"{factor} = ", "")
-    return contrast
+    providers = {level.partition(":")[0] for level in levels if ":" in level}
+    return contrast.replace(f"{providers.pop()}:", "") if len(providers) == 1 else contrast
 
 
 def _in(outcome: Mapping[str, Any]) -> str:
@@ -129,10 +130,10 @@ def _cells(name: str, outcome: Mapping[str, Any], factors: Sequence[str]) -> Blo
     return table(f"{outcome['words']}, by cell", columns, rows, left=len(factors))
 
 
-def _effects(name: str, outcome: Mapping[str, Any]) -> Block:
+def _effects(name: str, outcome: Mapping[str, Any], factors: Mapping[str, Sequence[str]]) -> Block:
     rows = [
         (
-            f"E{place} {one['contrast']}",
+            f"E{place} {_short(one['contrast'], factors)}",
             one["note"] or "",
             _difference(one, outcome),
             PValue(one["p_value"]),

@@ -230,6 +230,8 @@ def _means(figure: Figure, width: int, height: int, colours: Colours) -> list[li
     for name, mean, bounds in rows:
         first, last = (at(bound) for bound in bounds or (mean, mean))
         cells = [" "] * first + ["─"] * (last - first + 1) + [" "] * (room - 1 - last)
+        if low < 0 < high and cells[at(0.0)] == " ":
+            cells[at(0.0)] = "┊"
         cells[at(mean)] = "●"
         drawn.append([(fitted(name, names) + " ", None), ("".join(cells), paint), (f"{number(mean, 2):>8}", None)])
     ends = number(low, 2), number(high, 2)

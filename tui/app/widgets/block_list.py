@@ -21,6 +21,10 @@ ANY_WIDTH = 10_000
 MOST_ROWS = 200
 
 
+MEANS_FRAME = 5
+"""lines around those of a figure of means: its title, its ends, and a caption of a few lines"""
+
+
 class BlockList(VerticalScroll, can_focus=True):
     def __init__(self, *, id: str | None = None, empty: str = "") -> None:
         super().__init__(id=id)
@@ -70,7 +74,10 @@ class BlockList(VerticalScroll, can_focus=True):
 
 def _widget(block: Block, room: int) -> Widget:
     if isinstance(block, Figure):
-        return Plot(block, classes="block")
+        plot = Plot(block, classes="block")
+        if block.form == "means":  # a line for each, and no more
+            plot.styles.height = plot.styles.min_height = len(block.labels) + MEANS_FRAME
+        return plot
     wide = isinstance(block, Heat) or (isinstance(block, Table) and any(block.columns))
     wide = wide or (isinstance(block, Words) and block.level == "tree")
     return Static(
