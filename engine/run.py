@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tidepool.engine.branching.kind import branching, kind_to_run
+from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
@@ -47,16 +49,20 @@ async def run_frozen(
     *,
     play: Play | None = None,
     folder: Path | None = None,
+    branch: NewBranch | None = None,
     on_event: Listener | None = None,
     control: RunControl | None = None,
 ) -> Summary:
-    """`play` leads the study in place of its kind; in `folder` lies code of its own, if there is any."""
+    """`play` leads the study in place of its kind; in `folder` lies code of its own, if there is any; `branch` is what the
+    config goes on from, where it is a branch's."""
     kind = load_kind(config.batch.kind)
-    plan, rule = kind.plan(config), stop_rule(kind, config)
+    if branch is not None:
+        kind = branching(kind, branch.branch)
+    plan, rule = kind.plan(config), None if branch is not None else stop_rule(kind, config)
     folder = await asyncio.to_thread(found_code, folder, kind, config)
     servers = name_servers(kind, config, on_event)
     async with OpenAccounts(kind.models(config), config) as accounts:
-        batch_id = await asyncio.to_thread(_written_down, path, config, folder)
+        batch_id = await asyncio.to_thread(_written_down, path, config, folder, branch)
         accounts.name_batch(batch_id)
         turn = Turn(batch_id, config, plan, on_event, resumed=False, servers=servers, rule=rule)
         return await _run(Session(path, batch_id, (turn,), accounts, control or RunControl()), play or kind.play)
@@ -69,6 +75,12 @@ def enlist(study: Config | Study, database: str | Path) -> str:
     kind = load_kind(config.batch.kind)
     kind.plan(config)  # what no run would take is refused now
     return _written_down(path, config, found_code(_folder_of(study), kind, config))
+
+
+def enlist_branch(branch: NewBranch, path: Path) -> str:
+    """The same for a branch."""
+    branching(load_kind(branch.config.batch.kind), branch.branch).plan(branch.config)
+    return _written_down(path, branch.config, branch=branch)
 
 
 def _folder_of(study: Config | Study) -> Path | None:
@@ -90,14 +102,20 @@ def find_code_again(kind: KindSpec, config: FrozenConfig, batch_id: str, path: P
         kind.find_code(config, (*trust_record().folders_of(batch_id), Path.cwd(), path.absolute().parent))
 
 
-def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None) -> str:
+def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None, branch: NewBranch | None = None) -> str:
     """What the user's own config asks for is trusted from then on, by its id and this very config; code that it runs is
     looked for in the same folder again."""
     prepare(path)
     new = new_batch(config)
     with writing(path) as connection:
-        batch_id, _ = batches.insert_batch(connection, new)
-    vouch(batch_id, new.config, folder)
+        batch_id, _ = batches.insert_batch(
+            connection,
+            new,
+            origin=branch.branch.origin.to_json() if branch else None,
+            records=branch.branch.records() if branch else (),
+        )
+    if branch is None or branch.own:
+        vouch(batch_id, new.config, folder)
     return batch_id
 
 
@@ -149,7 +167,7 @@ async def resume_led(
     config = with_overrides(load_frozen(batch["config"]), changes)
     if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
-    kind = load_kind(config.batch.kind)
+    kind = kind_to_run(batch, path)
     verdict = judged(batch["id"], batch["config"], config, kind.models(config), changes, kind.code(config))
     verdict.refuse(trust)
     await asyncio.to_thread(find_code_again, kind, config, batch["id"], path)

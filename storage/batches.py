@@ -18,7 +18,7 @@ from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.reading import search
-from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
+from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
 from tidepool.storage.under_way import UNDER_WAY, book_under_way
 from tidepool.storage.unit_ids import unit_id
 
@@ -61,19 +61,29 @@ def create_batch(path: Path, *, kind: str, name: str, description: str, seed: in
         return insert_batch(connection, NewBatch(kind, name, description, seed, config, version))[0]
 
 
-def insert_batch(connection: sqlite3.Connection, batch: NewBatch) -> tuple[str, int]:
-    """The same within a transaction; returns its id and its number."""
+def insert_batch(
+    connection: sqlite3.Connection,
+    batch: NewBatch,
+    origin: str | None = None,
+    records: Iterable[tuple[str, int, str]] = (),
+) -> tuple[str, int]:
+    """The same within a transaction; returns its id and its number. A branch comes with its origin, and with what it goes on
+    from as records."""
     batch_id = secrets.token_hex(6)
     cursor = connection.execute(
         "INSERT INTO batch (id, kind, name, description, status, paused, seed, simulated, imported, host, config, "
-        "version, created_at) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?, ?)",
+        "version, created_at, origin) VALUES (?, ?, ?, ?, 'pending', 0, ?, 0, 0, ?, ?, ?, ?, ?)",
         (
             *(batch_id, batch.kind, batch.name, batch.description, batch.seed),
-            *(locks.host_name(), batch.config, batch.version, time.time()),
+            *(locks.host_name(), batch.config, batch.version, time.time(), origin),
         ),
     )
     number = number_of_new(cursor)
     connection.execute(_NEW_PROGRESS, (number,))
+    connection.executemany(
+        "INSERT INTO record (unit_id, name, position, content) VALUES (?, ?, ?, ?)",
+        ((unit_id(number, 0), *record) for record in records),
+    )
     return batch_id, number
 
 
@@ -225,7 +235,7 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
         "SELECT count(*), coalesce(sum(status = 'failed'), 0), "
         "coalesce(sum(status = 'answered' AND source = 'cache'), 0), "
         "coalesce(sum((status = 'answered' OR finish_reason IS NOT NULL) AND source <> 'cache'), 0) "
-        "FROM call WHERE unit_id BETWEEN ? AND ?",
+        f"FROM call WHERE unit_id BETWEEN ? AND ? AND {ASKED}",
         bounds,
     ).fetchone()
     surplus = connection.execute(
@@ -244,7 +254,7 @@ def recount(connection: sqlite3.Connection, batch_number: int) -> None:
     connection.execute("UPDATE wave SET calls = 0, failed = 0, cached = 0 WHERE batch_number = ?", (batch_number,))
     for row in connection.execute(
         "SELECT wave, count(*) AS calls, sum(status = 'failed') AS failed, sum(source = 'cache') AS cached "
-        "FROM call WHERE unit_id BETWEEN ? AND ? GROUP BY wave",
+        f"FROM call WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY wave",
         bounds,
     ).fetchall():
         connection.execute(

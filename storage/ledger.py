@@ -126,8 +126,9 @@ class Ledger:
 
     # -- calls -------------------------------------------------------------------------------------------
 
-    def enter(self, entry: CallRecord, asked_at: float) -> None:
-        """Queues a call's row; `asked_at` is the monotonic moment at which its story asked."""
+    def enter(self, entry: CallRecord, asked_at: float, *, counted: bool = True) -> None:
+        """Queues a call's row; `asked_at` is the monotonic moment at which its story asked. What nobody was asked for is
+        not counted as a call."""
         self.writer.put(
             self._insert_call,
             (
@@ -158,7 +159,8 @@ class Ledger:
                 entry.usage_missing,
             ),
         )
-        self.tally.count(entry, asked_at)
+        if counted:
+            self.tally.count(entry, asked_at)
 
     def _prompt(self, entry: CallRecord) -> bytes:
         """Puts a system prompt the first time it is met."""

@@ -48,6 +48,10 @@ class Source(StrEnum):
     REPLAY = "replay"
 
 
+ASKED = "(attempts > 0 OR source <> 'cache')"
+"""of the table `call`: somebody was asked. What a branch takes over, or says itself, is kept there too, and counts as no call"""
+
+
 class FinishReason(StrEnum):
     """Why a reply ended, whatever the provider's own word for it."""
 

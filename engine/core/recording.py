@@ -21,7 +21,7 @@ from tidepool.storage.under_way import UNDER_WAY
 
 # Looked up once: on Python 3.11 a member costs a call each time it is named, and these lines are the hottest. What is
 # compared with a row is a plain text, as the row's is.
-_LIVE, _REPLAY = Source.LIVE, Source.REPLAY
+_LIVE, _REPLAY, _CACHE = Source.LIVE, Source.REPLAY, Source.CACHE
 _FAILED = CallStatus.FAILED.value
 _COMPLETE = FinishReason.COMPLETE
 
@@ -78,6 +78,12 @@ class CallRecorder:
             answer.finish,
             answer.served_model,
         )
+
+    def give(self, pending: Pending, answer: Answer) -> Reply:
+        """Queues the row of an answer that nobody was asked for. It need not be committed before its story sees it: after a
+        kill it is given again."""
+        self._ledger.enter(answered(pending, answer, answer.text, 0.0, 0, _CACHE, None), 0.0, counted=False)
+        return Reply(answer.text, source=_CACHE, finish_reason=answer.finish, served_model=answer.served_model)
 
     def told(self, pending: Pending, reply: Reply) -> Reply:
         if (listener := self._context.listener) is not None:

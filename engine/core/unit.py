@@ -68,6 +68,10 @@ class Unit:
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
         return self._ask(self, call)
 
+    def ask_through(self, ask: "Ask") -> None:
+        """From now on its questions come to this first: a branch answers some of them itself."""
+        self._ask = ask
+
     def stream(self, *address: object) -> Random:
         return stream(self._context.seed, self.number, *address)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ class Rerun:
         code = tuple(dict.fromkeys(words for verdict in verdicts for words in verdict.code))
         if not servers and not code:
             return None
-        prices = [price_of(part.config, servers) for part in self.parts]
+        prices = [price_of(partial(self.kind.plan, part.config), part.config, servers) for part in self.parts]
         calls = [count for count, _ in prices if count is not None]
         costs = [cost for _, cost in prices if cost is not None]
         known = len(costs) == len(prices)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.branching.kind import kind_of
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.summary import summarise
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 
@@ -36,6 +36,7 @@ def compare(database: Path, references: Sequence[str]) -> dict[str, Any]:
     with reading(database) as connection:
         batches = [find_batch(connection, reference) for reference in references]
         _check(batches)
+        _refuse_mixed(batches)
         summaries = [summarise(database, batch["id"]) for batch in batches]
         return {
             "kind": batches[0]["kind"],
@@ -56,8 +57,17 @@ def _check(batches: Sequence[sqlite3.Row]) -> None:
         raise UsageError(f"Batches of different kinds have nothing in common to compare: {', '.join(sorted(kinds))}.")
 
 
+def _refuse_mixed(batches: Sequence[sqlite3.Row]) -> None:
+    branches = [batch["id"] for batch in batches if batch["origin"] is not None]
+    if 0 < len(branches) < len(batches):
+        raise UsageError(
+            f"Batch {branches[0]} is a branch: its units are redraws of talks, and no talks to compare with others. Its control and "
+            f"its effect stand in `tidepool show {branches[0]}`."
+        )
+
+
 def _differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    own = load_kind(batches[0]["kind"]).differences
+    own = kind_of(batches[0]).differences
     return own(connection, batches) if own else []
 
 

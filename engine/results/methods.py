@@ -12,13 +12,14 @@ from hashlib import sha256
 from time import gmtime, strftime
 from typing import Any
 
+from tidepool.engine.branching.kind import kind_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.blocks import Block, Estimate, Folded, Words, text_of
 from tidepool.engine.results.method_words import KindMethods, counted, listing, paragraph
 from tidepool.engine.results.simulated_roles import SIMULATED, simulated_roles
 from tidepool.engine.results.wording import money, number
 from tidepool.engine.stopping.report import stopping_sentences
-from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.engine.studies.kinds import KINDS
 from tidepool.storage.exporting.provenance import (
     AskedModel,
     UsedPrompt,
@@ -42,11 +43,11 @@ def methods_of(
     connection: sqlite3.Connection, batch: sqlite3.Row, config: StoredConfig, summary: Summary
 ) -> tuple[Block, ...]:
     """The paragraphs. That answers are simulated is said before anything else."""
-    spec = load_kind(batch["kind"]) if batch["kind"] in KINDS else None
+    spec = kind_of(batch) if batch["kind"] in KINDS else None
     kind = KindMethods(())
     if spec and spec.methods:
         kind = spec.methods(dict(batch), config, summary["statistics"], connection)
-    asked = models_asked(connection, batch["number"])
+    asked = models_asked(connection, batch["number"], branch=batch["origin"] is not None)
     told = (
         _simulated(summary["roles"]),
         paragraph(

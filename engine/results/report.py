@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidepool.engine.branching.kind import branch_report
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Report, Table, Words, table
@@ -29,15 +30,17 @@ GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
 Summary = Mapping[str, Any]
 
 
-def kind_report(kind: str) -> KindReport | None:
-    """None: it has none of its own, or its package is not installed here."""
+def kind_report(kind: str, statistics: Mapping[str, Any]) -> KindReport | None:
+    """None: it has none of its own, or its package is not installed here. A branch is told of as one."""
+    if "branch" in statistics:
+        return branch_report()
     spec = load_kind(kind) if kind in KINDS else None
     return spec.report() if spec and spec.report else None
 
 
 def report_of(database: Path, summary: Summary) -> Report:
     """A kind may have blocks beyond its statistics, which it reads from the file: `further(connection, batch)`."""
-    own = kind_report(summary["kind"])
+    own = kind_report(summary["kind"], summary["statistics"])
     findings = own.blocks(summary["statistics"]) if own else plain_blocks("statistics", summary["statistics"])
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
@@ -79,6 +82,8 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     reason = f" ({summary['reason']})" if summary["reason"] else ""
     yield "state", f"{summary['status']}{paused}{reason} after {span(summary['seconds'])}, seed {summary['seed']}"
     yield "kind", f"{summary['kind'].replace('_', ' ')}, batch {summary['batch_id']}"
+    if (origin := summary["origin"]) is not None:
+        yield "origin", f"branched off batch {origin['batch_id']} at {origin['at']}"
     yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
     counted = ", ".join(f"{calls[name]:,} {name}" for name in ("bought", "cached", "replayed", "retried", "failed"))
     yield "calls", f"{calls['total']:,}: {counted}"

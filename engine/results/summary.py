@@ -2,14 +2,16 @@
 
 import json
 import sqlite3
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidepool.engine.branching.kind import kind_of
+from tidepool.engine.branching.origin import read_origin
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
 from tidepool.engine.stopping.statistics import stopping_statistics
-from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.batches import find_batch, open_provider_batches, progress_of, status_now
 from tidepool.storage.file import reading
 from tidepool.storage.reading.figures import (
@@ -47,7 +49,7 @@ def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Su
 def statistics_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
     config = StoredConfig(batch["config"], checked)
     try:
-        found = load_kind(batch["kind"]).statistics(connection, dict(batch), config)
+        found = kind_of(batch).statistics(connection, dict(batch), config)
         return {**found, **stopping_statistics(connection, batch["number"])}
     except (AttributeError, LookupError, TypeError, ValueError):
         # It may be a stranger's config, which does not hold what it should: checking it says so in words.
@@ -79,6 +81,7 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
         "metadata": config["batch"]["metadata"],
         "version": batch["version"],
         **moments_of(connection, batch["id"]),
+        "origin": None if (origin := read_origin(batch["origin"])) is None else asdict(origin),
         "units": {
             "total": progress["units_total"],
             "completed": progress["units_completed"],

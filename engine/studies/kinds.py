@@ -10,6 +10,7 @@ comparison.py   batch against batch
 report.py       the same for people, as neutral blocks
 methods.py      how it was done, in sentences for a paper
 exports.py      what an export of the kind holds, and formats of its own
+branches.py     how a talk of it is gone on with from one turn, where its units are talks
 and beside them pure rules. A kind of an installed package is a `KindSpec` under the entry-point group `tidepool.kinds`.
 """
 
@@ -26,6 +27,7 @@ from tidepool.engine.results.blocks import KindReport
 from tidepool.storage.exporting.contents import PLAIN, ExportContents
 
 if TYPE_CHECKING:
+    from tidepool.engine.branching.talks import BranchKind
     from tidepool.engine.config.frozen import FrozenConfig
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
@@ -109,6 +111,8 @@ class KindSpec:
     formats: Callable[[], Mapping[str, Exporter]] = dict
     """Formats that the kind exports its own way, or alone."""
     contents: ExportContents = PLAIN
+    branches: "Callable[[], BranchKind] | None" = None
+    """How its talks are gone on with from one turn (`branches.py`); None: they cannot be"""
     shape: "Callable[[FrozenConfig], list[str]]" = _no_words
     """The arithmetic behind the number of units, in words."""
     stopping: "Callable[[FrozenConfig], Watched] | None" = None

@@ -3,16 +3,16 @@
 Nothing in it is taken from what the file claims of itself: not how much is answered already, nor what a model costs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidepool.engine.branching.kind import kind_to_run
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.studies.plan import priced
+from tidepool.engine.studies.plan import Plan, priced
 from tidepool.engine.trust.origins import shown
 from tidepool.engine.trust.record import config_hash
 from tidepool.engine.trust.servers import NamedServer, judged
@@ -70,31 +70,36 @@ class TrustQuestion:
         return [*rows, ("price", f"{price}{calls}")]
 
 
-def question_about(path: Path, reference: str, changes: Iterable[str] = ()) -> TrustQuestion | None:
-    """None where nothing need be asked before the batch goes on with these `--set` changes."""
+def question_about(
+    path: Path, reference: str, changes: Iterable[str] = (), plan: Plan | None = None
+) -> TrustQuestion | None:
+    """None where nothing need be asked before the batch goes on with these `--set` changes; or before what is planned is made
+    of it, which may be done with a completed one too."""
     said = tuple(changes)
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
-    if batch["status"] == BatchStatus.COMPLETED:
+    if plan is None and batch["status"] == BatchStatus.COMPLETED:
         return None
     stored = load_frozen(batch["config"])
     config = with_overrides(stored, said)
-    models = load_kind(config.batch.kind).models(config)
-    code = load_kind(config.batch.kind).code(config)
+    kind = kind_to_run(batch, path)
+    models, code = kind.models(config), kind.code(config)
     verdict = judged(batch["id"], batch["config"], config, models, said, code)
     if not verdict.strange and not verdict.code:
         return None
     # What a yes adopts is the stored config: servers in it that `--set` replaces this time are told as well.
     servers = dict.fromkeys((*verdict.strange, *judged(batch["id"], batch["config"], stored, models).strange))
-    calls, price = price_of(config, tuple(servers))
+    calls, price = price_of(lambda: plan or kind.plan(config), config, tuple(servers))
     return TrustQuestion(batch["id"], batch["name"], batch["config"], tuple(servers), calls, price, verdict.code)
 
 
-def price_of(config: FrozenConfig, strange: Sequence[NamedServer]) -> tuple[int | None, float | None]:
+def price_of(
+    planned: Callable[[], Plan], config: FrozenConfig, strange: Sequence[NamedServer]
+) -> tuple[int | None, float | None]:
     """Calls and money of the whole study. What an endpoint of the file's own making costs nobody here knows."""
     try:
-        plan = load_kind(config.batch.kind).plan(config)
-        calls = sum(planned.calls for planned in plan.calls)
+        plan = planned()
+        calls = plan.calls_expected
         if any(one.provider not in KNOWN_ENDPOINTS for one in strange):
             return calls, None
         return calls, priced(plan, _without_prices(config))["cost_usd_live"]

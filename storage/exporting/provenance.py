@@ -4,6 +4,7 @@ touched, so that a file of gigabytes is not read for it."""
 import sqlite3
 from typing import NamedTuple
 
+from tidepool.storage.states import ASKED
 from tidepool.storage.unit_ids import unit_id
 
 MOST_MODELS = 200
@@ -25,11 +26,11 @@ class UsedPrompt(NamedTuple):
     speakers: int
 
 
-def models_asked(connection: sqlite3.Connection, batch_number: int) -> list[AskedModel]:
-    """The most asked first."""
+def models_asked(connection: sqlite3.Connection, batch_number: int, *, branch: bool = False) -> list[AskedModel]:
+    """The most asked first. Of a branch those are left out that nobody was asked for, which takes reading it whole."""
     rows = connection.execute(
         "SELECT model, count(*) AS calls, sum(status = 'failed') FROM call WHERE unit_id BETWEEN ? AND ? "
-        "GROUP BY model ORDER BY calls DESC, model LIMIT ?",
+        f"{f'AND {ASKED} ' if branch else ''}GROUP BY model ORDER BY calls DESC, model LIMIT ?",
         (*_bounds(batch_number), MOST_MODELS),
     ).fetchall()
     return [AskedModel(*row) for row in rows]

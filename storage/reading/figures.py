@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter
 from typing import Any
 
-from tidepool.storage.states import BESIDE_SQL
+from tidepool.storage.states import ASKED, BESIDE_SQL
 from tidepool.storage.unit_ids import unit_id
 
 MOST_WAVES = 20_000
@@ -33,7 +33,7 @@ def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dic
     bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
     rows = connection.execute(
         "SELECT model, served_model AS served, count(*) AS replies FROM call "
-        "WHERE unit_id BETWEEN ? AND ? GROUP BY model, served_model ORDER BY model, replies DESC, served LIMIT ?",
+        f"WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY model, served_model ORDER BY model, replies DESC, served LIMIT ?",
         (*bounds, MOST_MODELS),
     ).fetchall()
     calls: Counter[str] = Counter()

@@ -1,5 +1,6 @@
 """What screens and commands read: short queries in autocommit, each bounded in what it returns."""
 
+import json
 import sqlite3
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,13 +42,15 @@ class BatchLine:
     """the study of several batches that it is a cell of"""
     cells: int = 0
     """of a study: how many batches it has"""
+    origin: dict[str, str] | None = None
+    """of a branch: `batch_id`, and `at` which message it was taken"""
 
 
 def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> list[BatchLine]:
     """The newest batches, or all."""
     rows = connection.execute(
         f"SELECT b.number, b.id, b.kind, substr(b.name, 1, {LONGEST_NAME}) AS name, b.status, b.paused, "
-        f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, b.seed, "
+        f"substr(b.reason, 1, {LONGEST_WORDS}) AS reason, b.simulated, b.created_at, b.finished_at, b.seed, b.origin, "
         "b.host, b.study_id, p.units_total, p.units_completed, p.units_failed, p.calls, p.cost_usd, p.unpriced, p.seconds, "
         "p.heartbeat_at, p.limits FROM batch b LEFT JOIN progress p ON p.batch_number = b.number ORDER BY b.number DESC "
         "LIMIT ?",
@@ -75,9 +78,21 @@ def list_batches(path: Path, connection: sqlite3.Connection, most: int = -1) -> 
             bool(row["simulated"]) and asks_a_provider(row["limits"]),
             row["seed"],
             row["study_id"],
+            origin=branched_off(row["origin"]),
         )
         for row in rows
     ]
+
+
+def branched_off(origin: object) -> dict[str, str] | None:
+    """None: it is no branch, or its file was changed."""
+    try:
+        found = json.loads(origin) if isinstance(origin, str) else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return None
+    return {name: str(found.get(name, ""))[:LONGEST_NAME] for name in ("batch_id", "at")}
 
 
 @dataclass(frozen=True, slots=True)

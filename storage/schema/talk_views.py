@@ -44,7 +44,11 @@ MESSAGES = View(
         ViewColumn("turn", "integer", "In a secret game the message's position, in a simulation the turn; from 1."),
         ViewColumn("wave", "integer", "The wave its call belongs to."),
         ViewColumn("speaker", "text", "Who says it."),
-        ViewColumn("model", "text", "The model that was asked, as `PROVIDER:MODEL`."),
+        ViewColumn(
+            "model",
+            "text",
+            "The model that was asked, as `PROVIDER:MODEL`; `assigned` for a message that a branch says itself.",
+        ),
         ViewColumn(
             "served_model",
             "text",

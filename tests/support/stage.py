@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+import tidepool.engine.branching.kind
 import tidepool.engine.core.open_accounts
-import tidepool.engine.results.summary
 import tidepool.engine.run
 from tests.support.scripted import ScriptedProvider
 from tests.support.studies import game
@@ -108,7 +108,7 @@ class Stage:
     def _set(self, play: Play, provider: ScriptedProvider) -> None:
         self.provider = provider
         kind = _TestKind(play)
-        for module in (tidepool.engine.run, tidepool.engine.results.summary):
+        for module in (tidepool.engine.run, tidepool.engine.branching.kind):
             self._monkeypatch.setattr(module, "load_kind", lambda name: kind)
         self._monkeypatch.setattr(tidepool.engine.core.open_accounts, "open_provider", lambda *_: provider)
 

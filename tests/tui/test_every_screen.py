@@ -26,6 +26,7 @@ from tidepool.tui.app import dialogs
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose_model.draft import fresh
 from tidepool.tui.app.compose_model.outline import AGENT_FIELDS
+from tidepool.tui.app.dialogs.branch import BranchDialog
 from tidepool.tui.app.dialogs.bring_in import ImportDialog
 from tidepool.tui.app.dialogs.choose import ChooseDialog
 from tidepool.tui.app.dialogs.coding import CodingDialog, CodingStart
@@ -181,6 +182,7 @@ def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[A
         ExportDialog(batch),
         LimitsDialog(batch),
         StopDialog(POISON, 3),
+        BranchDialog("0c13f5c60828", 1, [(f"t{turn}", POISON, POISON) for turn in (1, 2, 3)]),
         CodingStart(batch),
         CodingDialog(CodingSession(path, "0c13f5c60828", "ann")),
         TryDialog(agent, Providers()),

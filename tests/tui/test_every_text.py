@@ -52,6 +52,10 @@ OF_A_BATCH: dict[str, list[list[str]]] = {
         ["BATCH", "--sensitivity", POISON, "--specificity", "0.9:0.9,0.9"],
         ["BATCH", "--sensitivity", "0.9:0.9,0.9", "--specificity", "0.9:0.9,0.9"],
     ],
+    "branch": [
+        ["BATCH", "--all", "--at", "t2", "--dry-run"],
+        ["BATCH", "--conversation", "1", "--at", POISON, "--say", POISON],
+    ],
     "orders": [["BATCH", "--all"], ["BATCH", "--give-up", POISON, "--yes"]],
     "compare": [["BATCH", "f639b38a67c8"], ["BATCH", "4be289fedceb"]],
     "stop": [["BATCH"]],

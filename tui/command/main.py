@@ -31,6 +31,7 @@ COMMANDS = {
     "orders": ("orders", "the provider batches of a batch: their states and ages; --give-up ID lets go of one"),
     "limits": ("steer", "changes limits of a running batch: KEY=VALUE…"),
     "code": ("code", "coding a blinded sample by hand: one key a code; --status, --export and --import CSV"),
+    "branch": ("branch", "goes on with talks of a batch from one turn: drawn again, or said otherwise"),
     "compare": ("compare", "side-by-side statistics of several batches"),
     "export": ("export", "one batch out: json, csv, sqlite, html, markdown, parquet, toml, policy"),
     "publish": (

@@ -5,9 +5,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tidepool.engine.branching.origin import ASSIGNED
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.results.wording import gave, number
 from tidepool.storage.reading.queries import Transcript
+from tidepool.storage.reading.units import StoredMessage
 from tidepool.storage.study_rows.episodes import SPLITS, EpisodeStep, episode_steps, split_of
 from tidepool.tui.drawing.plain import one_line, plain, shortened
 
@@ -21,7 +23,7 @@ def print_transcript(out: Console, kind: str, talk: Transcript) -> None:
 
 def _label(talk: Transcript) -> str:
     """By who spoke: a judge that is simulated makes no talk a simulated one."""
-    spoken = {is_simulated(message.model) for message in talk.messages}
+    spoken = {is_simulated(message.model) for message in talk.messages if message.model != ASSIGNED}
     return "" if True not in spoken else " (partly simulated)" if False in spoken else " (simulated)"
 
 
@@ -31,7 +33,7 @@ def _any(out: Console, talk: Transcript, label: str) -> None:
     out.print(Text(one_line(title), style="bold"))
     for message in talk.messages:
         out.print()
-        out.print(Text(f"{message.turn}. {one_line(message.speaker)}", style="bold"))
+        out.print(Text(_spoken(message), style="bold"))
         if message.thought:
             out.print(Text(f"*{shortened(message.thought, MOST_SHOWN)}*", style="italic"))
         out.print(_marked(message.content))
@@ -51,13 +53,17 @@ def _game(out: Console, talk: Transcript, label: str) -> None:
     spans = {outcome["turn"]: outcome for outcome in talk.outcomes if outcome["revealed"] or outcome["uncertain"]}
     for message in talk.messages:
         out.print()
-        out.print(Text(f"{message.turn}. {one_line(message.speaker)}", style="bold"))
+        out.print(Text(_spoken(message), style="bold"))
         out.print(_marked(message.content, spans.get(message.turn)))
     out.print()
     if talk.error:
         out.print(Text(f"failed: {shortened(talk.error)}", style="red"))
     for outcome in talk.outcomes:
         out.print(Text(one_line(_came_to(outcome))))
+
+
+def _spoken(message: StoredMessage) -> str:
+    return f"{message.turn}. {one_line(message.speaker)}" + (" (assigned)" if message.model == ASSIGNED else "")
 
 
 def _marked(text: str, outcome: dict[str, Any] | None = None) -> Text:

@@ -12,6 +12,7 @@ from tidepool.engine.studies.kinds import KindSpec
 from tidepool.engine.studies.secret_game.exports import CONTENTS
 
 if TYPE_CHECKING:
+    from tidepool.engine.branching.talks import BranchKind
     from tidepool.engine.config.frozen import FrozenConfig
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
@@ -130,6 +131,12 @@ def report() -> KindReport:
     return report
 
 
+def branches() -> "BranchKind":
+    from tidepool.engine.studies.secret_game import branches
+
+    return branches
+
+
 KIND = KindSpec(
     name="secret_game",
     title="Secret game",
@@ -146,6 +153,7 @@ KIND = KindSpec(
     differences=differences,
     outcomes=outcomes,
     contents=CONTENTS,
+    branches=branches,
     shape=shape,
     stopping=stopping,
     talks=True,

@@ -11,6 +11,7 @@ from tidepool.engine.studies.kinds import KindSpec
 from tidepool.storage.exporting.contents import ExportContents
 
 if TYPE_CHECKING:
+    from tidepool.engine.branching.talks import BranchKind
     from tidepool.engine.config.frozen import FrozenConfig
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
@@ -101,6 +102,12 @@ def report() -> KindReport:
     return report
 
 
+def branches() -> "BranchKind":
+    from tidepool.engine.studies.simulation import branches
+
+    return branches
+
+
 KIND = KindSpec(
     name="simulation",
     title="Simulation",
@@ -118,6 +125,7 @@ KIND = KindSpec(
     methods=methods,
     formats=formats,
     contents=ExportContents(of_units=("judgements",), details=""),
+    branches=branches,
     shape=shape,
     stopping=stopping,
     talks=True,

@@ -18,6 +18,7 @@ from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.block_list import BlockList
 from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
+from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talks import ConversationsPane
 
 
@@ -27,7 +28,7 @@ class ResultsScreen(BatchActions):
     all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
     failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first: o shows
     what everybody answered to a problem, g what one prompt answered; of a mutation its episodes, step by step. Enter reads
-    the one under the cursor, escape comes back. Tab goes from panel to panel."""
+    the one under the cursor, escape comes back; b goes on with it from one message, drawn again or said otherwise. Tab goes from panel to panel."""
     BINDINGS = [
         *BATCH_BINDINGS,
         Binding(
@@ -54,6 +55,14 @@ class ResultsScreen(BatchActions):
             "Prompt",
             id="results.prompt",
             tooltip="all that the one under the cursor answered; again: as before",
+        ),
+        Binding(
+            "b",
+            "branch",
+            "Branch",
+            show=False,
+            id="results.branch",
+            tooltip="the talk gone on with from one message, drawn again or said otherwise",
         ),
         Binding("r", "reload", "Refresh", show=False, id="results.refresh", tooltip="works the statistics out anew"),
         Binding("tab", "next_panel", "Panel", id="results.panel"),
@@ -193,9 +202,22 @@ class ResultsScreen(BatchActions):
         self.query_one(PanelStrip).choose("panel-talks")
         self.query_one(ConversationsPane).narrow(to)
 
+    @work(group="act")
+    async def action_branch(self) -> None:
+        from tidepool.tui.app.branching import branch
+
+        talk = self.query_one("#talk-text", TranscriptPane).talk
+        if self._batch is not None and talk is not None:
+            try:
+                await branch(self.tidepool, self._batch, talk)
+            except TidepoolError as error:
+                self.tidepool.tell(error)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "narrow":
             return self._batch is not None and not self._batch.cells and screens_of(self._batch.kind).reads == "answers"
+        if action == "branch":
+            return self._batch is not None and not self._batch.cells and screens_of(self._batch.kind).by_wave
         return super().check_action(action, parameters)
 
     def action_back(self) -> None:

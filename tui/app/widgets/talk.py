@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from textual.events import Resize
 
+from tidepool.engine.branching.origin import ASSIGNED
 from tidepool.engine.results.wording import UNKNOWN
 from tidepool.engine.studies.evolution.replies import NOT_KEPT, TITLES, answer_facts
 from tidepool.storage.reading.answers import Answer
@@ -177,7 +178,8 @@ def _title(talk: Transcript) -> str:
 
 
 def _heading(message: StoredMessage) -> tuple[Piece, ...]:
-    notes = one_line(message.model) + (" · from the cache" if message.source == "cache" else "")
+    cached = message.source == "cache" and message.model != ASSIGNED
+    notes = one_line(message.model) + (" · from the cache" if cached else "")
     return ((f" {message.turn} ", "dim"), (one_line(message.speaker or ""), "accent"), (f"  {notes}", "dim"))
 
 

@@ -57,10 +57,11 @@ def _compare(job: dict[str, Any]) -> Any:
 
 def _expected(job: dict[str, Any]) -> Any:
     """How many calls and waves a batch is to have, by its own config; and which roles in it are simulated."""
+    from tidepool.engine.branching.kind import kind_to_run
     from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
     from tidepool.engine.run import config_to_resume
-    from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.planned_calls import together
+    from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
     from tidepool.storage.study_rows.studies import cells_of, study_of
 
@@ -68,8 +69,9 @@ def _expected(job: dict[str, Any]) -> Any:
     with reading(path) as connection:
         study = study_of(connection, job["batch"])
         batches = [job["batch"]] if study is None else [cell.batch["id"] for cell in cells_of(connection, study.id)]
+        kind = kind_to_run(find_batch(connection, batches[0]), path)
     configs = [config_to_resume(batch, path) for batch in batches]
-    config, kind = configs[0], load_kind(configs[0].batch.kind)
+    config = configs[0]
     plan = together([kind.plan(one) for one in configs])
     roles = roles_asked(kind.name, config.as_written(), dict.fromkeys(sorted(kind.models(config)), 0))
     return {

@@ -88,5 +88,6 @@ def _cells(batch: BatchLine) -> dict[str, str]:
         "units": f"{done:,}/{batch.units_total:,}{failed}",
         "cost": money(batch.cost_usd),
         "answers": "" if not batch.simulated else "partly simulated" if batch.partly_simulated else "simulated",
+        "branch": "" if batch.origin is None else one_line(f"{batch.origin['at']} of {batch.origin['batch_id']}"),
         "started": utc(batch.created_at),
     }

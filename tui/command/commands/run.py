@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
@@ -17,7 +18,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.place import study_in_file
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import together
 from tidepool.storage.file import reading
@@ -28,6 +29,12 @@ from tidepool.tui.command.progress import progress_on
 from tidepool.tui.command.report import print_plan, print_study, print_summary
 from tidepool.tui.command.saying import agreed, say_json, tell
 
+if TYPE_CHECKING:
+    from tidepool.engine.trust.question import TrustQuestion
+
+Play = Callable[[Listener, RunControl], Awaitable[dict[str, Any]]]
+Played = tuple[dict[str, Any], Stop | None, int | None]
+"""the summary, what stopped it, and by which signal"""
 EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, BatchStatus.PARTIAL: 3}
 
 
@@ -40,7 +47,11 @@ def run(options: argparse.Namespace) -> int:
         from tidepool.tui.command.rerun import said_yes
 
         options.trust = said_yes(place, options)
-    summary, stop, signalled = asyncio.run(_play(options))
+    return told(options, *asyncio.run(_play(options)))
+
+
+def told(options: argparse.Namespace, summary: dict[str, Any], stop: Stop | None, signalled: int | None) -> int:
+    """What came out, and the exit code."""
     try:
         if options.json:
             say_json(summary)
@@ -63,10 +74,13 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
 
 
 def _dry_run(options: argparse.Namespace) -> int:
-    plan = _plan(options)
+    return tell_plan(_plan(options), as_json=options.json)
+
+
+def tell_plan(plan: dict[str, Any], *, as_json: bool) -> int:
     for words in plan["warnings"]:
         tell(f"warning: {words}")
-    if options.json:
+    if as_json:
         say_json(plan)
     else:
         print_plan(plan)
@@ -74,26 +88,29 @@ def _dry_run(options: argparse.Namespace) -> int:
 
 
 def _ask_for_trust(options: argparse.Namespace) -> None:
-    """One question for all servers that only the file names. Without a yes, going on is refused in words."""
-    from tidepool.engine.trust.adoption import adopt
-    from tidepool.engine.trust.question import MEANING, question_about
+    from tidepool.engine.trust.question import question_about
 
     with reading(options.db) as connection:
         references = batches_to_resume(connection, options.resume)
     asked = [question_about(options.db, one, options.set) for one in references]
-    questions = [question for question in asked if question is not None]
-    if not questions:
-        return
+    if questions := [question for question in asked if question is not None]:
+        ask_for_trust(options.db, questions)
+
+
+def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"]) -> None:
+    """One question for all servers that only the file names. Without a yes, going on is refused in words."""
+    from tidepool.engine.trust.adoption import adopt
+    from tidepool.engine.trust.question import MEANING
+
     for question in {question.rows()[0]: question for question in questions}.values():
         name = one_line(question.name)
         title = f"Batch {question.batch_id} ({name}) {question.asked}, and only its file names them:"
         tell("\n".join([title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows())]))
-    tell(
-        MEANING if len(questions) == 1 else f"{MEANING} The study has {len(questions):,} such batches: yes is for all."
-    )
+    several = f" The study has {len(questions):,} such batches: yes is for all." if len(questions) > 1 else ""
+    tell(f"{MEANING}{several}")
     if agreed("Go on with it?"):
         for question in questions:
-            adopt(options.db, question.batch_id, question.config)
+            adopt(database, question.batch_id, question.config)
 
 
 def _plan(options: argparse.Namespace) -> dict[str, Any]:
@@ -108,20 +125,31 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
 
             return priced_study(written, options.db)
         return _priced([freeze(written, options.db)])
+    from tidepool.engine.branching.kind import kind_to_run
     from tidepool.engine.run import config_to_resume
+    from tidepool.storage.batches import find_batch
 
     with reading(options.db) as connection:
         references = batches_to_resume(connection, options.resume)
-    return _priced([config_to_resume(one, options.db, options.set) for one in references])
+        kind = kind_to_run(find_batch(connection, references[0]), options.db)
+    return _priced([config_to_resume(one, options.db, options.set) for one in references], kind)
 
 
-def _priced(configs: Sequence[FrozenConfig]) -> dict[str, Any]:
-    plans = [load_kind(config.batch.kind).plan(config) for config in configs]
-    return priced(together(plans), configs[0], several=len(configs) > 1)
+def _priced(configs: Sequence[FrozenConfig], kind: KindSpec | None = None) -> dict[str, Any]:
+    kind = kind or load_kind(configs[0].batch.kind)
+    return priced(together([kind.plan(config) for config in configs]), configs[0], several=len(configs) > 1)
 
 
-async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | None, int | None]:
-    control = RunControl(options.on_stop)
+async def _play(options: argparse.Namespace) -> Played:
+    async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
+        return await (_run_new if options.run else _resume)(options, listener, control)
+
+    return await steered(play, options.on_stop)
+
+
+async def steered(play: Play, on_stop: str) -> Played:
+    """Plays with progress on stderr, until its end or a signal."""
+    control = RunControl(on_stop)
     signals = _Signals(control)
     with progress_on(sys.stderr) as shown:
 
@@ -130,7 +158,7 @@ async def _play(options: argparse.Namespace) -> tuple[dict[str, Any], Stop | Non
             if isinstance(event, BatchEnded):
                 signals.leave_at_once()
 
-        summary = await (_run_new if options.run else _resume)(options, listener, control)
+        summary = await play(listener, control)
     return summary, control.asked, signals.first
 
 

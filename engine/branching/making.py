@@ -1,0 +1,191 @@
+"""A branch is made: talks of a batch are chosen, what they go on from is read and proved, and a config of its own is frozen.
+
+Proved means: every request up to the branched turn is built anew from what was read and compared with the hash of the one
+that was bought. Where one differs, by another version of the program or a changed file, nothing is branched.
+"""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidepool.engine.branching.origin import Origin, read_origin
+from tidepool.engine.branching.rehearsal import OneByOne, rehearse
+from tidepool.engine.branching.talks import Branch, BranchStage, GivenAnswer, OriginTalk
+from tidepool.engine.call import Call
+from tidepool.engine.config.freezing import load_frozen, with_overrides
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.streams import seed_of
+from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.trust.servers import judged, without_words_to_packages
+from tidepool.storage import batches
+from tidepool.storage.file import reading
+from tidepool.storage.states import UnitStatus
+from tidepool.storage.study_rows.branches import TalkRow, answers_of, talk_rows
+from tidepool.storage.text import storable
+
+MANY, FEW = 20, 5
+"""redraws where nothing else is said: of one conversation, and of each of several"""
+MOST_TIMES = 10_000
+LONGEST_SAY = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class BranchWish:
+    batch: str
+    at: str
+    conversations: Sequence[int] = ()
+    """none: all that came to their end"""
+    say: str | None = None
+    times: int | None = None
+    overrides: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewBranch:
+    """Ready to be written down and run."""
+
+    config: FrozenConfig
+    branch: Branch
+    own: bool
+    """the config names no server that only a stranger's file vouches for"""
+
+
+def new_branch(path: Path, wish: BranchWish, *, trust: bool | str = False, plan_only: bool = False) -> NewBranch:
+    """Raises where it cannot be, and before anything is written."""
+    with reading(path) as connection:
+        batch = batches.find_batch(connection, wish.batch)
+        kind = _branchable(batch)
+        stored = without_words_to_packages(batch["id"], batch["config"]) if plan_only else batch["config"]
+        before = with_overrides(load_frozen(stored), wish.overrides)
+        verdict = judged(batch["id"], batch["config"], before, kind.models(before), tuple(wish.overrides))
+        if not plan_only:
+            verdict.refuse(trust)
+        branch = _read(connection, batch, kind, before, wish)
+    return NewBranch(_config(before, branch.origin), branch, own=verdict.own or not verdict.strange)
+
+
+def _branchable(batch: sqlite3.Row) -> KindSpec:
+    kind = load_kind(batch["kind"])
+    if kind.branches is None:
+        raise UsageError(f"Batch {batch['id']} is a {batch['kind']}: only batches of talks can be branched.")
+    if (origin := read_origin(batch["origin"])) is not None:
+        raise UsageError(f"Batch {batch['id']} is a branch itself. Branch the batch it came from: {origin.batch_id}.")
+    return kind
+
+
+def _read(
+    connection: sqlite3.Connection, batch: sqlite3.Row, kind: KindSpec, config: FrozenConfig, wish: BranchWish
+) -> Branch:
+    assert kind.branches is not None
+    able = kind.branches()
+    steps = able.steps(config)
+    place = _place(steps, wish)
+    rows = _chosen(batch, talk_rows(connection, batch["number"]), wish)
+    earlier = able.earlier(connection, batch["number"], config, rows)
+    stage = able.stage(config, earlier, OneByOne())
+    talks = []
+    for row in rows:
+        talk, keys = _talk(connection, batch["number"], row, steps[: place + 1])
+        _prove(stage, talk, config.batch.seed, wish.at, keys)
+        talks.append(talk)
+    origin = Origin(batch["id"], tuple(row.number for row in rows), wish.at, _said(wish), _times(wish, len(rows)))
+    return Branch(origin, talks, earlier)
+
+
+def _place(steps: Sequence[str], wish: BranchWish) -> int:
+    if wish.at not in steps:
+        raise UsageError(f"--at {wish.at}: there is no such message; those of this batch are {_listed(steps)}.")
+    place = steps.index(wish.at)
+    if wish.say is not None and place == len(steps) - 1:
+        raise UsageError(f"--at {wish.at}: nothing follows it that a sentence could change. Choose an earlier message.")
+    return place
+
+
+def _listed(steps: Sequence[str]) -> str:
+    return ", ".join(steps) if len(steps) <= 8 else f"{', '.join(steps[:4])}, …, {steps[-1]}"
+
+
+def _said(wish: BranchWish) -> str | None:
+    if wish.say is None:
+        return None
+    if not wish.say.strip() or len(wish.say) > LONGEST_SAY:
+        raise UsageError(f"--say needs a text of 1 to {LONGEST_SAY:,} letters.")
+    return storable(wish.say)
+
+
+def _times(wish: BranchWish, conversations: int) -> int:
+    times = wish.times if wish.times is not None else MANY if conversations == 1 else FEW
+    if not 1 <= times <= MOST_TIMES:
+        raise UsageError(f"--times {times}: from 1 to {MOST_TIMES:,} redraws of each conversation.")
+    return times
+
+
+def _chosen(batch: sqlite3.Row, rows: Sequence[TalkRow], wish: BranchWish) -> list[TalkRow]:
+    ended = {row.number: row for row in rows if row.status == UnitStatus.COMPLETED}
+    if not wish.conversations:
+        if not ended:
+            raise NotFound(f"No conversation of batch {batch['id']} has come to its end: there is none to branch.")
+        return list(ended.values())
+    known = {row.number for row in rows}
+    for number in wish.conversations:
+        if number not in ended:
+            why = "did not come to its end" if number in known else "is not there"
+            raise NotFound(f"Conversation {number} of batch {batch['id']} {why}: it cannot be branched.")
+    return [ended[number] for number in sorted(set(wish.conversations))]
+
+
+def _talk(
+    connection: sqlite3.Connection, batch_number: int, row: TalkRow, steps: Sequence[str]
+) -> tuple[OriginTalk, dict[str, bytes]]:
+    """The talk up to the last of these steps, which is the one to draw again; and what was asked at each, by its hash."""
+    answers = answers_of(connection, batch_number, row.number)
+    if missing := [step for step in steps if step not in answers]:
+        raise NotFound(f"Conversation {row.number} has no message {missing[0]}: it cannot be branched there.")
+    columns = ("step", "text", "truth", "finish_reason", "served_model", "thought")
+    before = [GivenAnswer(**{name: answers[step][name] for name in columns}) for step in steps[:-1]]
+    return OriginTalk.of(row, before), {step: answers[step]["key"] for step in steps}
+
+
+class _Proved(Exception):
+    """The branched turn is reached, and all was as it was bought."""
+
+
+def _prove(stage: BranchStage, talk: OriginTalk, seed: int, at: str, keys: dict[str, bytes]) -> None:
+    said = {one.step: one.text for one in talk.before}
+
+    def answer(call: Call) -> str:
+        if call.key(seed_of(seed, talk.number, call.step)) != keys.get(call.step):
+            raise UsageError(
+                f"Conversation {talk.number} would be asked something else at {call.step!r} than what was bought there. The "
+                "batch was made by another version of Tidepool, or its file was changed; it cannot be branched."
+            )
+        if call.step == at:
+            raise _Proved
+        return said[call.step]
+
+    try:
+        rehearse(stage, talk, answer)
+    except _Proved:
+        return
+
+
+def _config(config: FrozenConfig, origin: Origin) -> FrozenConfig:
+    """The origin's, under a name and a seed of its own: with the same seed a redraw could be the original, out of the cache."""
+    data = json.loads(config.to_json())
+    for section in ("design", "stop"):
+        data.pop(section, None)
+    data["batch"]["name"] = f"{config.batch.name}, branched at {origin.at}"
+    data["batch"]["seed"] = seed_of(config.batch.seed, "branch")
+    return load_frozen(json.dumps(data, ensure_ascii=False))
+
+
+def steps_of(path: Path, reference: str) -> list[str]:
+    """The messages of a batch's talks in order, each of which can be branched at. Raises where none can."""
+    with reading(path) as connection:
+        batch = batches.find_batch(connection, reference)
+    kind = _branchable(batch)
+    assert kind.branches is not None
+    return list(kind.branches().steps(load_frozen(without_words_to_packages(batch["id"], batch["config"]))))

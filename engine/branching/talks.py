@@ -1,0 +1,134 @@
+"""What is gone on from, and what a kind of study must be able to do so that its talks can be branched."""
+
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from tidepool.engine.branching.origin import Origin, read_origin
+from tidepool.engine.errors import FileError
+from tidepool.storage.study_rows.branches import TalkRow, origin_text, records_of_batch
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.stored import StoredConfig
+    from tidepool.engine.core.unit import Unit
+
+T = TypeVar("T")
+TALK, EARLIER, OUTCOME = "branch_talk", "branch_earlier", "branch_outcome"
+"""names of records: of the batch those that it goes on from, of a unit what came of it"""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """A message that was bought in the batch that was branched."""
+
+    step: str
+    text: str
+    truth: str | None = None
+    finish_reason: str | None = None
+    served_model: str | None = None
+    thought: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OriginTalk:
+    number: int
+    game: int | None
+    round: int | None
+    interaction_type: str | None
+    participants: tuple[str, ...]
+    details: dict[str, Any]
+    before: tuple[GivenAnswer, ...]
+    """what had been said when the turn came that is drawn again"""
+
+    @classmethod
+    def of(cls, row: TalkRow, before: Iterable[GivenAnswer]) -> "OriginTalk":
+        details = json.loads(row.details) if row.details else {}
+        names = tuple(json.loads(row.participants))
+        return cls(row.number, row.game, row.round, row.interaction_type, names, details, tuple(before))
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "OriginTalk":
+        before = tuple(GivenAnswer(**one) for one in found["before"])
+        return cls(**{**found, "participants": tuple(found["participants"]), "before": before})
+
+
+class Together(Protocol):
+    """Fan-out inside a story, as a run has it."""
+
+    async def all(self, stories: Iterable[Awaitable[T]]) -> list[T]: ...
+
+
+Story = Callable[["Unit"], Awaitable[Any]]
+
+
+class BranchStage(Protocol):
+    """The talks of one batch, ready to be gone on with."""
+
+    def story(self, talk: OriginTalk) -> Story:
+        """The kind's own story of this talk, with what its speakers knew when it began."""
+
+    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> Any | None:
+        """What is kept of a redraw beside the kind's own outcomes; `said` is what followed the branched turn, by step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    name: str
+    """as the JSON has it"""
+    words: str
+    bounds: tuple[float, float]
+    percent: bool = False
+
+
+class BranchKind(Protocol):
+    """A kind's `branches.py`."""
+
+    def steps(self, config: "FrozenConfig") -> Sequence[str]:
+        """Its messages in order. Raises a UsageError where the talks of this batch cannot be branched."""
+
+    def earlier(
+        self, connection: sqlite3.Connection, batch_number: int, config: "FrozenConfig", talks: Sequence[TalkRow]
+    ) -> list[dict[str, Any]]:
+        """Other talks that these knew of, as JSON."""
+
+    def stage(
+        self, config: "FrozenConfig", earlier: Sequence[Mapping[str, Any]], together: Together
+    ) -> BranchStage: ...
+
+    def measures(self, config: "StoredConfig") -> Sequence[Measure]: ...
+
+    def values(
+        self, connection: sqlite3.Connection, batch_number: int, at: str
+    ) -> Mapping[int, Sequence[float | None]]:
+        """By unit: one value for each measure; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """All that a branch goes on from: in its own file, or about to be written there."""
+
+    origin: Origin
+    talks: Sequence[OriginTalk]
+    earlier: Sequence[Mapping[str, Any]]
+
+    def records(self) -> Iterable[tuple[str, int, str]]:
+        """(name, position, JSON) of each."""
+        for position, talk in enumerate(self.talks):
+            yield TALK, position, json.dumps(asdict(talk), ensure_ascii=False)
+        for position, found in enumerate(self.earlier):
+            yield EARLIER, position, json.dumps(found, ensure_ascii=False)
+
+
+def branch_in(connection: sqlite3.Connection, batch_number: int) -> Branch:
+    origin = read_origin(origin_text(connection, batch_number))
+    try:
+        talks = [OriginTalk.from_json(found) for found in records_of_batch(connection, batch_number, TALK)]
+        earlier = list(records_of_batch(connection, batch_number, EARLIER))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        talks = []
+    if origin is None or {talk.number for talk in talks} != set(origin.conversations):
+        raise FileError("What this branch goes on from cannot be read: its file was changed, or is damaged.")
+    return Branch(origin, talks, earlier)
