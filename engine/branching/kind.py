@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.branching.origin import Origin, read_origin
 from tidepool.engine.results.blocks import KindReport
 from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.file import reading
 
 if TYPE_CHECKING:
@@ -80,7 +81,15 @@ def _read_as_branch(kind: KindSpec, origin: Origin) -> KindSpec:
 
         return methods(origin)
 
-    return replace(kind, statistics=statistics, report=branch_report, methods=methods, differences=None)
+    def redraws(connection: sqlite3.Connection, batch: sqlite3.Row) -> ExportTable:
+        from tidepool.engine.branching.exports import redraws
+
+        return redraws(batch["number"], origin)
+
+    contents = replace(kind.contents, tables=(*kind.contents.tables, redraws))
+    return replace(
+        kind, statistics=statistics, report=branch_report, methods=methods, differences=None, contents=contents
+    )
 
 
 def branch_report() -> KindReport:

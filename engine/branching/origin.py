@@ -8,7 +8,7 @@ same conversations, find in the cache what was bought before.
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Arm = Literal["control", "altered"]
 ASSIGNED = "assigned"
@@ -24,6 +24,10 @@ class Redraw:
     arm: Arm
     redraw: int
     """from 1"""
+
+    def as_json(self) -> dict[str, Any]:
+        """As the unit keeps it."""
+        return {"conversation": self.conversation, "arm": self.arm, "redraw": self.redraw}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ async def play(run: BatchRun, kind: BranchKind) -> None:
 def _redraws(run: BatchRun, stage: BranchStage, origin: Origin, talks: dict[int, OriginTalk]) -> Iterator[UnitPlan]:
     for redraw in origin.redraws():
         talk = talks[redraw.conversation]
-        which = {"conversation": redraw.conversation, "arm": redraw.arm, "redraw": redraw.redraw}
         yield UnitPlan(
             redraw.number,
             RedrawnTalk(run, stage, talk, origin, redraw).play,
@@ -34,7 +33,7 @@ def _redraws(run: BatchRun, stage: BranchStage, origin: Origin, talks: dict[int,
             game=talk.game,
             round=talk.round,
             interaction_type=talk.interaction_type,
-            details=json.dumps({**talk.details, "branch": which}, ensure_ascii=False),
+            details=json.dumps({**talk.details, "branch": redraw.as_json()}, ensure_ascii=False),
         )
 
 
@@ -64,8 +63,10 @@ class RedrawnTalk:
 
         unit.ask_through(ask)
         await self.stage.story(self.talk)(unit)
-        if not unit.settled and (kept := self.stage.kept(self.talk, said)) is not None:
-            unit.ledger.put_record(OUTCOME, 0, kept, unit.number)
+        if not unit.settled:
+            unit.ledger.put_record(
+                OUTCOME, 0, {**self.redraw.as_json(), **self.stage.kept(self.talk, said)}, unit.number
+            )
 
 
 def _answer(given: GivenAnswer) -> Answer:

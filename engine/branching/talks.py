@@ -70,7 +70,7 @@ class BranchStage(Protocol):
     def story(self, talk: OriginTalk) -> Story:
         """The kind's own story of this talk, with what its speakers knew when it began."""
 
-    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> Any | None:
+    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
         """What is kept of a redraw beside the kind's own outcomes; `said` is what followed the branched turn, by step."""
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tidepool.engine.branching.kind import kind_of
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.studies.kinds import load_kind
@@ -51,7 +52,7 @@ def exporter_for(kind: str, format_name: str) -> Exporter:
 
 def _contents(order: ExportRequest) -> ExportContents:
     """Of the kind; and what a judge said and people coded, where somebody did."""
-    contents = load_kind(order.batch["kind"]).contents
+    contents = kind_of(order.batch).contents
     more = tuple(view for view in (*contents.where_filled, "codes") if filled(order.connection, view, order.batch))
     return replace(contents, views=(*contents.views, *more), of_units=(*contents.of_units, *more))
 

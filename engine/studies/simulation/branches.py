@@ -48,8 +48,9 @@ class _BranchStage:
             ) from None
         return EntityConversation(self.stage, cast, int(talk.details.get("replicate", 0))).play
 
-    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> None:
-        return None
+    def kept(self, talk: OriginTalk, said: Mapping[str, str]) -> Mapping[str, Any]:
+        """Its judge's ratings say it all."""
+        return {}
 
 
 def stage(config: FrozenConfig, earlier: Sequence[Mapping[str, Any]], together: Together) -> _BranchStage:

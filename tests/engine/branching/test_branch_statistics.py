@@ -1,0 +1,82 @@
+"""What a branch claims, and of whom."""
+
+from statistics import fmean, stdev
+
+import pytest
+
+from tidepool.engine.branching.origin import Origin, read_origin
+from tidepool.engine.branching.report import blocks
+from tidepool.engine.branching.statistics import Values, freedom_of, outcome
+from tidepool.engine.branching.talks import Measure
+from tidepool.engine.results.blocks import Words
+from tidepool.engine.results.report import plain_blocks
+
+SHARE = Measure("speaker_revealed", "speaker reveals", (0.0, 1.0), percent=True)
+RATING = Measure("speaker_rating", "rating of the speaker", (1.0, 5.0))
+
+
+def origin(talks: int, times: int = 2, say: str | None = "No.") -> Origin:
+    return Origin("0123456789ab", tuple(range(1, talks + 1)), "t3", say, times)
+
+
+def test_every_conversation_counts_once_however_many_of_its_redraws_failed() -> None:
+    gaps = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25)
+    values: Values = {
+        number: {"control": [2.0] * (number % 2 + 1), "altered": [2.0 + gap - 0.5, 2.0 + gap + 0.5]}
+        for number, gap in enumerate(gaps, 1)
+    }
+    told = outcome(RATING, {**values, 9: {"control": [4.0, 4.0]}}, origin(9), {})
+    assert (told["conversations"], told["left_out"], told["control"]) == (8, 1, 2.0)
+    reach = 2.3646 * stdev(gaps) / 8**0.5
+    assert told["difference"] == pytest.approx(fmean(gaps))
+    assert told["difference_ci95"] == pytest.approx([fmean(gaps) - reach, fmean(gaps) + reach], abs=1e-3)
+
+
+def test_one_conversation_is_told_by_its_redraws() -> None:
+    values: Values = {1: {"control": [0.0] * 15 + [1.0] * 5, "altered": [0.0] * 5 + [1.0] * 15}}
+    told = outcome(SHARE, values, origin(1, 20), {})
+    assert (told["control"], told["altered"], told["difference"]) == pytest.approx((25, 75, 50))
+    assert 0 < told["difference_ci95"][0] < 50 < told["difference_ci95"][1] and told["p_value"] < 0.01
+
+
+def test_talks_of_linked_games_count_by_game() -> None:
+    values: Values = {
+        number: {"control": [0.0, 1.0], "altered": [1.0, 1.0] if number % 4 else [0.0, 0.0]} for number in range(1, 25)
+    }
+    alone = outcome(SHARE, values, origin(24), {})
+    linked = outcome(SHARE, values, origin(24), {number: (number - 1) // 8 for number in values})
+    assert linked["difference"] == pytest.approx(alone["difference"])
+    assert alone["p_value"] is not None and linked["p_value"] is None, "three games are too few for a test"
+
+
+def test_without_a_sentence_there_is_no_difference_to_tell() -> None:
+    told = outcome(SHARE, {1: {"control": [1.0, 0.0]}, 2: {"control": [1.0, 1.0]}}, origin(2, say=None), {})
+    assert told["control"] == 75 and "difference" not in told and "altered" not in told
+
+
+def test_rare_large_gaps_have_fewer_degrees_of_freedom() -> None:
+    import numpy
+
+    rare, even = numpy.array([0.0] * 37 + [1.0] * 3), numpy.array([-0.2, 0.2] * 20)
+    assert freedom_of(rare) < 10 < freedom_of(even) <= 39 + 1e-9
+
+
+def test_a_report_of_one_conversation_claims_nothing_of_others() -> None:
+    branch = {
+        "batch_id": "0123456789ab",
+        "at": "t3",
+        "say": "No.",
+        "times": 2,
+        "conversations": 1,
+        "redraws": {"planned": 4, "completed": 4},
+        "outcomes": [outcome(SHARE, {1: {"control": [1.0, 0.0], "altered": [1.0, 1.0]}}, origin(1), {})],
+    }
+    told = " ".join(block.text for block in blocks({"branch": branch}) if isinstance(block, Words))
+    assert "claims nothing of others" in told and "no independent talks" in told
+    assert plain_blocks("", {"branch": branch})
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"batch_id": 1}', '{"conversations": [1, "x"]}', "[" * 9_000])
+def test_an_origin_that_cannot_be_read_is_none(text: object) -> None:
+    assert read_origin(text) is None
+    assert read_origin(origin(3).to_json()) == origin(3)
