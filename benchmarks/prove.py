@@ -51,6 +51,7 @@ PROOFS = {
     "truth.statistics": "Intervals and tests",
     "truth.end_to_end": "Intervals through the whole program",
     "stopping.rules": "Stop when sure: is it, and what does it save?",
+    "truth.branches": "Branches: the effect of one sentence",
     "coding": "Hand coding: do the intervals hold?",
     "detectors": "Reveals in labelled messages",
     "evolution_truth": "Prompt evolution: what it claims",

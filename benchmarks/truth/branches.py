@@ -1,7 +1,5 @@
 """Branches: does the interval of one sentence's effect hold, and is only bought what follows?
 
-python -m benchmarks.truth.branches [TABLES]
-
 Coverage: conversations differ in how readily a side reveals (a normal spread on the logit scale) and in what the sentence
 does to them; the truth is the mean effect over all such conversations, or of one conversation its own. Purchases: a
 hundred conversations of a real run, counted by the simulated provider's own books.
@@ -20,6 +18,7 @@ from scipy.special import expit  # type: ignore[import-untyped]
 
 from tests.support.studies import game
 from tidepool import resume_batch, run_batch
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.branching.making import BranchWish, new_branch
 from tidepool.engine.branching.origin import Arm, Origin
 from tidepool.engine.branching.statistics import outcome
@@ -28,8 +27,9 @@ from tidepool.engine.run import enlist_branch, run_frozen
 from tidepool.engine.simulated.purchase_log import PurchaseLog
 
 SHARE = Measure("revealed", "reveals", (0.0, 1.0), percent=True)
-BASES, EFFECTS, SPREAD = (-3.0, -1.0, 0.0), (0.0, 0.8), 1.2
-DESIGNS = ((12, 5), (40, 5), (100, 20), (400, 5), (1, 20), (1, 100))
+BASES, EFFECTS, SPREAD = (-3.0, 0.0), (0.0, 0.8), 1.2
+DESIGNS = ((12, 5), (40, 5), (100, 20), (400, 5), (1, 20))
+TABLES = 2_000
 MANY = 200_000
 
 
@@ -61,57 +61,59 @@ def covered(base: float, effect: float, talks: int, times: int, tables: int) -> 
     return hit / tables, found / tables
 
 
-def coverage(tables: int) -> Iterator[str]:
-    yield f"{'talks × redraws':>16} {'base':>6} {'effect':>7} {'coverage':>9} {'p < .05':>8}"
-    for talks, times in DESIGNS:
-        for base in BASES:
-            for effect in EFFECTS:
-                hit, found = covered(base, effect, talks, times, tables)
-                yield f"{talks:>9} × {times:<4} {base:>6} {effect:>7} {hit:>9.3f} {found:>8.3f}"
+def coverage(talks: int, times: int, tables: int) -> Iterator[Measurement]:
+    words = f"{talks} conversations × {times} redraws" if talks > 1 else f"one conversation × {times} redraws"
+    cells = {(base, effect): covered(base, effect, talks, times, tables) for base in BASES for effect in EFFECTS}
+    yield at_least(f"{words}: coverage, least of {len(cells)}", min(hit for hit, _ in cells.values()), "", 0.94)
+    false = max(found for (_, effect), (_, found) in cells.items() if not effect)
+    yield at_most(f"{words}: found where there is nothing", false, "", 0.06)
 
 
-async def purchases(folder: Path) -> Iterator[str]:
-    os.environ["TIDEPOOL_SELLER"], os.environ["TIDEPOOL_STATE"] = str(folder / "seller"), str(folder / "state")
+async def purchases(folder: Path) -> list[Measurement]:
     path = folder / "study.db"
     origin = await run_batch(game(100, 5, service={"name": "live"}), path)
-    new = new_branch(path, BranchWish(origin.batch_id, "t4", say="Never mind.", times=5))
+    new = new_branch(path, BranchWish(origin.batch_id, "t4", say=SAY, times=5))
     branch = await run_frozen(new.config, path, branch=new)
-    sold = len(PurchaseLog(branch.batch_id).live_sales())
-    whole = branch.units.total * 5
-    lines = [
-        f"100 conversations of 5 messages branched at t4, 5 redraws an arm: {sold:,} calls sold, of {whole:,} messages"
+    sold, needed = len(PurchaseLog(branch.batch_id).live_sales()), 100 * 5 * (2 + 1)
+    slow = new_branch(path, BranchWish(origin.batch_id, "t2", say=SAY, times=5, overrides=SLOW))
+    return [
+        at_most(f"calls sold for what follows t4 in 1,000 redraws, {needed:,} needed", sold, "calls", needed),
+        await killed(path, enlist_branch(slow, path), 100 * 5 * (4 + 3)),
     ]
-    assert sold == 100 * 5 * (2 + 1)
-    slow = new_branch(path, BranchWish(origin.batch_id, "t2", say="Never mind.", times=5, overrides=SLOW))
-    lines.append(await killed(path, enlist_branch(slow, path), 100 * 5 * (4 + 3)))
-    return iter(lines)
 
 
+SAY = "Never mind."
 SLOW = ("providers.simulated.latency=0.2", "service.max_concurrent=50")
 
 
-async def killed(path: Path, batch_id: str, needed: int) -> str:
-    """Killed (-9) twice on its way, then resumed: only calls in flight are bought again."""
+async def killed(path: Path, batch_id: str, needed: int) -> Measurement:
+    """Killed (-9) twice on its way, then resumed."""
     for _ in range(2):
         words = ["-m", "tidepool", "--db", str(path), "--resume", batch_id]
         process = await asyncio.create_subprocess_exec(sys.executable, *words, stderr=subprocess.DEVNULL)
-        await asyncio.sleep(4)
+        await asyncio.sleep(KILLED_AFTER)
         process.kill()
         await process.wait()
     last = await resume_batch(batch_id, path, overrides=["providers.simulated.latency=0"])
     sold = PurchaseLog(batch_id).live_sales()
-    assert last.status == "completed" and len(set(sold)) == needed
-    return f"killed twice at {last.calls.replayed:,} answers, then resumed: {len(sold):,} sold for {needed:,} needed"
+    if last.status != "completed" or len(set(sold)) != needed:
+        raise RuntimeError(f"{last.status}: {len(set(sold)):,} calls sold")
+    name = f"a branch killed twice and resumed: calls sold beyond the {needed:,} needed"
+    return at_most(name, len(sold) - needed, "calls", IN_FLIGHT, note=f"{last.calls.replayed:,} answers replayed")
 
 
-def main() -> None:
-    tables = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
-    with tempfile.TemporaryDirectory() as folder:
-        for line in asyncio.run(purchases(Path(folder))):
-            print(line)
-    for line in coverage(tables):
-        print(line, flush=True)
+KILLED_AFTER, IN_FLIGHT = 6, 100
+"""seconds; calls in flight at both kills together"""
+
+
+def prove(tables: int = TABLES) -> Iterator[Measurement]:
+    with tempfile.TemporaryDirectory(prefix="tidepool-branches-") as folder:
+        os.environ |= {"TIDEPOOL_SELLER": f"{folder}/seller", "TIDEPOOL_STATE": f"{folder}/state"}
+        yield from asyncio.run(purchases(Path(folder)))
+    for talks, times in DESIGNS:
+        yield from coverage(talks, times, tables)
 
 
 if __name__ == "__main__":
-    main()
+    for figure in prove(int(sys.argv[1]) if len(sys.argv) > 1 else TABLES):
+        print(f"{figure.name}: {figure.value:,.3f} {figure.note}", flush=True)
