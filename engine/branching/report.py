@@ -83,7 +83,9 @@ def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield "The unit is the conversation: each gives one mean an arm, and the interval is over conversations."
     if branch["outcomes"] and branch["say"] is not None:
-        yield f"The speaker is who speaks at {branch['at']}; what counts is what follows it."
+        judged = all(one["unit"] != "%" for one in branch["outcomes"])
+        counts = "the judge hears the whole talk" if judged else "what counts is what follows it"
+        yield f"The speaker is who speaks at {branch['at']}; {counts}."
     for one in branch["outcomes"]:
         if one["left_out"]:
             count = number(one["left_out"], 0)

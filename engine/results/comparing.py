@@ -20,6 +20,7 @@ SHOWN = (
     "kind",
     "status",
     "seed",
+    "origin",
     "simulated",
     "simulated_roles",
     "roles",

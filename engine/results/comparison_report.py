@@ -20,7 +20,7 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
     blocks: list[Block] = [_batches(batches)]
     blocks += (Words(words, "simulated") for words in _simulated(batches))
     kinds = {batch["kind"] for batch in batches}
-    own = kind_report(kinds.pop(), batches[0]["statistics"]) if len(kinds) == 1 else None
+    own = kind_report(kinds.pop(), batches[0].get("origin")) if len(kinds) == 1 else None
     compared = getattr(own, "compared", None)
     if compared and (told := compared(batches, differences)):
         return [*blocks, *told]
@@ -67,7 +67,7 @@ def _figures(batches: Summaries) -> Iterator[Block]:
 
 
 def _figures_of(batch: Mapping[str, Any]) -> dict[str, Cell]:
-    own = kind_report(batch["kind"], batch["statistics"])
+    own = kind_report(batch["kind"], batch.get("origin"))
     return own.figures(batch["statistics"]) if own else {}
 
 

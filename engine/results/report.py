@@ -30,17 +30,17 @@ GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
 Summary = Mapping[str, Any]
 
 
-def kind_report(kind: str, statistics: Mapping[str, Any]) -> KindReport | None:
-    """None: it has none of its own, or its package is not installed here. A branch is told of as one."""
-    if "branch" in statistics:
-        return branch_report()
+def kind_report(kind: str, origin: object = None) -> KindReport | None:
+    """None: it has none of its own, or its package is not installed here. What has an origin is told of as a branch."""
     spec = load_kind(kind) if kind in KINDS else None
+    if spec and spec.branches and origin is not None:
+        return branch_report()
     return spec.report() if spec and spec.report else None
 
 
 def report_of(database: Path, summary: Summary) -> Report:
     """A kind may have blocks beyond its statistics, which it reads from the file: `further(connection, batch)`."""
-    own = kind_report(summary["kind"], summary["statistics"])
+    own = kind_report(summary["kind"], summary["origin"])
     findings = own.blocks(summary["statistics"]) if own else plain_blocks("statistics", summary["statistics"])
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
