@@ -49,6 +49,7 @@ PROOFS = {
     "limits.outage": "A server that goes away for a minute",
     "secret_game": "A thousand conversations in each mode",
     "truth.statistics": "Intervals and tests",
+    "designs.confirming": "Designs: what hypotheses find",
     "truth.end_to_end": "Intervals through the whole program",
     "stopping.rules": "Stop when sure: is it, and what does it save?",
     "truth.branches": "Branches: the effect of one sentence",
