@@ -42,6 +42,7 @@ PROOFS = {
     "hostile": "Hostile servers",
     "files.strangers": "Strangers' files",
     "files.keys": "Strangers' files and the user's keys",
+    "files.publishing": "Published folders in the programs of others",
     "api_load": "The HTTP API under load",
     "providers_speed": "Calls through the real SDKs",
     "limits.pace": "A limit of requests a minute",
