@@ -46,14 +46,18 @@ READING: tuple[tuple[str, ...], ...] = (
     ("log", "last"),
     ("orders", "last"),
     ("compare", "last", "last"),
-    *(("export", "last", "--format", name, "-o", f"OUT/{name}") for name in ("json", "csv", "sqlite", "html", "parquet", "policy")),
+    *(("export", "last", "--format", name, "-o", f"OUT/{name}") for name in ("json", "csv", "sqlite", "html", "parquet", "toml", "policy")),
     ("entities", "list"),
     ("agents", "list"),
     ("trust", "list"),
     ("--resume", "last", "--dry-run"),
+    ("publish", "last", "-o", "OUT/published"),
+    ("--dry-run", "--run", "FILE#last"),
     ("import", "FILE"),
 )  # fmt: skip
 """commands that leave the file as it is; `import` is into a fresh file"""
+AGAIN = ("--run", "FILE#last")
+"""into a fresh file too"""
 WRITING: tuple[tuple[str, ...], ...] = (
     ("--resume", "last"),
     ("--resume", "last"),
@@ -224,6 +228,8 @@ def _code(path: Path, words: Step, folder: Path) -> int:
         return doors.api(path) if words == API else doors.app(path)
     if words[0] == "import":
         return main(["--db", str(folder / "fresh.db"), "import", str(path)])
+    if words[-1] == AGAIN[-1]:
+        return main(["--db", str(folder / "again.db"), *words[:-1], f"{path}#last"])
     return main(["--db", str(path), *(word.replace("OUT", str(folder / "out")) for word in words)])
 
 

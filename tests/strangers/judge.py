@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tests.strangers.case import Case
-from tests.strangers.drive import API, APP, CANARY, INTERRUPT_SECONDS, READING, Ended
+from tests.strangers.drive import AGAIN, API, APP, CANARY, INTERRUPT_SECONDS, READING, Ended
 from tidepool.engine.api.server import DRAIN_SECONDS
 
 CODES = {0, 1, 2, 3, 4, 130, 143}
@@ -32,13 +32,14 @@ def wrongs_of(case: Case, ended: Ended, honest: Mapping[str, float]) -> list[str
         wrongs.append("Ctrl+C takes more than a second")
     if not case.large and ended.cpu > honest.get(ended.name, 0.0) + MORE_CPU:
         wrongs.append(f"{ended.cpu:.1f} s of CPU")
-    if case.refused and ended.words[0] not in ("import", "trust") and ended.code == 0:
+    reads_tables_alone = ended.words[0] in ("import", "trust") or ended.words[-1] == AGAIN[-1]
+    if case.refused and not reads_tables_alone and ended.code == 0:
         wrongs.append("is not refused")
     return wrongs + _changes(case, ended)
 
 
 def _changes(case: Case, ended: Ended) -> list[str]:
-    reads = ended.words in (*READING, APP) or case.refused
+    reads = ended.words in (*READING, AGAIN, APP) or case.refused
     if not reads or case.settles or not ended.left:
         return []
     upgraded = case.base == "old" and not case.refused and set(ended.left) <= {"s.db", "s.db.v1.bak"}

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.strangers.cases import CASES
-from tests.strangers.drive import READING, WRITING
+from tests.strangers.drive import AGAIN, READING, WRITING
 from tests.strangers.stage import staged
 
 LOOKS = ("list", "show last", "show last --conversation 1", "export last --format html", "import FILE")
-STEPS = (*(step for step in READING if " ".join(step).partition(" -o")[0] in LOOKS), *WRITING[:2])
+STEPS = (*(step for step in READING if " ".join(step).partition(" -o")[0] in LOOKS), AGAIN, *WRITING[:2])
 SAMPLE = {
     "schema: a trigger on batch": "trigger",
     "schema: an endless view for wave": "wave is not the table",
