@@ -29,7 +29,7 @@ NAMES = ("Ada", "Bob", "Cleo", "Dion")
 MOST = 511
 """talks that a fixed length needs for 80 % power at 5 points from a line of one half: 7.84 · 0.25 · 1.3 / 2 / 0.05²"""
 PLANNED = 0.05
-RUNS, WIDE_RUNS, SAVED_RUNS = 1_000, 500, 300
+RUNS, WIDE_RUNS, SAVED_RUNS = 1_000, 400, 200
 FIXED = {0.1: 250, 0.3: 583, 0.5: 694}
 """talks that a half-width of 3 points needs if the rate is known: 1.96² · p(1−p) · 1.3 / 2 / 0.03²"""
 
@@ -148,9 +148,9 @@ WIDE = tuple(
 
 def prove(runs: int = RUNS, wide_runs: int = WIDE_RUNS) -> Iterator[Measurement]:
     with ProcessPoolExecutor(2) as pool:
-        wide = [pool.submit(told, world, wide_runs) for world in WIDE]
         wrong = [pool.submit(told, world, runs) for world in TRUE_LINES]
         saved = [pool.submit(told, world, min(runs, SAVED_RUNS)) for _, world in (*OFF, *APART)]
+        wide = [pool.submit(told, world, wide_runs) for world in WIDE]
         yield from _wrong([(world, one.result()) for world, one in zip(TRUE_LINES, wrong, strict=True)])
         for (factor, world), one in zip((*OFF, *APART), saved, strict=True):
             yield from _saved(factor, world, one.result())

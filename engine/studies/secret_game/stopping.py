@@ -19,7 +19,7 @@ from tidepool.engine.stopping.checking import refuse_few_blocks, refuse_line, re
 from tidepool.engine.stopping.watched import ENOUGH_BLOCKS, Known
 from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
-from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome, Sides
+from tidepool.engine.studies.secret_game.findings.outcomes import Labels, SideOutcome, Sides
 from tidepool.engine.studies.secret_game.findings.shares import Shares, overall_rate
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
 from tidepool.storage.study_rows.secret_game import outcomes_between
@@ -100,7 +100,10 @@ class WatchedGame:
         self._outcome, self._agents, self._rounds = outcome, agents, rounds
         self._meetings = schedule.meetings()
         self._taken = 0
-        self._rows: list[SideOutcome] = []
+        self._names = tuple(sorted(schedule.agents))
+        self._places = {name: place for place, name in enumerate(self._names)}
+        self._columns: tuple[list[int], ...] = tuple([] for _ in range(8))
+        """of the sides so far, as numbers: a look must not cost more than it has to"""
 
     def ends(self) -> Iterator[int]:
         since = 0
@@ -119,7 +122,7 @@ class WatchedGame:
         """The sides of the next block's talks that came to their end; ids are sequence numbers."""
         meetings = list(islice(self._meetings, last - self._taken))
         self._taken = last
-        self._rows += rows
+        self._keep(rows)
         played = {row.conversation_id for row in rows}
         lost = [meeting for meeting in meetings if meeting.sequence_number not in played]
         if not self._agents:
@@ -130,6 +133,24 @@ class WatchedGame:
         (other,) = others
         return first and other and (first[0] - other[1], first[1] - other[0])
 
+    def _keep(self, rows: list[SideOutcome]) -> None:
+        for row in rows:
+            number, agent, opponent = int(row.conversation_id), self._places[row.agent], self._places[row.opponent]
+            kept = (number, row.game, agent, opponent, row.opener, row.revealed, row.obtained, row.scenario or 0)
+            for column, value in zip(self._columns, kept, strict=True):
+                column.append(value)
+
+    def _sides(self) -> Sides:
+        import numpy
+
+        talk, game, agent, opponent, opener, revealed, obtained, scenario = map(numpy.array, self._columns)
+        unknown = numpy.full(len(talk), numpy.nan)
+        return Sides(
+            *(talk, Labels(("",), numpy.zeros(len(talk), dtype=int)), game, self._names, agent, opponent),
+            *(opener.astype(bool), revealed.astype(bool), obtained.astype(bool), numpy.zeros(len(talk), dtype=int)),
+            *(unknown, scenario, numpy.zeros(len(talk), dtype=bool), unknown),
+        )
+
     def _mean(self, rows: list[SideOutcome], lost: list[PlannedConversation], agent: str | None) -> Interval | None:
         values = [getattr(row, self._outcome) for row in rows if agent in (None, row.agent)]
         missing = sum(agent in (None, name) for meeting in lost for name in (meeting.opener, meeting.partner))
@@ -137,15 +158,13 @@ class WatchedGame:
         return (found / sides, (found + missing) / sides) if sides else None
 
     def known(self) -> Known | None:
-        sides = Sides.of(self._rows)
-        if not len(sides):
+        if not self._columns[0]:
             return None
+        sides = self._sides()
         lost = self._taken - len(sides) // 2
         clustering = Clustering(sides, linked=self.linked, missing=lost / self._taken)
         if not self._agents:
             rate = overall_rate(clustering)
-        elif self._agents[0] not in sides.names:
-            return None
         else:
             levels = [sides.seat, sides.direction]
             rates = Shares(clustering, UNIT).rates_of_sides(sides.agent, len(sides.names), levels)

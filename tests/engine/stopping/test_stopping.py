@@ -24,6 +24,7 @@ from tidepool.engine.stopping.stop_rule import rule_for, rule_for_contrast
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.secret_game.pairing import Schedule
 from tidepool.engine.studies.secret_game.stopping import WatchedGame
+from tidepool.storage.file import reading
 
 LINE = StopWhenSure(outcome="revealed", decided=True, line=0.6)
 TALKS, STOPS_AT = 240, 36
@@ -58,6 +59,22 @@ async def test_a_batch_that_is_sure_completes_and_tells_what_it_saved(undisturbe
     told = " ".join(str(block) for block in report.findings)
     assert "Stop when sure" in told and "is decided whether it is above or below 60 %" in told
     assert "The study was to end when sure" in " ".join(str(block) for block in report.methods)
+
+
+@pytest.mark.parametrize("agent", ["", "Cleo"])
+def test_what_a_half_width_is_held_to_is_the_interval_of_the_report(
+    agent: str, undisturbed: tuple[Summary, Path]
+) -> None:
+    summary, database = undisturbed
+    schedule = Schedule(("Ada", "Bob", "Cleo", "Dion"), num_interactions=TALKS)
+    watched = WatchedGame(schedule, "obtained", (agent,) if agent else ())
+    with reading(database) as connection:
+        watched.take_in(connection, 1, summary.units.total)
+    found, told = watched.known(), summary.statistics
+    share, ends = ("times_obtained_secret", told["agents"][agent]) if agent else ("secrets_revealed", told["overall"])
+    assert found is not None and found.interval is not None
+    assert 100 * found.mean == pytest.approx(ends[f"{share}_percentage"])
+    assert [100 * end for end in found.interval] == pytest.approx(ends[f"{share}_ci95"])
 
 
 @pytest.mark.parametrize(
