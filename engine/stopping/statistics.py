@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from tidepool.engine.results.wording import interval, number
@@ -95,11 +96,19 @@ def stopping_statistics(connection: sqlite3.Connection, batch_number: int) -> di
 
 
 def read(content: Any) -> Stopping | None:
+    """None where it is not what a rule of ours has written."""
     if not isinstance(content, Mapping) or not isinstance(content.get("rule"), Mapping):
         return None
+    from tidepool.engine.config.stop import StopWhenSure
+
+    counts = [content.get(name) for name in ("max", "blocks", "looks", "begun", "calls_saved")]
+    words = [content.get(name) for name in ("method", "units", "verdict")]
     try:
-        found = Stopping.from_json(content)
-        assert found.words if found.stopped_at is not None else found.figure
-    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        numbers = [content.get("estimate"), *(content.get("interval") or ())]
+        StopWhenSure.model_validate(dict(content["rule"]))
+        assert all(type(count) is int for count in (*counts, content.get("stopped_at") or 0))
+        assert all(isinstance(word, str) for word in words)
+        assert all(number is None or isfinite(number) for number in numbers) and len(numbers) in (1, 3)
+        return Stopping.from_json(content)
+    except (AssertionError, TypeError, ValueError):
         return None
-    return found

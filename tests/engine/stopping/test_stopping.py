@@ -20,6 +20,7 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.results.report import report_of
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.stages import stages_of
+from tidepool.engine.stopping.statistics import read
 from tidepool.engine.stopping.stop_rule import rule_for, rule_for_contrast
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.secret_game.pairing import Schedule
@@ -59,6 +60,26 @@ async def test_a_batch_that_is_sure_completes_and_tells_what_it_saved(undisturbe
     told = " ".join(str(block) for block in report.findings)
     assert "Stop when sure" in told and "is decided whether it is above or below 60 %" in told
     assert "The study was to end when sure" in " ".join(str(block) for block in report.methods)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rule": 3},
+        {"rule": {"outcome": "revealed"}},
+        {"looks": "many"},
+        {"stopped_at": "soon"},
+        {"interval": [0.1]},
+        {"interval": 7},
+        {"estimate": "half"},
+        {"verdict": None},
+    ],
+)
+def test_what_no_rule_has_written_into_a_file_is_not_believed(
+    change: dict[str, Any], undisturbed: tuple[Summary, Path]
+) -> None:
+    content = _stopping(undisturbed[0])
+    assert read(content) is not None and read({**content, **change}) is None
 
 
 @pytest.mark.parametrize("agent", ["", "Cleo"])
