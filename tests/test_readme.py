@@ -11,6 +11,7 @@ import pytest
 
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.design.cells import plan_study
 from tidepool.tui.command.main import COMMANDS
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +29,8 @@ def studies() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "text"), studies())
 def test_every_study_shown_in_the_documentation_is_a_valid_config(page: str, text: str) -> None:
-    freeze(config_from(tomllib.loads(text), source=page, folder=ROOT), Path("no.db"))
+    config = config_from(tomllib.loads(text), source=page, folder=ROOT)
+    (freeze if config.design is None else plan_study)(config, Path("no.db"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
