@@ -5,6 +5,7 @@ in the study as that file had them: there the config names the file still, and `
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -36,8 +37,9 @@ def study_config(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> dict[str
             f"Study {study.id} does not hold the config it was written with: export its batches one by one."
         )
     known = all(trust_record().knows(batch["id"], batch["config"]) for batch in batches)
-    data = deepcopy(dict(source)) if known else _stripped(study.id, deepcopy(dict(source)))
-    return without_paths(_completed(data, [json.loads(batch["config"]) for batch in batches]))
+    configs = [json.loads(batch["config"]) for batch in batches]
+    data = _vouched_for(study.id, deepcopy(dict(source)), configs if known else [])
+    return without_paths(_completed(data, configs))
 
 
 def missing_files(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> list[str]:
@@ -50,15 +52,24 @@ def missing_files(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> list[st
     return [] if there else [name for name in named if "." in name]
 
 
-def _stripped(study_id: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Of a stranger's: nothing in it says where words go, or has code run."""
-    design = data.get("design")
-    factors = design.get("factors") if isinstance(design, Mapping) else None
-    if any(key in json.dumps(factors) for key in CODE):
+def _vouched_for(study_id: str, data: dict[str, Any], known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The trust record knows batches, not designs: what says where words go, and has code run, is taken from the configs of
+    the cells where these are known, and from nowhere else."""
+    name, design = str(data["batch"].get("kind")), data.get("design")
+    factors = json.dumps(design.get("factors") if isinstance(design, Mapping) else None)
+    named = set(re.findall(r'"[^"]*\.py:[^"]*"', factors))
+    theirs = {json.dumps(one.get(name, {}).get("scorer")) for one in known}
+    allowed = any(one.get(name, {}).get("allow_code") for one in known)
+    if not named <= theirs or ("allow_code" in factors and not allowed):
         raise UsageError(
             f"The design of study {study_id} has code run that only its file names. Export its batches one by one."
         )
-    return without_code(without(data, says_where))
+    data = without_code(without(data, says_where))
+    if known:
+        data["providers"] = known[0].get("providers", {})
+        code = {key: value for key in CODE if (value := _alike(known, name, key)) is not None}
+        data[name] = {**data.get(name, {}), **code}
+    return data
 
 
 def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
