@@ -51,6 +51,7 @@ PROOFS = {
     "secret_game": "A thousand conversations in each mode",
     "truth.statistics": "Intervals and tests",
     "designs.confirming": "Designs: what hypotheses find",
+    "truth.power": "Power, told before anything is bought",
     "truth.end_to_end": "Intervals through the whole program",
     "stopping.rules": "Stop when sure: is it, and what does it save?",
     "truth.branches": "Branches: the effect of one sentence",

@@ -8,9 +8,12 @@ import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidepool.engine.statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
 
 Sections = Mapping[str, Any]
 """a config's plain values by section"""
@@ -67,12 +70,51 @@ class BatchValues:
     """the talks of a game hang together, by memory or by what is kept"""
 
 
+class PlannedValues(NamedTuple):
+    number: float
+    """talks, or what else is independent, that tell of an outcome"""
+    each: float = 1.0
+    """values in one of them, such as the sides of a talk"""
+
+
+class PlannedRivals(NamedTuple):
+    """Two that a batch compares within itself."""
+
+    words: str
+    outcome: str
+    number: float
+    """of talks that tell of either"""
+    alike: str
+    """both are in one talk (`correlation`), face the same problem (`matched`), or never meet (empty)"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedBatch:
+    """What a batch of a config will have to count, before it is run."""
+
+    counted: str
+    """what its values are of, in the plural"""
+    outcomes: Mapping[str, PlannedValues]
+    sizes: Mapping[str, int]
+    """keys of the config that all of it grows with, and what they are now; none: it cannot be told by a key"""
+    rivals: Sequence[PlannedRivals] = ()
+    games: int = 1
+    linked: bool = False
+    """the talks of a game hang together"""
+    scenarios: int = 0
+    """that repeat"""
+    entities: int = 0
+    """that the batch's own intervals count instead of talks"""
+
+
 @dataclass(frozen=True, slots=True)
 class KindOutcomes:
     listed: Callable[[Sections], Sequence[Outcome]]
     """Of a config, before anything is run."""
     read: Callable[[sqlite3.Connection, Mapping[str, Any], Sections], BatchValues]
     """Of the connection, a row of `batch` and its config."""
+    planned: "Callable[[FrozenConfig], PlannedBatch] | None" = None
+    """What a batch will have to count; None: how much it will tell cannot be said beforehand."""
 
 
 def number(value: Any) -> float | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.sections import Config
-from tidepool.engine.design.cells import plan_study
+from tidepool.engine.design.cells import PlannedStudy, plan_study
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.planned_calls import together
@@ -14,8 +14,11 @@ from tidepool.engine.studies.planned_calls import together
 
 def priced_study(config: Config, database: Path) -> dict[str, Any]:
     """As a batch's plan, with its cells and what each of them takes."""
-    study = plan_study(config, database)
-    kind = load_kind(config.batch.kind)
+    return priced_cells(plan_study(config, database))
+
+
+def priced_cells(study: PlannedStudy) -> dict[str, Any]:
+    kind = load_kind(study.config.batch.kind)
     plans = [kind.plan(cell.config) for cell in study.cells]
     whole = priced(together(plans), study.config, several=True)
     cells = [

@@ -31,6 +31,7 @@ BATCHES = {
 }
 """one of each kind in the fixture"""
 
+GAME = str(Path(__file__).parents[2] / "examples" / "secret_game.toml")
 OF_A_BATCH: dict[str, list[list[str]]] = {
     "show": [
         ["BATCH"],
@@ -83,6 +84,12 @@ OF_THE_FILE: dict[str, list[list[str]]] = {
     "api": [["--port", POISON]],
     "trust": [["list"], ["add", POISON], ["add", "BATCH"], ["remove", POISON], ["add", f"http://{POISON}"]],
     "bench": [[POISON]],
+    "plan": [
+        [POISON],
+        [GAME, "--pilot", "BATCH"],
+        [GAME, "--assume", POISON],
+        [GAME, "--detect", "0.1", "--outcome", POISON],
+    ],
 }
 
 

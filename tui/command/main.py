@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidepool.storage.errors import TidepoolError
 
 COMMANDS = {
+    "plan": ("plan", "what a study would take, and how sure it would be: calls, money, time, power; calls no model"),
     "list": ("list_batches", "the batches of the file"),
     "show": (
         "read",

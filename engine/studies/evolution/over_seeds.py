@@ -2,9 +2,19 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.design.outcomes import PERCENT, BatchValues, KindOutcomes, Outcome, Sections, number
+from tidepool.engine.design.outcomes import (
+    PERCENT,
+    BatchValues,
+    KindOutcomes,
+    Outcome,
+    PlannedBatch,
+    PlannedRivals,
+    PlannedValues,
+    Sections,
+    number,
+)
 from tidepool.engine.results.blocks import Block, Figure
 from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
 from tidepool.engine.statistics.rates import UNIT
@@ -12,6 +22,9 @@ from tidepool.engine.studies.evolution.records.finding_names import RESULT, VALI
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics
 from tidepool.engine.studies.several_seeds import Runs
 from tidepool.storage.study_rows.findings import finding
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
 
 CHAMPION = "champion"
 WORDS = SeedWords(
@@ -66,7 +79,20 @@ def _read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Se
     )
 
 
-OUTCOMES = KindOutcomes(_listed, _read)
+def _planned(config: "FrozenConfig") -> PlannedBatch:
+    from tidepool.engine.studies.evolution.inputs import settings_of
+
+    settings = settings_of(config)
+    held_out, replies = settings.validation_problems, settings.samples * len(settings.solvers())
+    return PlannedBatch(
+        counted="held-out problems",
+        outcomes={ACCURACY: PlannedValues(held_out, replies)},
+        sizes={"evolution.validation_problems": held_out},
+        rivals=(PlannedRivals("the champion and the best seed prompt", ACCURACY, held_out, "matched"),),
+    )
+
+
+OUTCOMES = KindOutcomes(_listed, _read, _planned)
 
 
 def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:

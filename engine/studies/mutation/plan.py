@@ -48,6 +48,11 @@ def plan(config: FrozenConfig) -> Plan:
     return Plan(units, tuple(expected.calls()), notes, at_most=tuple(most.calls()))
 
 
+def held_out_queries(config: FrozenConfig) -> tuple[int, int]:
+    """How many there are, and how often each is played."""
+    return _MutationPlan(config, EXPECTED).queries_held_out, settings_of(config).repeats
+
+
 @dataclass(frozen=True, slots=True)
 class _Moment:
     """One environment step, or several alike: how many environments step in it, and how many of them ask for a rewrite."""
@@ -84,14 +89,14 @@ class _MutationPlan:
     @cached_property
     def heldout(self) -> int:
         """Episodes of the comparison, those of the unchanged query among them."""
-        return self._queries_held_out * self.settings.repeats * (self._learnt + len(played(self.settings.operators)))
+        return self.queries_held_out * self.settings.repeats * (self._learnt + len(played(self.settings.operators)))
 
     @cached_property
     def _queries(self) -> Sequence[Query]:
         return queries_of(self.settings)
 
     @cached_property
-    def _queries_held_out(self) -> int:
+    def queries_held_out(self) -> int:
         if (saved := saved_policy(self.settings)) is not None:
             return len(heldout_for(saved.card, self._queries))
         return len(split_queries(self._queries, self.settings.heldout, self.config.batch.seed).heldout)

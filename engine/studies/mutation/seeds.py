@@ -2,9 +2,18 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections, number
+from tidepool.engine.design.outcomes import (
+    BatchValues,
+    KindOutcomes,
+    Outcome,
+    PlannedBatch,
+    PlannedRivals,
+    PlannedValues,
+    Sections,
+    number,
+)
 from tidepool.engine.results.blocks import Block, Figure
 from tidepool.engine.results.seeds_report import BAND, SeedWords, curve_over_seeds, members_of, seed_blocks
 from tidepool.engine.statistics.rates import UNIT
@@ -12,6 +21,9 @@ from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.statistics import MutationStatistics
 from tidepool.engine.studies.several_seeds import Runs
 from tidepool.storage.study_rows.findings import finding
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
 
 POLICY = "policy"
 REWARDS = "heldout_rewards"
@@ -65,7 +77,20 @@ def _read(connection: sqlite3.Connection, batch: Mapping[str, Any], sections: Se
     return BatchValues(of_batch={OUTCOME: number((heldout.get(POLICY) or {}).get("mean_reward"))})
 
 
-OUTCOMES = KindOutcomes(_listed, _read)
+def _planned(config: "FrozenConfig") -> PlannedBatch:
+    """How many queries are held out is a share of those there are."""
+    from tidepool.engine.studies.mutation.plan import held_out_queries
+
+    held_out, repeats = held_out_queries(config)
+    return PlannedBatch(
+        counted="held-out queries",
+        outcomes={OUTCOME: PlannedValues(held_out, repeats)},
+        sizes={},
+        rivals=(PlannedRivals("the policy and random play", OUTCOME, held_out, "matched"),),
+    )
+
+
+OUTCOMES = KindOutcomes(_listed, _read, _planned)
 
 
 def blocks_over_seeds(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping[str, Any]]) -> list[Block]:

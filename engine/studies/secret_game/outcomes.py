@@ -5,19 +5,34 @@ shown, and `obtained` where somebody asks. Of one agent they are two.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.stored import StoredConfig
-from tidepool.engine.design.outcomes import PERCENT, BatchValues, KindOutcomes, Outcome, Sections, Talk, number
+from tidepool.engine.design.outcomes import (
+    PERCENT,
+    BatchValues,
+    KindOutcomes,
+    Outcome,
+    PlannedBatch,
+    PlannedRivals,
+    PlannedValues,
+    Sections,
+    Talk,
+    number,
+)
 from tidepool.engine.results.summary import checked
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.rates import UNIT
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
 from tidepool.storage.study_rows.design_values import sides_by_talk
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.studies.secret_game.pairing import Schedule
 
 MEASURES = {"revealed": "sides that revealed", "obtained": "sides that obtained", "score": "points of a side"}
 PLACES = {"revealed": 4, "obtained": 5, "score": 6}
@@ -83,4 +98,56 @@ def _own(agent: str, pair: tuple[str, float | None, str, float | None]) -> float
     return first if opener == agent else second if partner == agent else None
 
 
-OUTCOMES = KindOutcomes(listed, read)
+# -- before anything is run --------------------------------------------------------------------------------------
+
+
+def planned(config: "FrozenConfig") -> PlannedBatch:
+    from tidepool.engine.studies.secret_game.casting import Cast, schedule_of, settings_of
+
+    schedule, settings, linked = schedule_of(config), settings_of(config), Cast.of(config).linked
+    games = -(-schedule.total_rounds // schedule.rounds) if schedule.rounds else schedule.games
+    scenarios = min(len(settings.scenarios), schedule.total_rounds)
+    return PlannedBatch(
+        counted="talks",
+        outcomes=_numbers(schedule),
+        sizes=_sizes(schedule, linked=linked),
+        rivals=tuple(_rivals(schedule)),
+        games=max(1, min(games, schedule.total_rounds)),
+        linked=linked,
+        scenarios=scenarios if 1 < scenarios < schedule.total else 0,
+    )
+
+
+def _numbers(schedule: "Schedule") -> dict[str, PlannedValues]:
+    from tidepool.engine.studies.secret_game.tally import tally_of
+
+    tally, size = tally_of(schedule), len(schedule.agents)
+    of_all = {measure: PlannedValues(schedule.total, 2) for measure in MEASURES}
+    for name in schedule.agents:
+        sides = tally.opened[name] + tally.answered[name]
+        alone = schedule.total / size**2 if schedule.pairing == "ordered" else 0.0
+        own = PlannedValues(sides - alone, sides / max(1.0, sides - alone))
+        of_all |= {f"{measure} of {name}": own for measure in MEASURES}
+    return of_all
+
+
+def _sizes(schedule: "Schedule", *, linked: bool) -> dict[str, int]:
+    """More talks; where games link them, more games of the same length."""
+    if schedule.num_interactions is None:
+        return {"secret_game.games": schedule.games}
+    whole = {"secret_game.num_interactions": schedule.num_interactions}
+    return whole | ({"secret_game.games": schedule.games} if linked and not schedule.rounds else {})
+
+
+def _rivals(schedule: "Schedule") -> Iterator[PlannedRivals]:
+    """Two agents of as many: every two meet equally often."""
+    size = len(schedule.agents)
+    ordered = schedule.pairing == "ordered"
+    met = 2 * schedule.total / (size**2 if ordered else size * (size - 1))
+    if size > 1:
+        yield PlannedRivals("two agents, head to head", "revealed", met, "correlation")
+    if size > 2:
+        yield PlannedRivals("two agents, against third agents", "revealed", met * (size - 2), "")
+
+
+OUTCOMES = KindOutcomes(listed, read, planned)

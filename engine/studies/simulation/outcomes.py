@@ -5,10 +5,23 @@ import sqlite3
 from collections.abc import Mapping
 from itertools import groupby
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.design.outcomes import UNBOUNDED, BatchValues, KindOutcomes, Outcome, Sections, Talk, number
+from tidepool.engine.design.outcomes import (
+    UNBOUNDED,
+    BatchValues,
+    KindOutcomes,
+    Outcome,
+    PlannedBatch,
+    PlannedValues,
+    Sections,
+    Talk,
+    number,
+)
 from tidepool.storage.study_rows.design_values import ratings_by_talk
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.frozen import FrozenConfig
 
 RATING = "rating"
 
@@ -57,4 +70,21 @@ def _who(participants: Any) -> str:
         return ""
 
 
-OUTCOMES = KindOutcomes(listed, read)
+def planned(config: "FrozenConfig") -> PlannedBatch:
+    from tidepool.engine.studies.simulation.casting import cast_of, settings_of
+
+    settings, names = settings_of(config), [member.entity.name for member in cast_of(config)]
+    size = min(settings.interaction_size, len(names))
+    own = PlannedValues(settings.num_simulations * size / len(names))
+    return PlannedBatch(
+        counted="talks",
+        outcomes={
+            RATING: PlannedValues(settings.num_simulations, size),
+            **{f"{RATING} of {name}": own for name in names},
+        },
+        sizes={"simulation.num_simulations": settings.num_simulations},
+        entities=len(names),
+    )
+
+
+OUTCOMES = KindOutcomes(listed, read, planned)

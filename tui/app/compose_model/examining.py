@@ -12,13 +12,16 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config.files_read import FILES_READ
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.tui.app.compose_model.edits import values_of
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
+
+if TYPE_CHECKING:
+    from tidepool.engine.planning.comparisons import Foreseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +65,20 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
     if config is None:
         return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
     try:
-        return _study(values, config, folder, database) if values.get("design") else planned(config)
+        return _study(values, config, folder, database) if values.get("design") else planned(config, database)
     except UsageError as error:
         return Examined((Complaint(error.where, str(error)),))
     except TidepoolError as error:
         return Examined((Complaint((), str(error)),))
 
 
-def planned(config: FrozenConfig) -> Examined:
+def planned(config: FrozenConfig, database: Path) -> Examined:
+    from tidepool.engine.planning.comparisons import foreseen
+    from tidepool.engine.planning.detect import price_of
     from tidepool.engine.studies.kinds import load_kind
-    from tidepool.engine.studies.plan import priced
 
     kind = load_kind(config.batch.kind)
-    plan = _shortened(priced(kind.plan(config), config), kind.units)
+    plan = _shortened({**price_of(config), "power": _power(foreseen(config), database)}, kind.units)
     return Examined(plan=plan, shape=tuple(kind.shape(config)), models=tuple(sorted(kind.models(config))))
 
 
@@ -82,12 +86,23 @@ def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, databa
     """Of a config with a [design]: all its cells together."""
     from tidepool.engine.config.loading import config_from
     from tidepool.engine.config.user_endpoints import with_users_likes
-    from tidepool.engine.design.pricing import priced_study, shape_of
+    from tidepool.engine.design.cells import plan_study
+    from tidepool.engine.design.pricing import priced_cells, shape_of
+    from tidepool.engine.planning.comparisons import foreseen
     from tidepool.engine.studies.kinds import load_kind
 
-    written = config_from(with_users_likes(values), source="", folder=folder)
-    plan = _shortened(priced_study(written, database), load_kind(config.batch.kind).units)
+    study = plan_study(config_from(with_users_likes(values), source="", folder=folder), database)
+    whole = {**priced_cells(study), "power": _power(foreseen(study), database)}
+    plan = _shortened(whole, load_kind(config.batch.kind).units)
     return Examined(plan=plan, shape=(shape_of(plan["cells"]),), models=tuple(plan.pop("models")))
+
+
+def _power(told: "Foreseen | None", database: Path) -> list[tuple[str, str]]:
+    """How sure it will be, in a few lines: with what is assumed by default."""
+    from tidepool.engine.planning.foresight import Asked, power_of
+    from tidepool.engine.planning.report import power_lines
+
+    return power_lines(power_of(told, Asked(), None, database))
 
 
 def _shortened(plan: dict[str, Any], units: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def in_full(examined: Examined) -> Content:
     plan = examined.plan
     if plan is None:
         return Content("")
-    rows = [*_size(plan), *_money(examined, plan), *_time(plan)]
+    rows = [*_size(plan), *_money(examined, plan), *_time(plan), *((name, words) for name, words in plan["power"])]
     lines = [Content(shortened(words)) for words in examined.shape]
     lines += [Content("")]
     for name, words in rows:

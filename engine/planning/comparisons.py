@@ -1,0 +1,205 @@
+"""What a planned study will tell, and by what it will be counted: the same units as its report counts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.design.cells import PlannedStudy
+from tidepool.engine.design.contrasts import Weighing, exploratory, weigh
+from tidepool.engine.design.factors import Cell, Factors
+from tidepool.engine.design.hypotheses import read_hypotheses
+from tidepool.engine.design.outcomes import Outcome, PlannedBatch, PlannedValues
+from tidepool.engine.design.study_statistics import study_outcomes
+from tidepool.engine.planning.power import Comparison, Layout
+from tidepool.engine.studies.kinds import load_kind
+
+OF_ONE = {"agents": "one agent", "entities": "one entity"}
+"""by the section of the config that names them"""
+REPLICATES = "design.replicates"
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    words: str
+    outcome: Outcome
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """All that can be said beforehand of what a study will tell."""
+
+    counted: str
+    widths: Sequence[Width]
+    comparisons: Sequence[Comparison]
+    sizes: Mapping[str, int]
+    """keys of the config that more talks take, and what they are now"""
+    replicates: int = 0
+    """of a design"""
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        told = [*(one.outcome for one in self.comparisons), *(one.outcome for one in self.widths)]
+        return {outcome.name: outcome for outcome in told}
+
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        """By outcome, how its values are laid out in a batch."""
+        of_comparisons = {one.outcome.name: one.layout for one in self.comparisons}
+        return of_comparisons | {one.outcome.name: one.layout for one in self.widths}
+
+
+def foreseen(planned: FrozenConfig | PlannedStudy) -> Foreseen | None:
+    """None where the kind does not say what a batch of it will have to count."""
+    if isinstance(planned, PlannedStudy):
+        return _of_study(planned)
+    return _of_batch(planned)
+
+
+def _planned(config: FrozenConfig) -> PlannedBatch | None:
+    given = load_kind(config.batch.kind).outcomes
+    planned = given().planned if given else None
+    return planned(config) if planned else None
+
+
+# -- one batch -------------------------------------------------------------------------------------------------
+
+
+def _of_batch(config: FrozenConfig) -> Foreseen | None:
+    batch = _planned(config)
+    outcomes = study_outcomes(config.batch.kind, [config.as_written()]) if batch else []
+    if batch is None:
+        return None
+    known = {one.name: one for one in outcomes}
+    widths = [
+        Width(one.words, one, _alone(batch, batch.outcomes[one.name], whole=True))
+        for one in outcomes
+        if not one.about and not one.asked_only and one.name in batch.outcomes
+    ]
+    widths += _of_one(batch, outcomes)
+    comparisons = [
+        Comparison(
+            words=one.words,
+            outcome=known[one.outcome],
+            layout=_alone(batch, PlannedValues(one.number, batch.outcomes[one.outcome].each if one.alike else 1.0)),
+            alike=one.alike,
+        )
+        for one in batch.rivals
+        if one.outcome in known
+    ]
+    comparisons += [
+        Comparison(words="two batches, each like this one", outcome=one.outcome, layout=one.layout)
+        for one in widths
+        if not one.outcome.about
+    ]
+    return Foreseen(batch.counted, widths, comparisons, batch.sizes)
+
+
+def _alone(batch: PlannedBatch, values: PlannedValues, *, whole: bool = False) -> Layout:
+    return Layout(
+        talks=values.number,
+        each=values.each,
+        games=batch.games if batch.linked else 0,
+        scenarios=batch.scenarios,
+        entities=batch.entities if whole else 0,
+        called=batch.counted,
+    )
+
+
+def _of_one(batch: PlannedBatch, outcomes: Sequence[Outcome]) -> Iterator[Width]:
+    """Of each figure that there is for everybody: theirs of whom there is least."""
+    by_measure: dict[str, Outcome] = {}
+    for one in outcomes:
+        measure = one.name.partition(" of ")[0]
+        if one.about and one.name in batch.outcomes:
+            before = by_measure.setdefault(measure, one)
+            if batch.outcomes[one.name].number < batch.outcomes[before.name].number:
+                by_measure[measure] = one
+    for measure, one in by_measure.items():
+        who = OF_ONE.get(one.about.partition(".")[0], one.about)
+        yield Width(f"{measure}, {who}", one, _alone(batch, batch.outcomes[one.name]))
+
+
+# -- a design --------------------------------------------------------------------------------------------------
+
+
+def _of_study(study: PlannedStudy) -> Foreseen | None:
+    factors = Factors.of(study.design)
+    first = [cell for cell in study.cells if cell.replicate == 1]
+    batches = {tuple(cell.levels[name] for name in factors.names): _planned(cell.config) for cell in first}
+    known = {cell: batch for cell, batch in batches.items() if batch is not None}
+    if not known:
+        return None
+    outcomes = study_outcomes(study.config.batch.kind, [cell.config.as_written() for cell in first])
+    return _Study(study, factors, known, outcomes).foreseen()
+
+
+@dataclass(frozen=True)
+class _Study:
+    study: PlannedStudy
+    factors: Factors
+    batches: Mapping[Cell, PlannedBatch]
+    outcomes: Sequence[Outcome]
+
+    @property
+    def replicates(self) -> int:
+        return int(self.study.design["replicates"])
+
+    def foreseen(self) -> Foreseen:
+        some = next(iter(self.batches.values()))
+        shown = [one for one in self.outcomes if not one.about and not one.asked_only and one.name in some.outcomes]
+        widths = [
+            Width(f"{one.words}, one cell", one, self._layout(one, list(self.batches), redraws=False)) for one in shown
+        ]
+        stated = list(self._stated())
+        comparisons = [*stated, *(one for outcome in shown for one in self._mains(outcome, stated))]
+        return Foreseen(some.counted, widths, comparisons, some.sizes, self.replicates)
+
+    def _stated(self) -> Iterator[Comparison]:
+        hypotheses = read_hypotheses(self.study.design, self.outcomes)
+        for one in hypotheses:
+            weighing = weigh(one.asked, self.factors, self.factors.cells)
+            if weighing and self._counted(one.outcome, weighing):
+                found = self._comparison(one.outcome, weighing)
+                yield Comparison(
+                    words=found.words,
+                    outcome=one.outcome,
+                    layout=found.layout,
+                    weights=found.weights,
+                    alike=found.alike,
+                    tests=len(hypotheses),
+                    direction=one.direction,
+                    stated=True,
+                )
+
+    def _mains(self, outcome: Outcome, stated: Sequence[Comparison]) -> Iterator[Comparison]:
+        told = {one.words for one in stated if one.outcome.name == outcome.name}
+        for weighing in exploratory(self.factors, self.factors.cells):
+            if weighing.kind != "interaction" and weighing.name not in told and self._counted(outcome, weighing):
+                yield self._comparison(outcome, weighing)
+
+    def _counted(self, outcome: Outcome, weighing: Weighing) -> bool:
+        return all(outcome.name in self.batches[cell].outcomes for cell in weighing.weights)
+
+    def _comparison(self, outcome: Outcome, weighing: Weighing) -> Comparison:
+        layout = self._layout(outcome, list(weighing.weights), redraws=weighing.redraws)
+        weights = tuple(weighing.weights.values())
+        alike = "" if weighing.redraws else "matched"
+        return Comparison(words=weighing.name, outcome=outcome, layout=layout, weights=weights, alike=alike)
+
+    def _layout(self, outcome: Outcome, cells: Sequence[Cell], *, redraws: bool) -> Layout:
+        """By matched talks over all replicates, or by replicates; as the effects of the study are counted."""
+        batches = [self.batches[cell] for cell in cells]
+        fewest = min((batch.outcomes[outcome.name] for batch in batches), key=lambda one: one.number)
+        games = min(batch.games for batch in batches) if any(batch.linked for batch in batches) else 0
+        scenarios = max(batch.scenarios for batch in batches)
+        if redraws or not outcome.per_talk:
+            return Layout(
+                talks=fewest.number, each=fewest.each, games=games, scenarios=scenarios, replicates=self.replicates
+            )
+        return Layout(
+            talks=fewest.number * self.replicates,
+            each=fewest.each,
+            games=games * self.replicates,
+            scenarios=scenarios,
+        )

@@ -1,0 +1,211 @@
+"""How sure a planned study will be: half-widths, the chance to find a difference, and the smallest that is found.
+
+Everything follows from one variance: of a talk's value, of how talks hang together by game or scenario, and of how alike
+the arms of a contrast are. Where few clusters are counted, Student's distribution rules, and its noncentral kin the power.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tidepool.engine.design.hypotheses import FEWEST_REPLICATES, Direction
+from tidepool.engine.design.outcomes import Outcome
+from tidepool.engine.planning.worlds import World
+from tidepool.engine.statistics.contrasts import FEWEST_TESTED
+from tidepool.engine.statistics.distributions import normal_tail, root
+from tidepool.engine.statistics.intervals import LEVEL, wilson
+from tidepool.engine.statistics.rates import quantile
+
+WANTED = 0.8
+"""the power that a study should have"""
+MANY = 500.0
+"""degrees of freedom, from which the spread is as good as known"""
+_STEPS = 80
+_EDGE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What an estimate counts."""
+
+    talks: float
+    """of a batch where batches are counted, else in all"""
+    each: float = 1.0
+    """values in a talk's own"""
+    games: float = 0
+    """that link their talks; 0: none is linked"""
+    scenarios: int = 0
+    """that repeat; 0: none does"""
+    entities: int = 0
+    """counted instead of talks; 0: talks are"""
+    replicates: int = 0
+    """counted instead of talks, as many batches; 0: talks are"""
+    called: str = "talks"
+    """what talks are called here"""
+
+    @property
+    def clusters(self) -> float:
+        if self.replicates:
+            return self.replicates
+        return min(filter(None, (self.games, self.scenarios, self.entities)), default=self.talks)
+
+    @property
+    def units(self) -> str:
+        if self.replicates:
+            return "replicates"
+        words = [word for word in ("games", "scenarios", "entities") if getattr(self, word)]
+        return " and ".join(words) or self.called
+
+    @property
+    def too_few(self) -> str:
+        """Why there will be no verdict; empty where there will be one."""
+        fewest = FEWEST_REPLICATES if self.replicates else 2 if self.units == self.called else FEWEST_TESTED
+        units = self.units
+        return f"no verdict: {self.clusters:,.0f} of {fewest} {units}" if self.clusters < fewest else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    words: str
+    outcome: Outcome
+    layout: Layout
+    weights: Sequence[float] = (1.0, -1.0)
+    alike: str = ""
+    """which correlation of a world holds between arms: `matched`, `correlation`, or none, where arms are drawn apart"""
+    tests: int = 1
+    """of which it is one: Holm's correction takes no more than Bonferroni's"""
+    direction: Direction = "two-sided"
+    stated: bool = False
+    """as a hypothesis"""
+
+    @property
+    def rise(self) -> float:
+        """How much of a shift in all its first arms the contrast tells."""
+        return sum(weight for weight in self.weights if weight > 0)
+
+
+# -- spread ----------------------------------------------------------------------------------------------------
+
+
+def value_variance(world: World, shift: float = 0.0) -> float:
+    if world.rate is None:
+        return world.sd**2
+    share = min(1 - _EDGE, max(_EDGE, world.rate + shift))
+    return share * (1 - share)
+
+
+def talk_variance(world: World, each: float, shift: float = 0.0, *, inside: bool = False) -> float:
+    """Of the mean of the values of a talk."""
+    seen = world.inside if inside and world.inside is not None else world.talk
+    factor = seen if seen is not None and world.each == each else (1 + (each - 1) * world.correlation) / each
+    return max(0.0, factor) * value_variance(world, shift)
+
+
+def crowding(world: World, layout: Layout) -> float:
+    """How many times the variance of a mean is that of independent talks."""
+    more = 1.0
+    for number, likeness in ((layout.games, world.game), (layout.scenarios, world.scenario)):
+        more += max(0.0, layout.talks / number - 1) * likeness if number else 0.0
+    return more
+
+
+def mean_variance(world: World, layout: Layout, shift: float = 0.0, *, inside: bool = False) -> float:
+    of_talk = talk_variance(world, layout.each, shift, inside=inside)
+    if layout.replicates:
+        own = world.between**2 + of_talk / layout.talks * crowding(world, layout)
+        return (own if world.batch is None else world.batch) / layout.replicates
+    if layout.entities > layout.each:
+        # the jackknife leaves out an entity with all its talks, so it counts what a talk adds once for each who was in it
+        number = layout.entities
+        shared = layout.each * number * (number - 1) / (number - layout.each) ** 2
+        return shared * of_talk / layout.talks + world.entity * value_variance(world, shift) / number
+    return of_talk / layout.talks * crowding(world, layout)
+
+
+def half_width(world: World, layout: Layout) -> float | None:
+    """Of the interval at 95 %; None where there will be none."""
+    freedom = layout.clusters - 1
+    if freedom < 1:
+        return None
+    variance, reach = mean_variance(world, layout, inside=True), quantile(freedom, LEVEL)
+    if world.rate is None or layout.replicates:
+        return reach * math.sqrt(variance)
+    low, high = wilson(world.rate, world.rate * (1 - world.rate) / variance, reach)
+    return (high - low) / 2
+
+
+# -- power -----------------------------------------------------------------------------------------------------
+
+
+def power(world: World, comparison: Comparison, difference: float) -> float:
+    """The chance to find it."""
+    layout = comparison.layout
+    arms = 1 if comparison.alike else len(comparison.weights)
+    freedom = (layout.clusters - 1) * (1 if layout.replicates else arms)
+    if layout.too_few or freedom < 1:
+        return 0.0
+    error = math.sqrt(contrast_variance(world, comparison, difference))
+    tails = 2 if comparison.direction == "two-sided" else 1
+    limit = quantile(freedom if freedom < MANY else math.inf, 1 - 2 * (1 - LEVEL) / tails / comparison.tests)
+    return beyond(difference / error if error else math.inf, limit, freedom)
+
+
+def contrast_variance(world: World, comparison: Comparison, difference: float) -> float:
+    """Its first arms are shifted by the difference, the others are not; the weights of both are the same in all."""
+    shift = _shift(world, comparison, difference)
+    layout = replace(comparison.layout, each=1.0) if comparison.alike == "correlation" else comparison.layout
+    first, second = mean_variance(world, layout, shift), mean_variance(world, layout)
+    apart = sum(weight**2 * (first if weight > 0 else second) for weight in comparison.weights)
+    if not comparison.alike:
+        return apart
+    alike, rise = float(getattr(world, comparison.alike)), comparison.rise
+    both = math.sqrt(first * second) * _at_most_alike(world, shift)
+    return max(0.0, (1 - alike) * apart + alike * rise**2 * (first + second - 2 * both))
+
+
+def _at_most_alike(world: World, shift: float) -> float:
+    """Shares that differ cannot be wholly alike: the correlation of two that go together as far as they can."""
+    if world.rate is None:
+        return 1.0
+    low, high = sorted(min(1 - _EDGE, max(_EDGE, rate)) for rate in (world.rate, world.rate + shift))
+    return math.sqrt(low * (1 - high) / (high * (1 - low)))
+
+
+def _shift(world: World, comparison: Comparison, difference: float) -> float:
+    """Of the first arms: as the direction says, else towards one half, where a share varies most."""
+    up = comparison.direction == "greater" or (comparison.direction == "two-sided" and (world.rate or 0.0) <= 0.5)
+    return (difference if up else -difference) / comparison.rise
+
+
+def most_possible(world: World, comparison: Comparison) -> float:
+    low, high = comparison.outcome.bounds
+    if world.rate is None:
+        return comparison.rise * (high - low) if math.isfinite(high - low) else 1000 * world.sd
+    up = _shift(world, comparison, 1.0) > 0
+    return comparison.rise * (1 - world.rate if up else world.rate)
+
+
+def beyond(away: float, limit: float, freedom: float) -> float:
+    """The chance that Student's noncentral t is above the limit: averaged over what the spread may be taken for."""
+    if freedom >= MANY or math.isinf(away):
+        return normal_tail(limit - away)
+    half = freedom / 2
+    scale = math.log(2) + half * math.log(half) - math.lgamma(half)
+    low, high = max(1e-9, 1 - 6 / math.sqrt(2 * freedom)), 1 + 6 / math.sqrt(2 * freedom)
+    step = (high - low) / _STEPS
+    total = whole = 0.0
+    for place in range(_STEPS + 1):
+        spread = low + place * step
+        density = math.exp(scale + (freedom - 1) * math.log(spread) - half * spread**2)
+        density *= 1 if place in (0, _STEPS) else 4 if place % 2 else 2
+        whole += density
+        total += density * normal_tail(limit * spread - away)
+    return total / whole
+
+
+def smallest(world: World, comparison: Comparison) -> float | None:
+    """The smallest difference that is found with the power wanted; None where not even the largest possible is."""
+    most = most_possible(world, comparison) * (1 - _EDGE)
+    if power(world, comparison, most) < WANTED:
+        return None
+    return root(lambda difference: power(world, comparison, difference) - WANTED, 0.0, most)

@@ -1,0 +1,114 @@
+"""`tidepool plan`: what a study takes and how sure it will be; and how large it must be to find a difference."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.design.designs import FACTORS, written
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.running import run_study
+from tidepool.tui.command.main import main
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def told(capsys: pytest.CaptureFixture[str], folder: Path, *words: str) -> dict[str, Any]:
+    assert main(["--db", str(folder / "study.db"), "plan", *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_plan_is_that_of_a_dry_run_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(written(tmp_path))
+    plan = told(capsys, tmp_path, config)
+    power = plan.pop("power")
+    assert main(["--db", str(tmp_path / "study.db"), "--run", config, "--dry-run", "--json"]) == 0
+    assert plan == json.loads(capsys.readouterr().out)
+    assert not (tmp_path / "study.db").exists()
+    first = power["differences"][0]
+    assert (first["between"], first["direction"], first["units"], first["number"]) == (
+        "firmness: firm - plain",
+        "less",
+        "talks",
+        12,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "units"),
+    [
+        ("secret_game", "revealed", "talks"),
+        ("secret_game_retained", "revealed", "games"),
+        ("secret_game_models", "revealed", "scenarios"),
+        ("simulation_judged", "rating", "entities"),
+        ("evolution", "held-out accuracy", "held-out problems"),
+        ("mutation", "held-out reward", "held-out queries"),
+    ],
+)
+def test_every_kind_tells_its_half_widths_by_what_its_report_counts(
+    kind: str, outcome: str, units: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (first, *_) = told(capsys, tmp_path, str(EXAMPLES / f"{kind}.toml"))["power"]["half_widths"]
+    assert (first["outcome"], first["units"]) == (outcome, units)
+    assert 0 < first["half_width"][0] < first["half_width"][2]
+
+
+def test_a_study_without_anything_measured_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "needs a judge" in told(capsys, tmp_path, str(EXAMPLES / "simulation.toml"))["power"]["note"]
+
+
+def test_what_is_needed_is_what_a_run_of_that_size_would_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(EXAMPLES / "secret_game_retained.toml")
+    found = told(capsys, tmp_path, config, "--detect", "0.1", "--assume", "rate=0.3", "--outcome", "revealed")
+    row = next(one for one in found["power"]["detect"]["rows"] if one["between"].startswith("two batches"))
+    needed = row["needed"][1]
+    (key,) = (name for name in needed["set"] if name.endswith("games"))
+    larger = told(capsys, tmp_path, config, *(f"--set={name}={value}" for name, value in needed["set"].items()))
+    assert needed["set"][key] > 20 and needed["calls"] == larger["calls"] > found["calls"]
+    again = next(one for one in larger["power"]["differences"] if one["between"].startswith("two batches"))
+    assert again["smallest"][1] == pytest.approx(10, abs=0.2)
+
+
+def test_replicates_are_what_is_bought_more_of_where_they_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    factors = FACTORS.replace("firmness =", '"secret_game.pairing" = ["round_robin", "random"]\nfirmness =')
+    factors = factors.replace("firmness: firm - plain", "secret_game.pairing: random - round_robin")
+    found = told(capsys, tmp_path, str(written(tmp_path, factors=factors)), "--detect", "0.2", "--assume", "rate=0.3")
+    (row,) = found["power"]["detect"]["rows"]
+    assert row["units"] == "replicates" and row["power_as_planned"] == [0, 0, 0]
+    (size,) = {one["set"]["design.replicates"] for one in row["needed"]}
+    assert size >= 6 and row["needed"][0]["calls"] == found["calls"] * size // 2
+
+
+def test_more_talks_over_a_handful_of_scenarios_are_told_not_to_help(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(EXAMPLES / "secret_game_models.toml")
+    assert main(["--db", str(tmp_path / "study.db"), "plan", config, "--detect", "0.1"]) == 0
+    assert "more of those are needed" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_study_of_the_file_is_a_pilot_for_a_larger_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = written(tmp_path, talks=8)
+    asyncio.run(run_study(load_config(config), tmp_path / "study.db"))
+    power = told(capsys, tmp_path, str(config), "--pilot", "last")["power"]
+    seen = {one["what"] for one in power["seen"] if one["outcome"] == "revealed"}
+    assert {"rate", "matched", "sd of a talk"} <= seen
+    (first, *_) = power["differences"]
+    assert first["smallest"][0] < first["smallest"][1] < first["smallest"][2]
+    assert main(["--db", str(tmp_path / "study.db"), "plan", str(config), "--pilot", "last"]) == 0
+    assert f"seen in the pilot {power['pilot']}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--detect", "10"], ["--detect", "0"], ["--detect", "0.1", "--outcome", "height"]])
+def test_a_difference_that_cannot_be_is_refused(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--db", str(tmp_path / "study.db"), "plan", str(EXAMPLES / "secret_game.toml"), *words]) == 2
+    assert "outcome" in capsys.readouterr().err.replace("a difference in revealed", "outcome")

@@ -1,0 +1,92 @@
+"""Half-widths, powers and smallest differences follow from what is assumed, and are told by the units that reports count."""
+
+import math
+
+import pytest
+
+from tidepool.engine.design.outcomes import PERCENT, Outcome
+from tidepool.engine.errors import UsageError
+from tidepool.engine.planning.power import Comparison, Layout, beyond, half_width, power, smallest
+from tidepool.engine.planning.worlds import Assumptions, World
+from tidepool.engine.statistics.distributions import student_quantile
+
+SHARE = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=(0.0, 1.0))
+RATING = Outcome(name="rating", words="rating", bounds=(1.0, 5.0))
+
+
+def two(layout: Layout, alike: str = "", outcome: Outcome = SHARE, **more: object) -> Comparison:
+    return Comparison(words="two", outcome=outcome, layout=layout, alike=alike, **more)  # type: ignore[arg-type]
+
+
+def test_a_half_width_is_that_of_half_as_many_talks_as_sides_that_are_alike() -> None:
+    """SE² = p(1−p)(1+ρ)/2n."""
+    error = math.sqrt(0.3 * 0.7 * 1.3 / 2 / 1000)
+    found = half_width(World(rate=0.3, correlation=0.3), Layout(talks=1000, each=2))
+    assert found == pytest.approx(1.96 * error, rel=0.01)
+
+
+@pytest.mark.parametrize(("rate", "difference"), [(0.1, 0.05), (0.3, 0.1), (0.5, 0.1)])
+def test_as_many_talks_an_arm_as_the_formula_asks_for_have_eighty_per_cent(rate: float, difference: float) -> None:
+    spread = sum(p * (1 - p) for p in (rate, rate + difference)) * 1.3 / 2
+    talks = (1.95996 + 0.84162) ** 2 * spread / difference**2
+    world, comparison = World(rate=rate, correlation=0.3), two(Layout(talks=talks, each=2))
+    assert power(world, comparison, difference) == pytest.approx(0.8, abs=0.005)
+    assert smallest(world, comparison) == pytest.approx(difference, rel=0.01)
+
+
+@pytest.mark.parametrize(("freedom", "away", "chance"), [(4, 3.5, 0.74487), (9, 3.0, 0.76116), (30, 2.5, 0.67703)])
+def test_power_with_few_clusters_is_that_of_the_noncentral_distribution(
+    freedom: int, away: float, chance: float
+) -> None:
+    """As scipy's `nct` has it."""
+    assert beyond(away, student_quantile(freedom, 0.975), freedom) == pytest.approx(chance, abs=1e-4)
+
+
+def test_what_hangs_together_counts_for_less_and_what_is_matched_for_more() -> None:
+    world = World(rate=0.3, correlation=0.3, game=0.2, matched=0.5)
+    free, linked = Layout(talks=200, each=2), Layout(talks=200, each=2, games=20)
+    sizes = [smallest(world, one) or 1.0 for one in (two(free, "matched"), two(free), two(linked))]
+    assert sizes == sorted(sizes) and sizes[0] < 0.8 * sizes[1] < 0.6 * sizes[2]
+
+
+def test_an_interaction_and_a_correction_take_more_and_a_stated_direction_less() -> None:
+    world, layout = World(sd=1.0), Layout(talks=100)
+    plain = smallest(world, two(layout, "matched", RATING)) or 0
+    crossed = smallest(world, two(layout, "matched", RATING, weights=(1, -1, -1, 1)))
+    corrected = smallest(world, two(layout, "matched", RATING, tests=4)) or 0
+    one_sided = smallest(world, two(layout, "matched", RATING, direction="less")) or 0
+    assert crossed == pytest.approx(math.sqrt(2) * plain, rel=1e-6)
+    assert one_sided < plain < corrected
+
+
+@pytest.mark.parametrize(
+    ("layout", "words"),
+    [
+        (Layout(talks=50, replicates=5), "no verdict: 5 of 6 replicates"),
+        (Layout(talks=50, games=4), "no verdict: 4 of 5 games"),
+        (Layout(talks=50, scenarios=4), "no verdict: 4 of 5 scenarios"),
+    ],
+)
+def test_too_few_units_find_nothing_however_large_it_is(layout: Layout, words: str) -> None:
+    assert layout.too_few == words
+    assert smallest(World(rate=0.3), two(layout)) is None
+
+
+def test_a_rate_that_can_fall_no_further_has_no_smallest_difference() -> None:
+    world = World(rate=0.05, correlation=0.3)
+    assert smallest(world, two(Layout(talks=40, each=2), direction="less")) is None
+    assert smallest(world, two(Layout(talks=40, each=2), direction="greater"))
+
+
+def test_assumptions_are_stated_as_one_value_or_a_range() -> None:
+    worlds = Assumptions.read(["rate=0.9,0.4", "matched=0.2"]).worlds(SHARE) or ()
+    assert [world.rate for world in worlds] == [0.9, pytest.approx(0.65), 0.4], "from least spread to most"
+    assert {world.matched for world in worlds} == {0.2}
+    assert [world.sd for world in Assumptions({}).worlds(RATING) or ()] == [0.6, 1.0, pytest.approx(1.4)]
+    assert Assumptions({}).worlds(Outcome(name="calls", words="calls")) is None
+
+
+@pytest.mark.parametrize("text", ["rate", "rate=", "rate=1.2", "rate=0", "rat=0.3", "sd=nan", "rate=0.1,0.2,0.3,0.4"])
+def test_an_assumption_that_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--assume"):
+        Assumptions.read([text])
