@@ -33,8 +33,8 @@ def export_batch(
     if bom and format_name != "csv":
         raise UsageError(f"--bom is for --format csv: a file of {format_name} says itself how it is written.")
     with reading(database) as connection:
-        if format_name == "toml" and (study := study_of(connection, reference)) is not None:
-            return _study_toml(connection, study, target)
+        if (study := study_of(connection, reference)) is not None:
+            return _study(database, connection, study, format_name, target, bom=bom)
         batch = find_batch(connection, reference)
         exporter = exporter_for(batch["kind"], format_name)
         return exporter(ExportRequest(database, connection, batch, target, bom))
@@ -84,7 +84,7 @@ def _csv(order: ExportRequest) -> list[Path]:
 def _sqlite(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.sqlite_file import export_sqlite
 
-    return export_sqlite(order.database, order.batch, order.file(".db"))
+    return export_sqlite(order.database, [order.batch], order.file(".db"))
 
 
 def _html(order: ExportRequest) -> list[Path]:
@@ -119,14 +119,27 @@ def _toml(order: ExportRequest) -> list[Path]:
     return export_toml(order)
 
 
-def _study_toml(connection: sqlite3.Connection, study: StoredStudy, target: Path | None) -> list[Path]:
-    from tidepool.engine.exports.study_toml import study_toml
-    from tidepool.storage.exporting.files import write_text
+def _study(
+    database: Path,
+    connection: sqlite3.Connection,
+    study: StoredStudy,
+    format_name: str,
+    target: Path | None,
+    *,
+    bom: bool,
+) -> list[Path]:
+    from tidepool.engine.exports.study_export import StudyExport, summary_of
+    from tidepool.storage.exporting.files import finished_together
+    from tidepool.storage.exporting.json_files import write_json
 
-    batches = [cell.batch for cell in cells_of(connection, study.id)]
-    named = target is not None and not target.is_dir()
-    path = target if target and named else (target or Path()) / f"{study.id}.toml"
-    return write_text(path, study_toml(study, batches))
+    cells = [ExportRequest(database, connection, cell.batch, target, bom) for cell in cells_of(connection, study.id)]
+    export = StudyExport(study, cells, [_contents(one) for one in cells])
+    if format_name != "json":
+        return export.written(format_name)
+    folder = target if target is not None and target.name == study.id else (target or Path()) / study.id
+    with finished_together(folder) as scratch:
+        write_json(scratch / "study.json", summary_of(export))
+    return [folder / "study.json", *(path for one in cells for path in _json(replace(one, target=folder)))]
 
 
 def _views(order: ExportRequest, write: TableWriter) -> list[Path]:

@@ -15,6 +15,7 @@ from typing import Any
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.html_report import html_report
 from tidepool.engine.exports.markdown_report import markdown_report
+from tidepool.engine.exports.study_pages import study_pages
 from tidepool.engine.exports.study_toml import missing_files, study_toml
 from tidepool.engine.exports.toml import toml_of, without_paths
 from tidepool.engine.publishing.about import About
@@ -22,7 +23,6 @@ from tidepool.engine.publishing.card import card, dictionary
 from tidepool.engine.publishing.citation import citation
 from tidepool.engine.publishing.contents import FILE, Publication, published_batch, published_tables, servers_in
 from tidepool.engine.publishing.croissant import croissant
-from tidepool.engine.publishing.study_reports import study_pages
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import find_batch

@@ -71,9 +71,13 @@ def export_csv(
     bom: bool = False,
 ) -> list[Path]:
     """One file for each of the views and tables."""
+    return write_tables(folder, tables_of(connection, batch, views, tables), bom=bom)
+
+
+def write_tables(folder: Path, tables: Iterable[ExportTable], *, bom: bool = False) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for table in tables_of(connection, batch, views, tables):
+    for table in tables:
         path = folder / f"{table.name}.csv"
         with csv_file(path, bom=bom) as stream:
             write_rows(stream, tuple(table.columns), table.rows)

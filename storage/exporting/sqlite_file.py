@@ -17,12 +17,12 @@ TELLING = (
 """columns in which the place of a file may be told"""
 
 
-def export_sqlite(database: Path, batch: sqlite3.Row, target: Path) -> list[Path]:
+def export_sqlite(database: Path, batches: Sequence[sqlite3.Row], target: Path) -> list[Path]:
     if target.exists():
         raise FileError(f"{target} exists already, and might be a study. Name another file with -o, or move it away.")
     with finished(target) as unfinished:
         try:
-            _copy(database, [batch["number"]], unfinished)
+            _copy(database, [batch["number"] for batch in batches], unfinished)
         except (sqlite3.Error, FileError) as error:
             raise FileError(
                 f"Cannot write {target}: {error.__cause__ or error}. Choose another place with -o."
