@@ -50,7 +50,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     assert "BatchEnded(status=<BatchStatus.COMPLETED: 'completed'>" in run_from(tmp_path, program)
 
 
-@pytest.mark.parametrize("program", blocks(ROOT / "docs" / "python.md", "python"), ids=range(4))
+@pytest.mark.parametrize("program", blocks(ROOT / "docs" / "python.md", "python"), ids=range(5))
 def test_the_programs_of_the_tour_of_python_run_and_print_what_they_say(program: str, tmp_path: Path) -> None:
     printed = run_from(tmp_path, program)
     for promised in re.findall(r"print\(.*\)  # (.*)$", program, flags=re.M):
