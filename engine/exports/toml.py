@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
+from tidepool.engine.branching.origin import read_origin
 from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import ExportRequest
@@ -23,6 +24,7 @@ NOTHING = {"temperature": "none"}
 
 def toml_of(batch: sqlite3.Row) -> str:
     """The config of the batch, every default written out: a later version may have others."""
+    refuse_branch(batch)
     config = without_paths(without_strange_addresses(batch["id"], batch["config"]))
     head = f"# The config of batch {one_line(batch['id'])}, made by Tidepool {one_line(batch['version'] or '?')}."
     text = f"{head}\n\n{as_toml(config)}"
@@ -32,6 +34,15 @@ def toml_of(batch: sqlite3.Row) -> str:
             f"{ceilings.CONFIG_BYTES >> 20}. It runs again out of its study file: tidepool --run FILE.db#{batch['id']}."
         )
     return text
+
+
+def refuse_branch(batch: sqlite3.Row) -> None:
+    """No config says what a branch goes on from."""
+    if (origin := read_origin(batch["origin"])) is not None:
+        raise UsageError(
+            f"Batch {batch['id']} is a branch, taken from batch {one_line(origin.batch_id)}, and no config says so: `tidepool branch "
+            f"{one_line(origin.batch_id)} --at {one_line(origin.at)}` takes it anew."
+        )
 
 
 def export_toml(order: ExportRequest) -> list[Path]:

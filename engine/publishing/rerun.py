@@ -21,6 +21,7 @@ from tidepool.engine.config.sections import Config
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy
 from tidepool.engine.errors import UsageError
+from tidepool.engine.exports.toml import refuse_branch
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.question import TrustQuestion, price_of
@@ -116,6 +117,7 @@ def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), 
         study = studies.study_of(connection, place.reference)
         if study is None:
             batch = find_batch(connection, place.reference)
+            refuse_branch(batch)
             found, name = [studies.StoredCell(batch, {})], str(batch["name"])
         else:
             found, name = studies.cells_of(connection, study.id), study.name

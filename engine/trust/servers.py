@@ -169,11 +169,7 @@ def keys_sent(provider: str, settings: ProviderSettings) -> tuple[str, ...]:
 def without_strange_addresses(batch_id: str, frozen: str) -> dict[str, Any]:
     """The config of a batch for a new one, which will be the user's own word: what says where words go, and which code is
     run, comes along only where the batch is known here."""
-    return without_strangers_word(batch_id, frozen, json.loads(frozen))
-
-
-def without_strangers_word(batch_id: str, frozen: str, config: dict[str, Any]) -> dict[str, Any]:
-    """The same of a config that stands beside the batch's own, such as that of its study."""
+    config: dict[str, Any] = json.loads(frozen)
     return config if trust_record().knows(batch_id, frozen) else without_code(without(config, says_where))
 
 

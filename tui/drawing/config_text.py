@@ -2,10 +2,11 @@
 
 import sqlite3
 
+from tidepool.engine.exports.study_toml import study_config
 from tidepool.engine.exports.toml import as_toml
-from tidepool.engine.trust.servers import without_strange_addresses, without_strangers_word
+from tidepool.engine.trust.servers import without_strange_addresses
 from tidepool.storage.batches import batch_numbered
-from tidepool.storage.study_rows.studies import find_study
+from tidepool.storage.study_rows.studies import cells_of, find_study
 
 
 def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
@@ -13,6 +14,6 @@ def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
     config with its design."""
     row = batch_numbered(connection, abs(batch_number))
     if batch_number < 0:
-        source = find_study(connection, row["study_id"]).design.get("source", {})
-        return as_toml(without_strangers_word(row["id"], row["config"], source))
+        study = find_study(connection, row["study_id"])
+        return as_toml(study_config(study, [cell.batch for cell in cells_of(connection, study.id)]))
     return as_toml(without_strange_addresses(row["id"], row["config"]))

@@ -9,13 +9,14 @@ import pytest
 
 from tests.support.state import query
 from tests.support.studies import game
+from tidepool.engine.branching.origin import Origin
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.design.cells import plan_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.exports.toml import as_toml, toml_of, without_paths
+from tidepool.engine.exports.toml import as_toml, refuse_branch, toml_of, without_paths
 from tidepool.engine.run import run_batch
 from tidepool.engine.trust.record import trust_record
 
@@ -70,3 +71,11 @@ def test_a_config_larger_than_a_file_may_be_is_run_out_of_its_study_file(monkeyp
     row: Any = {"id": "0123456789ab", "version": None, "config": json.dumps(large)}
     with pytest.raises(UsageError, match=r"--run FILE\.db#0123456789ab"):
         toml_of(row)
+
+
+def test_a_branch_is_no_config() -> None:
+    """What it goes on from stands in no config: one would run to something else."""
+    origin = Origin("0c13f5c60828", (1, 2), "t4", "No.", 5)
+    with pytest.raises(UsageError, match="tidepool branch 0c13f5c60828 --at t4"):
+        refuse_branch({"id": "20faf7356319", "origin": origin.to_json()})  # type: ignore[arg-type]
+    refuse_branch({"id": "20faf7356319", "origin": None})  # type: ignore[arg-type]
