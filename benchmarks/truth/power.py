@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
+from math import comb
 from typing import Any
 
 import numpy
 
+from benchmarks.truth.panels import PANELS, SCALE, Panel, panel_claims
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.design.contrasts import Asked, Difference, Weighing, weigh
 from tidepool.engine.design.effects import cell_mean, effect
@@ -22,9 +24,10 @@ from tidepool.engine.design.outcomes import PERCENT, Outcome
 from tidepool.engine.planning.pilot import Pilot, seen
 from tidepool.engine.planning.power import Comparison, Layout, half_width, power, smallest
 from tidepool.engine.planning.worlds import Assumptions, World
+from tidepool.engine.statistics.contrasts import stratified, within
 from tidepool.engine.statistics.rates import UNIT
 
-TABLES, PILOTS = 1_500, 600
+TABLES, PILOTS = 1_000, 400
 REVEALED = Outcome(name="revealed", words="sides that revealed", unit=PERCENT, bounds=UNIT)
 ACCURACY = Outcome(name="accuracy", words="accuracy", unit=PERCENT, bounds=UNIT, per_talk=False)
 
@@ -179,6 +182,50 @@ def judged(shape: Shape, tables: int = TABLES, seed: int = 1) -> Verdict:
     return Verdict(shape.name, float(numpy.mean(widths)) / expected, told or 0.0, found)
 
 
+# -- within one batch ------------------------------------------------------------------------------------------
+
+
+def rated(panel: Panel, tables: int = TABLES, seed: int = 5) -> Verdict:
+    """Ratings over entities, which the jackknife counts."""
+    random = numpy.random.default_rng(seed)
+    spread = panel.own**2 + panel.shared**2 + panel.alone**2 + 1 / 12
+    world = World(sd=spread**0.5, correlation=panel.shared**2 / spread, entity=panel.own**2 / spread)
+    talks = comb(panel.entities, panel.size) * panel.times
+    told = half_width(world, Layout(talks=talks, each=panel.size, entities=panel.entities), SCALE)
+    intervals = [next(panel_claims(panel, random)).interval for _ in range(tables // 5)]
+    widths = [(one[1] - one[0]) / 2 for one in intervals if one]
+    return Verdict(panel.name, float(numpy.mean(widths)) / (told or 1.0), 0.0, None)
+
+
+def rivals(case: tuple[int, float, float, str], tables: int = TABLES, seed: int = 7) -> Verdict:
+    """Two agents, head to head or against third agents."""
+    talks, rate, correlation, alike = case
+    random = numpy.random.default_rng(seed)
+    comparison = Comparison(words="", outcome=REVEALED, layout=Layout(talks=talks), alike=alike)
+    told = smallest(World(rate=rate, correlation=correlation), comparison) or 0.0
+    hits = []
+    for _ in range(tables):
+        if alike:
+            sides = _sides(random, talks, correlation)
+            apart = (sides[:, 0] < rate + told) * 1.0 - (sides[:, 1] < rate)
+            found = within(apart, numpy.arange(talks) % 2)
+        else:
+            first = numpy.arange(2 * talks) < talks
+            values = random.random(2 * talks) < numpy.where(first, rate + told, rate)
+            found = stratified(first, values, numpy.arange(2 * talks) % 4)
+        hits.append(found is not None and (found.p_value or 1.0) < 0.05)
+    name = f"two agents {'head to head' if alike else 'against third agents'}, {talks} talks, rate {rate}"
+    return Verdict(name, 1.0, told, 100 * float(numpy.mean(hits)))
+
+
+MIDDLING = PANELS[:5]
+"""whose ratings are not cut off by the end of the scale"""
+RIVALS = [(talks, rate, 0.3, alike) for talks in (40, 150) for rate in (0.2, 0.5) for alike in ("correlation", "")]
+
+
+# -- pilots ----------------------------------------------------------------------------------------------------
+
+
 def pilot_shapes() -> list[Shape]:
     rates, sizes = (0.2, 0.3, 0.5, 0.7), (30, 45, 60)
     plain = [
@@ -240,6 +287,8 @@ def held(shape: Shape, pilots: int = PILOTS, seed: int = 3) -> tuple[str, float,
 def prove(tables: int = TABLES, pilots: int = PILOTS, *, aloud: bool = False) -> Iterator[Measurement]:
     with ProcessPoolExecutor(2) as pool:
         found = list(pool.map(judged, shapes(), [tables] * len(shapes())))
+        found += pool.map(rated, MIDDLING, [tables] * len(MIDDLING))
+        found += pool.map(rivals, RIVALS, [tables] * len(RIVALS))
         ranges = list(pool.map(held, pilot_shapes(), [pilots] * len(pilot_shapes())))
     if aloud:
         for one in found:

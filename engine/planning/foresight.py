@@ -11,7 +11,7 @@ from tidepool.engine.design.outcomes import Outcome, find_outcome
 from tidepool.engine.errors import UsageError
 from tidepool.engine.planning.comparisons import Foreseen, Width
 from tidepool.engine.planning.detect import Needed, Sizing, chosen
-from tidepool.engine.planning.pilot import Seen, read_pilot, seen
+from tidepool.engine.planning.pilot import Pilot, Seen, read_pilot, seen
 from tidepool.engine.planning.power import WANTED, Comparison, half_width, power, smallest
 from tidepool.engine.planning.worlds import KNOWN, Assumptions, World
 
@@ -34,7 +34,10 @@ def power_of(told: Foreseen | None, asked: Asked, config: Config | None, databas
     assumptions = Assumptions.read(asked.assume)
     if told is None or not told.outcomes:
         return {"note": NOTHING if told is None else NO_OUTCOME, "half_widths": [], "differences": []}
-    worlds = _Worlds(told, assumptions, asked.pilot, database)
+    pilot = read_pilot(database, asked.pilot) if asked.pilot else None
+    if pilot and config and pilot.kind != config.batch.kind:
+        raise UsageError(f"The pilot {pilot.name} is of kind {pilot.kind}, and this study of kind {config.batch.kind}.")
+    worlds = _Worlds(told, assumptions, pilot)
     return {
         "level": 0.95,
         "power": WANTED,
@@ -51,17 +54,16 @@ def power_of(told: Foreseen | None, asked: Asked, config: Config | None, databas
 class _Worlds:
     """What may be so, outcome by outcome."""
 
-    def __init__(self, told: Foreseen, assumptions: Assumptions, pilot: str | None, database: Path) -> None:
+    def __init__(self, told: Foreseen, assumptions: Assumptions, pilot: Pilot | None) -> None:
         self._foreseen, self._assumptions = told, assumptions
         self.notes: list[str] = []
         self.told: list[dict[str, Any]] = []
-        read = read_pilot(database, pilot) if pilot else None
-        self.pilot_name = read.name if read else None
+        self.pilot_name = pilot.name if pilot else None
         self._known: dict[str, tuple[World, ...] | None] = {}
         for name, outcome in told.outcomes.items():
             worlds = assumptions.worlds(outcome)
-            if read is not None and worlds is not None:
-                found = seen(read, outcome, told.layouts[name], worlds)
+            if pilot is not None and worlds is not None:
+                found = seen(pilot, outcome, told.layouts[name], worlds)
                 worlds = found.worlds
                 self._tell(outcome, found)
             elif worlds is None:
@@ -114,7 +116,8 @@ class _Worlds:
             case "sd":
                 return worlds[0].rate is None and not (worlds[0].talk or worlds[0].batch)
             case "correlation":
-                return any(one.each > 1 for one in layouts) or any(one.alike == name for one in own)
+                within = worlds[0].talk is None and any(one.each > 1 for one in layouts)
+                return within or any(one.alike == name for one in own)
             case "matched":
                 return any(one.alike == name for one in own)
             case "between":
@@ -133,7 +136,7 @@ def _scaled(values: Sequence[float | None], outcome: Outcome) -> Values:
 
 
 def _width(one: Width, worlds: tuple[World, ...] | None) -> dict[str, Any]:
-    values = [half_width(world, one.layout) for world in worlds] if worlds else []
+    values = [half_width(world, one.layout, one.outcome.bounds) for world in worlds] if worlds else []
     return {
         "of": one.words,
         **_shared(one.outcome),

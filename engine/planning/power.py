@@ -13,8 +13,8 @@ from tidepool.engine.design.outcomes import Outcome
 from tidepool.engine.planning.worlds import World
 from tidepool.engine.statistics.contrasts import FEWEST_TESTED
 from tidepool.engine.statistics.distributions import normal_tail, root
-from tidepool.engine.statistics.intervals import LEVEL, wilson
-from tidepool.engine.statistics.rates import quantile
+from tidepool.engine.statistics.intervals import LEVEL, Interval, wilson
+from tidepool.engine.statistics.rates import UNIT, quantile
 
 WANTED = 0.8
 """the power that a study should have"""
@@ -115,23 +115,37 @@ def mean_variance(world: World, layout: Layout, shift: float = 0.0, *, inside: b
         own = world.between**2 + of_talk / layout.talks * crowding(world, layout)
         return (own if world.batch is None else world.batch) / layout.replicates
     if layout.entities > layout.each:
-        # the jackknife leaves out an entity with all its talks, so it counts what a talk adds once for each who was in it
-        number = layout.entities
-        shared = layout.each * number * (number - 1) / (number - layout.each) ** 2
-        return shared * of_talk / layout.talks + world.entity * value_variance(world, shift) / number
+        return _over_entities(world, layout, of_talk, value_variance(world, shift))
     return of_talk / layout.talks * crowding(world, layout)
 
 
-def half_width(world: World, layout: Layout) -> float | None:
-    """Of the interval at 95 %; None where there will be none."""
+def _over_entities(world: World, layout: Layout, of_talk: float, of_value: float) -> float:
+    """The jackknife leaves out an entity with all its talks, so it counts what a talk adds once for each who was in it."""
+    number, size = layout.entities, layout.each
+    own = world.entity * of_value
+    added = max(0.0, of_talk - own / size)
+    return size * (number - 1) / (number - size) * added / layout.talks + own / number
+
+
+def half_width(world: World, layout: Layout, bounds: Interval = UNIT) -> float | None:
+    """Of the interval at 95 %; None where there will be none. Of what is no share, in the middle of its scale."""
     freedom = layout.clusters - 1
     if freedom < 1:
         return None
-    variance, reach = mean_variance(world, layout, inside=True), quantile(freedom, LEVEL)
-    if world.rate is None or layout.replicates:
+    variance, reach = mean_variance(world, layout, inside=True), quantile(freedom, LEVEL) * _seen(freedom)
+    scale = bounds[1] - bounds[0]
+    if layout.replicates or not math.isfinite(scale):
         return reach * math.sqrt(variance)
-    low, high = wilson(world.rate, world.rate * (1 - world.rate) / variance, reach)
-    return (high - low) / 2
+    share = 0.5 if world.rate is None else world.rate
+    low, high = wilson(share, share * (1 - share) / (variance / scale**2), reach)
+    return scale * (high - low) / 2
+
+
+def _seen(freedom: float) -> float:
+    """A standard deviation as it is estimated, on average, ÷ the true one: few values make it look smaller."""
+    if freedom >= MANY:
+        return 1.0
+    return math.sqrt(2 / freedom) * math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
 
 
 # -- power -----------------------------------------------------------------------------------------------------

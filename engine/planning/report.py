@@ -95,7 +95,11 @@ def _rows(one: Mapping[str, Any]) -> Iterator[tuple[Cell, ...]]:
         yield (key, *(_size(each, key) for each in needed))
     yield ("calls", *("–" if each["calls"] is None else f"{each['calls']:,}" for each in needed))
     yield ("cost", *("–" if each["calls"] is None else money(each["cost_usd"]) for each in needed))
-    yield ("time live", *("–" if each["calls"] is None else span(each["seconds_live"]) for each in needed))
+    yield ("time live", *("–" if each["calls"] is None else _time(each["seconds_live"]) for each in needed))
+
+
+def _time(seconds: float) -> str:
+    return span(seconds) if seconds >= 0.01 else "an instant"
 
 
 def _size(each: Mapping[str, Any], key: str) -> str:

@@ -141,3 +141,10 @@ def test_steps_told_together_lose_no_call_and_no_wave(tmp_path: Path, monkeypatc
     assert len(together["waves"]) < len(one_by_one["waves"])
     for told in ("calls", "units", "wave_count", "tokens", "cost_usd"):
         assert together[told] == one_by_one[told], told
+
+
+def test_the_plan_tells_how_sure_it_will_be_and_what_it_would_find(study: Path) -> None:
+    words = " ".join(in_full(look(template("secret_game"), study)).plain.split())
+    assert "sure to ±" in words and "points, sides that revealed" in words
+    assert "points: revealed: two agents, head to head" in words
+    assert "sure to" not in in_full(look(template("simulation"), study)).plain, "nothing is measured without a judge"

@@ -10,7 +10,7 @@ import signal
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,9 +100,12 @@ def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, databa
 def _power(told: "Foreseen | None", database: Path) -> list[tuple[str, str]]:
     """How sure it will be, in a few lines: with what is assumed by default."""
     from tidepool.engine.planning.foresight import Asked, power_of
-    from tidepool.engine.planning.report import power_lines
+    from tidepool.engine.planning.report import MOST_LINES, power_lines
 
-    return power_lines(power_of(told, Asked(), None, database))
+    if told is None:
+        return []
+    few = replace(told, widths=told.widths[:MOST_LINES], comparisons=told.comparisons[:MOST_LINES])
+    return power_lines(power_of(few, Asked(), None, database))
 
 
 def _shortened(plan: dict[str, Any], units: str) -> dict[str, Any]:
