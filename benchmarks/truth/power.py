@@ -185,11 +185,24 @@ def judged(shape: Shape, tables: int = TABLES, seed: int = 1) -> Verdict:
 # -- within one batch ------------------------------------------------------------------------------------------
 
 
+def _as_rated(panel: Panel, random: Any) -> World:
+    """What ratings are alike by, rounded and cut off by the scale as they are."""
+    many = 100_000
+    own, other = random.normal(panel.centre, panel.own, (2, many))
+    talk, later = random.normal(0, panel.shared, (2, many)) if panel.shared else numpy.zeros((2, many))
+
+    def given(entity: Any, meeting: Any) -> Any:
+        return (entity + meeting + random.normal(0, panel.alone, many)).round().clip(*SCALE)
+
+    rating = given(own, talk)
+    together, again = (float(numpy.corrcoef(rating, one)[0, 1]) for one in (given(other, talk), given(own, later)))
+    return World(sd=float(rating.std()), correlation=together, entity=again)
+
+
 def rated(panel: Panel, tables: int = TABLES, seed: int = 5) -> Verdict:
     """Ratings over entities, which the jackknife counts."""
     random = numpy.random.default_rng(seed)
-    spread = panel.own**2 + panel.shared**2 + panel.alone**2 + 1 / 12
-    world = World(sd=spread**0.5, correlation=panel.shared**2 / spread, entity=panel.own**2 / spread)
+    world = _as_rated(panel, random)
     talks = comb(panel.entities, panel.size) * panel.times
     told = half_width(world, Layout(talks=talks, each=panel.size, entities=panel.entities), SCALE)
     intervals = [next(panel_claims(panel, random)).interval for _ in range(tables // 5)]
@@ -218,8 +231,6 @@ def rivals(case: tuple[int, float, float, str], tables: int = TABLES, seed: int 
     return Verdict(name, 1.0, told, 100 * float(numpy.mean(hits)))
 
 
-MIDDLING = PANELS[:5]
-"""whose ratings are not cut off by the end of the scale"""
 RIVALS = [(talks, rate, 0.3, alike) for talks in (40, 150) for rate in (0.2, 0.5) for alike in ("correlation", "")]
 
 
@@ -287,7 +298,7 @@ def held(shape: Shape, pilots: int = PILOTS, seed: int = 3) -> tuple[str, float,
 def prove(tables: int = TABLES, pilots: int = PILOTS, *, aloud: bool = False) -> Iterator[Measurement]:
     with ProcessPoolExecutor(2) as pool:
         found = list(pool.map(judged, shapes(), [tables] * len(shapes())))
-        found += pool.map(rated, MIDDLING, [tables] * len(MIDDLING))
+        found += pool.map(rated, PANELS, [tables] * len(PANELS))
         found += pool.map(rivals, RIVALS, [tables] * len(RIVALS))
         ranges = list(pool.map(held, pilot_shapes(), [pilots] * len(pilot_shapes())))
     if aloud:

@@ -84,3 +84,10 @@ def test_a_small_run_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it_d
     study.write_text(STUDY)
     loaded = loaded_by("--db", str(tmp_path / "new.db"), "--run", str(study), folder=tmp_path)
     assert "asyncio" in loaded and loaded.isdisjoint(NEVER)
+
+
+def test_power_is_told_without_numpy(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY)
+    loaded = loaded_by("--db", str(tmp_path / "new.db"), "plan", str(study), folder=tmp_path)
+    assert "pydantic" in loaded and loaded.isdisjoint(NEVER | {"numpy", "plotext", "filelock"})
