@@ -38,17 +38,27 @@ BATCHES = View(
             "replicate", "integer", "Which repetition of its cell it is, from 1; empty outside a study.", since=2
         ),
         ViewColumn("origin", "JSON", "Where it branched off another batch; empty for a batch that did not.", since=2),
+        ViewColumn(
+            "served_models",
+            "JSON",
+            "The models that providers say have answered, as a list; empty where none said.",
+            since=3,
+        ),
     ),
     f"""
     SELECT b.id, b.study_id, b.kind, b.name,
            CASE WHEN b.status = 'in_progress'
-                 AND (julianday('now') - 2440587.5) * 86400.0 - coalesce(p.heartbeat_at, 0) > {STALE_SECONDS}
+                 AND abs((julianday('now') - 2440587.5) * 86400.0 - coalesce(p.heartbeat_at, 0)) > {STALE_SECONDS}
                 THEN 'interrupted' ELSE b.status END AS status,
            b.reason, b.seed, b.simulated, b.version, b.config,
            {moment("b.created_at")} AS created_at,
            {moment("b.finished_at")} AS finished_at,
            CASE WHEN p.unpriced > 0 THEN NULL ELSE p.cost_usd END AS cost_usd,
-           b.stop_code, b.replicate, b.origin
+           b.stop_code, b.replicate, b.origin,
+           (SELECT group_concat(served_model, ', ') FROM
+               (SELECT DISTINCT c.served_model FROM call c
+                WHERE c.unit_id BETWEEN b.number << 32 AND ((b.number + 1) << 32) - 1 AND c.served_model IS NOT NULL
+                ORDER BY 1)) AS served_models
     FROM batch b LEFT JOIN progress p ON p.batch_number = b.number""",
 )
 

@@ -1,6 +1,6 @@
 """The schema of each version of the file as text: what a new file is made from, and what an old one should be.
 
-The newest text is written from the tables and views (`python -m tidepool.storage.schema.written > storage/schema/v2.sql`),
+The newest text is written from the tables and views (`python -m tidepool.storage.schema.written > storage/schema/v3.sql`),
 and a test holds it to them. As text it can be read without SQLModel, which takes half a second to import; and once a
 newer version exists it never changes again.
 """
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-NEWEST = 2
+NEWEST = 3
 
 _FOLDER = Path(__file__).parent
 

@@ -1,7 +1,7 @@
 """The tables of a study file, as SQLModel classes.
 
 A unit's id says its batch and its place there (`storage/unit_ids.py`). Moments are seconds since 1970. Strangers read the
-views (`views.py`), never these tables. A file is made from `v2.sql`, which is written from these classes;
+views (`views.py`), never these tables. A file is made from `v3.sql`, which is written from these classes;
 what a later version adds to a table stands at its end, as SQLite adds it. What reads and writes rows names tables and
 columns in plain SQL, so that no command waits for SQLModel to load.
 """

@@ -15,7 +15,7 @@ from tests.emulator import Emulator
 from tests.support.state import query, sold_by_batch, sold_live
 from tidepool import resume_batch
 from tidepool.storage import locks
-from tidepool.storage.schema.statements import statements
+from tidepool.storage.schema.statements import NEWEST, statements
 from tidepool.tui.command.main import main
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "v1"
@@ -131,7 +131,7 @@ def test_the_first_look_upgrades_the_file_and_leaves_a_copy_of_the_old_one_besid
     before = content_of(whole)
     tell("list")
     (copy,) = whole.parent.glob("*.bak")
-    assert (query(whole, "PRAGMA user_version"), query(copy, "PRAGMA user_version")) == ([(2,)], [(1,)])
+    assert (query(whole, "PRAGMA user_version"), query(copy, "PRAGMA user_version")) == ([(NEWEST,)], [(1,)])
     assert content_of(copy) == before
     after = content_of(whole)
     assert all([row[: len(old[0])] for row in after[name]] == old for name, old in before.items() if old)
