@@ -17,7 +17,7 @@ QUEUED = "queued"
 LONGEST_CONFIG = 64 * 2**20
 _READ = (
     "SELECT number, id, substr(name, 1, 1000) AS name, substr(description, 1, 100000) AS description, status, "
-    "substr(reason, 1, 10000) AS reason, simulated, created_at, host, "
+    "substr(reason, 1, 10000) AS reason, simulated, created_at, host, study_id, "
     f"CASE WHEN length(config) <= {LONGEST_CONFIG} THEN config END AS config FROM batch WHERE kind = 'simulation'"
 )
 """what is told of a batch, cut where the file is a stranger's and holds more than any batch of ours"""

@@ -148,7 +148,7 @@ def is_running(path: Path, batch: sqlite3.Row, progress: sqlite3.Row) -> bool:
     if batch["status"] != BatchStatus.IN_PROGRESS:
         return False
     if batch["host"] == locks.host_name():
-        return is_held(path, batch["study_id"] or batch["id"])
+        return is_held(path, str(batch["study_id"] or batch["id"]))
     # By its age, which a clock that was set back makes negative; and a file may claim any moment.
     return bool(abs(time.time() - progress["heartbeat_at"]) <= STALE_SECONDS)
 

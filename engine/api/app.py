@@ -37,11 +37,12 @@ from tidepool.engine.exports.export import export_batch
 from tidepool.engine.run import enlist, program_version, refuse_strangers
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
-from tidepool.storage.batches import delete_batch, steer
+from tidepool.storage.batches import delete_batch
 from tidepool.storage.file import prepare, reading
 from tidepool.storage.reading.damage import blame
 from tidepool.storage.scratch.folders import scratch_in
 from tidepool.storage.states import BatchStatus
+from tidepool.storage.study_rows.studies import steer_any
 
 PATH = "/api/batch-simulations"
 CODES = {NotFound: 404, BatchLocked: 409, NotTrusted: 403, UsageError: 400, FileError: 503}
@@ -252,7 +253,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
         with leniently(database) as connection:
             find(connection, id)
         try:
-            steer(database, id, "stop")
+            steer_any(database, id, "stop")
         except NotFound as error:
             raise HTTPException(409, str(error)) from None
         return _success({"message": f"Batch {id} was told to stop."}, 202)
