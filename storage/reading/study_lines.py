@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.reading.queries import BatchLine
 from tidepool.storage.reading.watching import LONGEST_NAME, Watched
 from tidepool.storage.states import study_status
@@ -18,14 +19,17 @@ _SUMMED = (
 
 
 def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[Line]:
-    """The lines as they come, each study's before its cells, which follow in the order in which they were made."""
+    """The lines as they come, each study's before its cells, which follow in the order in which they were made. What says that
+    it belongs to a study which is not there, as no file of ours does, stands by itself."""
     if not any(line.study_id for line in lines):
         return list(lines)
+    rows = connection.execute(f"SELECT id, substr(name, 1, {LONGEST_NAME}) FROM study").fetchall()
+    names = {row[0]: row[1] for row in rows if isinstance(row[0], str) and BATCH_ID.match(row[0])}
+    lines = [line if line.study_id in names else replace(line, study_id=None) for line in lines]
     cells: dict[str, list[Line]] = {}
     for line in lines:
         if line.study_id:
             cells.setdefault(line.study_id, []).insert(0, line)
-    names = dict(connection.execute(f"SELECT id, substr(name, 1, {LONGEST_NAME}) FROM study").fetchall())
     found: list[Line] = []
     told: set[str] = set()
     for line in lines:
@@ -34,7 +38,7 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[
         elif line.study_id not in told:
             told.add(line.study_id)
             beneath: list[Line] = cells[line.study_id]
-            found.append(study_line(beneath, line.study_id, names.get(line.study_id, line.study_id)))
+            found.append(study_line(beneath, line.study_id, names[line.study_id]))
             found += beneath
     return found
 

@@ -220,7 +220,11 @@ class TidepoolApp(App[None]):
         """The config of a batch, in Compose."""
         from tidepool.tui.drawing.config_text import config_of
 
-        text = await self.file.look(config_of, batch.number)
+        try:
+            text = await self.file.look(config_of, batch.number)
+        except TidepoolError as error:
+            self.tell(error)
+            return
         await self._switch("compose")
         if isinstance(self.screen, ComposeScreen):
             self.screen.load(text)
