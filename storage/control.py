@@ -19,7 +19,7 @@ _BEAT = Statement(
     rank=1,
 )
 _TAKEN = Statement("UPDATE control SET taken_at = ? WHERE id = ?", rank=1)
-_PAUSED = Statement("UPDATE batch SET paused = ? WHERE number = ?", rank=1)
+_PAUSED = Statement("UPDATE batch SET paused = ? WHERE number = ? AND status = 'in_progress'", rank=1)
 
 
 def beat(

@@ -1,11 +1,13 @@
 """The section [design]: what is crossed with what, how often, and what is to be tested."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from annotated_types import MaxLen
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import Section
 
 Name = Annotated[str, MaxLen(ceilings.NAME)]
@@ -22,6 +24,14 @@ class Hypothesis(Section):
     """which way the difference is expected to go"""
 
 
+def _dotted(name: str, within: object) -> str:
+    """The key that was meant, where TOML read its dots as tables within tables."""
+    while isinstance(within, Mapping) and within:
+        inner, within = next(iter(within.items()))
+        name = f"{name}.{inner}"
+    return name
+
+
 class Design(Section):
     """The section [design]: each combination of levels is a cell, and each cell is a batch for every replicate."""
 
@@ -33,3 +43,11 @@ class Design(Section):
     """a key of the config with its values, or any name with levels `{ level = "…", set = { KEY = VALUE } }`"""
     hypotheses: list[Hypothesis] = Field(default_factory=list, max_length=ceilings.HYPOTHESES)
     """what is to be tested; all else that is found is exploratory"""
+
+    @field_validator("factors", mode="before")
+    @classmethod
+    def _keys_in_quotes(cls, factors: Any) -> Any:
+        for name, levels in factors.items() if isinstance(factors, Mapping) else ():
+            if isinstance(levels, Mapping):
+                raise WrongValue(f'a key with dots stands in quotes: "{_dotted(name, levels)}" = [ … ]', name)
+        return factors

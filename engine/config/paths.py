@@ -49,7 +49,12 @@ def _named(items: list[Any], rest: str, path: str) -> Iterator[tuple[Any, str]]:
         else:
             name, behind = _first(rest, path)
     if not behind:
-        raise UsageError(f"{path} names all of {name!r}, not one of its keys.")
+        whose = path.removesuffix(rest)
+        raise UsageError(
+            f"{path} names all of {name!r}, not one of its keys."
+            if name in (ALL, *names)
+            else f"{path} says not whose: write {whose}{names[0] if names else 'NAME'}.{rest}, or {whose}*.{rest} for all."
+        )
     if name != ALL and name not in names:
         near = get_close_matches(name, names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(names[:10]) or 'none'}."

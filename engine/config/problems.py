@@ -92,6 +92,8 @@ def _problem(found: Any, model: type[BaseModel], prefix: Location) -> ConfigProb
     key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
     message = found["msg"].removeprefix("Value error, ")
     said = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
+    if found["type"] == "list_type" and isinstance(found["input"], Mapping) and _section_at(model, location):
+        return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]].")
     if isinstance(found["input"], Mapping):
         return ConfigProblem(key, f"[{where}]: {said}" if path else said)
     return ConfigProblem(key, f"{where} = {_short(found['input'])}: {said}")

@@ -203,6 +203,7 @@ class _Session:
                 tasks = run.context.tasks
                 self._mains[place] = tasks.spawn(play(run), tasks.ending(partial(self._ended, place)))
         everything = asyncio.gather(*filter(None, self._mains))
+        everything.add_done_callback(_look_at)
         stopped = asyncio.ensure_future(self._control.stopped())
         try:
             ends: list[asyncio.Future[Any]] = [everything, stopped, self._shared.fault]
@@ -339,6 +340,12 @@ def _gate(turn: Turn, context: RunContext) -> Gate | None:
     if turn.ended:
         gate.committed = plan.units
     return gate
+
+
+def _look_at(everything: "asyncio.Future[Any]") -> None:
+    """Whoever stops a run cancels its batches: asyncio is not to tell of that as of an error that nobody saw."""
+    if not everything.cancelled():
+        everything.exception()
 
 
 def _fault_of(error: BaseException) -> TidepoolError:

@@ -90,9 +90,13 @@ def replicate_seed(seed: int, replicate: int) -> int:
 def _planned(config: Config, cell: Cell, replicate: int, design: Design, database: Path) -> PlannedCell:
     data = deepcopy(config.as_given())
     data.pop("design", None)
-    for _, level in cell:
+    for name, level in cell:
         for path, value in level.set.items():
-            put_at(data, path, deepcopy(value))
+            try:
+                put_at(data, path, deepcopy(value))
+            except UsageError as error:
+                words = told(config.origin.source, f"[design]: {error}")
+                raise UsageError(words, ("design", "factors", name)) from None
     levels = {name: level.name for name, level in cell}
     data["batch"]["seed"] = replicate_seed(config.batch.seed, replicate)
     data["batch"]["name"] = _name(config.batch.name, levels, replicate if design.replicates > 1 else None)

@@ -204,6 +204,8 @@ class _Reader:
         known = factor.levels if factor else tuple(one.name for one in self._factors)
         piece = _ENDS.split(rest)[0].strip().strip("\"'") or rest.strip()
         whose = f" of the factor {factor.name!r}" if factor else " of the design"
+        if not factor and (owner := next((one.name for one in self._factors if piece in one.levels), None)):
+            return f"{said}: {piece!r} is a level of {owner!r}, and the factor stands before it. {form}"
         if not piece:
             return f"{said}: a {wanted}{whose} is missing at its end. {_known(known)}"
         return f"{said}: {piece!r} is no {wanted}{whose}.{_near(piece, known)} {_known(known)}"

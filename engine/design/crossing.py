@@ -15,6 +15,7 @@ from tidepool.engine.errors import UsageError
 FIXED = ("service", "providers", "design", "batch", "stop")
 """sections that a study has once: how all of its calls are made, and what it is called"""
 LONGEST_LEVEL = 200
+WRITTEN = 'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,7 @@ def _level(factor: str, value: Any, place: int) -> Level:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         level = Level(" ".join(text.split()), {factor: value})
     else:
-        raise _wrong(
-            f"{factor!r} is no key of a config, such as agents.Ada.model: its levels are written "
-            '{ level = "…", set = { KEY = VALUE } }.',
-            "factors",
-            factor,
-        )
+        raise _wrong(f"{_lacks(factor, value, place)} {WRITTEN}", "factors", factor)
     if not level.name or len(level.name) > LONGEST_LEVEL:
         raise _wrong(
             f"a level of {factor!r} needs a name of at most {LONGEST_LEVEL} letters: write it as "
@@ -109,6 +105,12 @@ def _level(factor: str, value: Any, place: int) -> Level:
                 factor,
             )
     return level
+
+
+def _lacks(factor: str, value: Any, place: int) -> str:
+    if isinstance(value, Mapping) and (lacking := {"level", "set"} - value.keys()) != {"level", "set"}:
+        return f"level {place + 1} of {factor!r} has no {lacking.pop()!r}."
+    return f"{factor!r} is no key of a config, such as agents.Ada.model."
 
 
 def _wrong(words: str, *where: str) -> UsageError:

@@ -35,5 +35,6 @@ def shape_of(cells: Sequence[Mapping[str, Any]]) -> str:
     replicates = max(cell["replicate"] for cell in cells)
     levels = [len({cell["levels"][name] for cell in cells}) for name in cells[0]["levels"]]
     combined = len(cells) // replicates
-    told = " × ".join(map(str, levels)) if combined == prod(levels) else "lists in step:"
-    return f"{told} = {combined:,} cells × {replicates:,} replicates = {len(cells):,} batches, side by side"
+    told = f"{' × '.join(map(str, levels))} =" if combined == prod(levels) else "lists in step:"
+    times = f"{replicates:,} replicate{'s' * (replicates > 1)}"
+    return f"{told} {combined:,} cells × {times} = {len(cells):,} batches, side by side"

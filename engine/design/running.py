@@ -142,6 +142,14 @@ def refuse_another_study(study: studies.StoredStudy, planned: PlannedStudy) -> N
                 f"The {what} of this config are not those of study {study.id} ({old!r:.200} there, {new!r:.200} here): cells are added to "
                 "a study with other levels or more replicates, and all else the same."
             )
+    for there, here in zip(before["factors"], after["factors"], strict=True):
+        meant = {level["level"]: level["set"] for level in there["levels"]}
+        for level in here["levels"]:
+            if meant.get(level["level"], level["set"]) != level["set"]:
+                raise UsageError(
+                    f"The level {level['level']!r} of {there['name']!r} sets something else than in study {study.id} "
+                    f"({meant[level['level']]!r:.200} there, {level['set']!r:.200} here): give what is new a name of its own."
+                )
 
 
 def _settings(source: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def _sure(power: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _between(one: Mapping[str, Any]) -> str:
-    how = f", {SIDES[one['direction']]}, one of {one['tests']} stated" if one["stated"] else ""
+    stated = f"one of {one['tests']} stated" if one["tests"] > 1 else "stated"
+    how = f", {SIDES[one['direction']]}, {stated}" if one["stated"] else ""
     return f"{one['outcome']}: {one['between']}{how}"
 
 

@@ -24,7 +24,7 @@ def stopping_blocks(statistics: Mapping[str, Any]) -> Iterator[Block]:
 def _facts(found: Stopping) -> Iterator[tuple[str, str]]:
     yield "rule", _asked(found)
     yield "found", f"{found.figure}: {_verdict(found)}"
-    looked = f"{found.looks:,} looks at {found.blocks:,} blocks"
+    looked = f"{found.looks:,} look{'s' * (found.looks != 1)} at {found.blocks:,} blocks"
     if found.stopped_at is None:
         yield "stopped", f"not before its most of {found.max:,} {found.units}; {looked}"
     else:

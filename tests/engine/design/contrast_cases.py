@@ -201,7 +201,7 @@ WRONG: list[tuple[Factors, str, str]] = [
     (FIRM, "firmness: firm plain", "'-' is missing"),
     (FIRM, "firmness: firm > plain", "'-' is missing"),
     (FIRM, "firmness firm - plain", "':' is missing"),
-    (FIRM, "firm - plain", "'firm' is no factor"),
+    (FIRM, "firm - plain", "'firm' is a level of 'firmness'"),
     (FIRM, "firmness: firm - plain and so on", "before 'and so on'"),
     (FIRM, "firmness: firm - plain |", "a factor of the design is missing"),
     (FIRM, "firmness: firm - plain | secret_game.mode", "'=' is missing"),

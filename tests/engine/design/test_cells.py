@@ -67,7 +67,17 @@ WRONG = {
     "limits": ('[design.factors]\n"service.max_concurrent" = [1, 2]\n', "one set of limits"),
     "seed": ('[design.factors]\n"batch.seed" = [1, 2]\n', "cannot change"),
     "bare word": ('[design.factors]\nmemory = ["short", "long"]\n', "is no key of a config"),
-    "bundle without set": ('[design.factors]\nmemory = [ { level = "a" }, { level = "b" } ]\n', "set ="),
+    "bundle without set": (
+        '[design.factors]\nmemory = [ { level = "a" }, { level = "b" } ]\n',
+        "level 1 of 'memory' has no 'set'",
+    ),
+    "a key without quotes": ('[design.factors]\nagents.Ada.memory = ["short", "long"]\n', '"agents.Ada.memory" = '),
+    "whose key": ('[design.factors]\n"agents.memory" = ["short", "long"]\n', "agents.Ada.memory, or agents.*.memory"),
+    "one table": (f'{ONE}[design.hypotheses]\noutcome = "revealed"\n', "[[design.hypotheses]]"),
+    "contrast without factor": (
+        f'{ONE}[[design.hypotheses]]\noutcome = "revealed"\ncontrast = "long - short"\n',
+        "is a level of 'agents.Ada.memory'",
+    ),
     "same cells": (
         '[design.factors]\nx = [ { level = "a", set = {} }, { level = "b", set = {} } ]\n',
         "are the same study",
@@ -91,7 +101,7 @@ def test_a_wrong_design_is_told_in_words(case: str, tmp_path: Path) -> None:
     factors, words = WRONG[case]
     with pytest.raises(UsageError) as error:
         plan_study(load_config(written(tmp_path, factors=factors)), tmp_path / "none.db")
-    assert words in str(error.value)
+    assert words in str(error.value) and str(error.value).startswith(str(tmp_path / "study.toml"))
 
 
 def test_one_batch_is_not_made_of_several(tmp_path: Path) -> None:

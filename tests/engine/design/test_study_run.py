@@ -13,6 +13,8 @@ from tests.support.killing import wait_for_calls
 from tests.support.state import Rows, end_state, query, sold_by_batch, sold_live
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.running import run_study
+from tidepool.storage.control import set_paused
+from tidepool.storage.writer import Writer
 
 SLOW = {
     "live": '[service]\nname = "live"\nmax_concurrent = 8\n[providers.simulated]\nlatency = 0.01\njitter = 0.7',
@@ -81,14 +83,25 @@ def test_the_budget_is_that_of_the_whole_study(tmp_path: Path) -> None:
 def test_a_study_is_stopped_and_goes_on_by_any_of_its_names(tmp_path: Path) -> None:
     database = tmp_path / "study.db"
     command = Tidepool(tmp_path, database)
-    slow = '[service]\nname = "live"\nmax_concurrent = 2\n[providers.simulated]\nlatency = 0.1'
+    slow = '[service]\nname = "live"\nmax_concurrent = 2\n[providers.simulated]\nlatency = 0.3'
     with command.start("--run", str(written(tmp_path, more=slow))) as process:
         wait_for_calls(database, 5, process)
         assert command("stop", "last").returncode == 0
-        process.communicate(timeout=30)
+        assert "Traceback" not in process.communicate(timeout=30)[1]
     cell = query(database, "SELECT id FROM batch ORDER BY number LIMIT 1")[0][0]
     assert command.json("--resume", cell, "--set", "providers.simulated.latency=0.0")["status"] == "completed"
     assert "nothing to resume" in command("--resume", cell).stderr
+    asyncio.run(_pause(database, 1))
+    assert query(database, "SELECT sum(paused) FROM batch") == [(0,)], (
+        "a cell that has ended is not paused with the others"
+    )
+
+
+async def _pause(database: Path, number: int) -> None:
+    writer = Writer(database)
+    await writer.open()
+    set_paused(writer, number, True)
+    await writer.close()
 
 
 def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
@@ -107,6 +120,9 @@ def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
     assert again.returncode == 2 and "nothing to add" in again.stderr
     other = command("--run", str(written(tmp_path, factors=more, talks=9)), "--study", first["study_id"])
     assert other.returncode == 2 and "all else the same" in other.stderr
+    meant = more.replace("Never yield.", "Always yield.").replace("replicates = 2", "replicates = 3")
+    mixed = command("--run", str(written(tmp_path, factors=meant)), "--study", first["study_id"])
+    assert mixed.returncode == 2 and "'firm'" in mixed.stderr and "a name of its own" in mixed.stderr
 
 
 def test_one_line_in_the_list_and_gone_as_one(tmp_path: Path) -> None:
