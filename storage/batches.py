@@ -107,13 +107,17 @@ _NEW_PROGRESS = (
 
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
     """By id, unique prefix of one, or `last`."""
+    pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     if reference == "last":
         rows = connection.execute("SELECT * FROM batch ORDER BY number DESC LIMIT 1").fetchall()
     else:
-        pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         rows = connection.execute("SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
         rows = [row for row in rows if row["id"] == reference] or rows
     if not rows or not reference:
+        if reference and connection.execute("SELECT 1 FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,)).fetchone():
+            raise NotFound(
+                f"{reference} is a study, and here a batch of it is meant. `tidepool list --cells` shows them."
+            )
         raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` shows those there are.")
     if len(rows) > 1:
         ids = ", ".join(row["id"] for row in rows)

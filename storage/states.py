@@ -128,3 +128,15 @@ def study_status(cells: Collection[str]) -> BatchStatus:
         if all(status == same for status in cells):
             return same
     return BatchStatus.PARTIAL
+
+
+def study_reason(cells: Collection[tuple[str, str | None]]) -> str | None:
+    """Of a study by state and reason of its cells. Those that were sure together say the same but for the calls that each
+    saved; where each was sure by itself, none speaks for the study."""
+    status = study_status([one for one, _ in cells])
+    reasons = [reason for one, reason in cells if reason and one == status]
+    if status is not BatchStatus.COMPLETED or not reasons:
+        return next(iter(reasons), None)
+    said = {reason.partition("; saved ")[0] for reason in reasons}
+    alike = len(said) == 1 and len(reasons) == len(cells)
+    return said.pop() if alike else f"{len(reasons):,} of {len(cells):,} cells stopped when sure"

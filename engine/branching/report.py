@@ -89,7 +89,7 @@ def _notes(branch: Mapping[str, Any]) -> Iterator[str]:
     for one in branch["outcomes"]:
         if one["left_out"]:
             count = number(one["left_out"], 0)
-            yield f"{one['words']}: {count} conversations are left out, in which it was decided before, or nothing came of an arm."
+            yield f"{one['words']}: {count} conversation{' is' if one['left_out'] == 1 else 's are'} left out, in which it was decided before, or nothing came of an arm."
 
 
 def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:

@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +87,17 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
     kind = load_kind(planned.config.batch.kind)
     folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
+    study = None
+    if into is not None:
+        study, planned = only_new(planned, path, into)
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
     prepare(path)
-    if into is None:
+    if study is None:
         study_id, made = studies.create_study(path, planned.name, planned.design, new)
     else:
-        study_id, new, made = _added(path, planned, new, into)
+        study_id = study.id
+        with locks.holding(path, study_id):
+            made = studies.add_cells(path, study_id, widened(study.design, planned.design), new)
     trust_record().vouch_for_all({batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)})
     if folder := next(filter(None, folders), None):
         for batch_id in made:
@@ -105,21 +110,17 @@ def _checked(kind: KindSpec, cell: PlannedCell, folder: Path | None) -> Path | N
     return found_code(folder, kind, cell.config)
 
 
-def _added(
-    path: Path, planned: PlannedStudy, new: Sequence[studies.NewCell], into: str
-) -> tuple[str, list[studies.NewCell], list[str]]:
+def only_new(planned: PlannedStudy, path: Path, into: str) -> tuple[studies.StoredStudy, PlannedStudy]:
     """The cells that the study has not got yet. What was frozen stays: its hypotheses, and the cells it has."""
     with reading(path) as connection:
         study = studies.find_study(connection, into)
         there = studies.cells_of(connection, study.id)
     refuse_another_study(study, planned)
     known = {_place(cell.levels, cell.replicate) for cell in there}
-    more = [cell for cell in new if _place(cell.levels, cell.replicate) not in known]
+    more = [cell for cell in planned.cells if _place(cell.levels, cell.replicate) not in known]
     if not more:
         raise UsageError(f"Study {study.id} has every cell and replicate of this config: there is nothing to add.")
-    with locks.holding(path, study.id):
-        made = studies.add_cells(path, study.id, widened(study.design, planned.design), more)
-    return study.id, more, made
+    return study, replace(planned, cells=more)
 
 
 def _place(levels: Mapping[str, str], replicate: int) -> str:

@@ -12,7 +12,7 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.stopping.statistics import stopping_of
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
-from tidepool.storage.states import BatchStatus, study_status
+from tidepool.storage.states import BatchStatus, study_reason, study_status
 from tidepool.storage.study_rows import studies
 
 StudySummary = dict[str, Any]
@@ -71,5 +71,4 @@ def status_of(path: Path, batches: Sequence[sqlite3.Row]) -> tuple[BatchStatus, 
             (BatchStatus(status_now(path, batch, progress_of(connection, batch["number"]))), batch["reason"])
             for batch in batches
         ]
-    found = study_status([status for status, _ in states])
-    return found, next((reason for status, reason in states if status is found and reason), None)
+    return study_status([status for status, _ in states]), study_reason(states)

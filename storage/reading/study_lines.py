@@ -1,5 +1,6 @@
 """Studies in a list of batches: one line for each, in the place of its newest batch, with its cells beneath."""
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,10 +9,11 @@ from typing import Any, TypeVar
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.reading.queries import BatchLine
 from tidepool.storage.reading.watching import LONGEST_NAME, Watched
-from tidepool.storage.states import study_status
+from tidepool.storage.states import study_reason, study_status
 
 Line = TypeVar("Line", BatchLine, Watched)
 
+_PROVIDER = re.compile(r"(?:(?<=^)|(?<=, ))[\w-]+:(?=\S)")
 _SUMMED = (
     *("units_total", "units_completed", "units_failed", "calls", "bought", "cached", "replayed", "retried", "failed"),
     *("input_tokens", "output_tokens", "spent_usd", "call_seconds"),
@@ -43,6 +45,12 @@ def with_studies(connection: sqlite3.Connection, lines: Sequence[Line]) -> list[
     return found
 
 
+def cell_name(name: str, study: str, room: int) -> str:
+    """What of a cell's name is its own; where there is little room, without its models' providers."""
+    own = name.removeprefix(f"{study} · ")
+    return own if len(own) <= room else _PROVIDER.sub("", own).replace(" · replicate ", " · ")
+
+
 def study_line(cells: Sequence[Line], study_id: str, name: str) -> Line:
     """What its cells come to together. Its number is that of its first batch, below zero: so it meets no batch's."""
     first, running = cells[0], next((cell for cell in cells if cell.status == "in_progress"), cells[-1])
@@ -53,8 +61,8 @@ def study_line(cells: Sequence[Line], study_id: str, name: str) -> Line:
         "name": name,
         "number": -min(cell.number for cell in cells),
         "status": study_status([cell.status for cell in cells]),
-        "paused": any(cell.paused for cell in cells),
-        "reason": next((cell.reason for cell in cells if cell.reason), None),
+        "paused": any(cell.paused and cell.status == "in_progress" for cell in cells),
+        "reason": study_reason([(cell.status, cell.reason) for cell in cells]),
         "simulated": any(cell.simulated for cell in cells),
         "created_at": min(cell.created_at for cell in cells),
         "finished_at": None if None in ends else max(end for end in ends if end is not None),

@@ -4,18 +4,24 @@ import argparse
 import sys
 from typing import Any
 
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import Listener
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.publishing.rerun import MEANING, read_again
 from tidepool.engine.run import run_batch
+from tidepool.engine.studies.plan import priced
 from tidepool.storage.plain_text import one_line
 from tidepool.tui.command.saying import agreed, tell
 
 
-def configs_to_plan(place: StudyInFile, options: argparse.Namespace) -> list[FrozenConfig]:
-    return [part.config for part in read_again(place, options.db, options.set, to_plan=True).parts]
+def plan_again(place: StudyInFile, options: argparse.Namespace) -> dict[str, Any]:
+    rerun = read_again(place, options.db, options.set, to_plan=True)
+    if rerun.design is None:
+        config = rerun.parts[0].config
+        return priced(rerun.kind.plan(config), config)
+    from tidepool.engine.design.pricing import priced_cells
+
+    return priced_cells(rerun.planned())
 
 
 async def run_again(

@@ -54,7 +54,8 @@ def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
             if other in names and other not in (one, settings.difference):
                 return one, other
         told = (
-            f'stop.difference {settings.difference!r} is not that of two agents: write "{names[0]} - {names[-1]}", say.'
+            f'stop.difference {settings.difference!r} is not that of two agents: write "{names[0]} - {names[-1]}", say. '
+            'Of two levels of a design it is "factor: level - level".'
         )
         raise UsageError(told, ("stop", "difference"))
     if settings.agent and settings.agent not in names:

@@ -110,13 +110,15 @@ def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
     first = command.json("--run", str(written(tmp_path, factors=FACTORS.replace("replicates = 2", "replicates = 1"))))
     before = ends(database)
     more = FACTORS.replace('"simulated:naive"]', '"simulated:naive", "simulated:schemer"]')
-    wider = command.json("--run", str(written(tmp_path, factors=more)), "--study", first["study_id"])
+    into = ("--run", str(written(tmp_path, factors=more)), "--study", first["study_id"])
+    assert len(command.json(*into, "--dry-run")["cells"]) == 8, "what is there is not priced again"
+    wider = command.json(*into)
     assert len(wider["cells"]) == 12 and wider["status"] == "completed"
     assert [level["level"] for level in wider["design"]["factors"][0]["levels"]][-1] == "simulated:schemer"
     now = ends(database)
     assert all(now[name] == end for name, end in before.items())
     assert wider["design"]["hypotheses_hash"] == first["design"]["hypotheses_hash"]
-    again = command("--run", str(written(tmp_path, factors=more)), "--study", first["study_id"])
+    again = command(*into)
     assert again.returncode == 2 and "nothing to add" in again.stderr
     other = command("--run", str(written(tmp_path, factors=more, talks=9)), "--study", first["study_id"])
     assert other.returncode == 2 and "all else the same" in other.stderr
@@ -135,6 +137,9 @@ def test_one_line_in_the_list_and_gone_as_one(tmp_path: Path) -> None:
     assert len(query(database, "SELECT * FROM cells WHERE study_id = ?", study)) == 16
     plan = command.json("--run", str(written(tmp_path)), "--dry-run")
     assert plan["units"] == 48 and plan["calls"] == 144 and len(plan["cells"]) == 8
+    assert "is a study" in command("branch", study, "--all", "--at", "t2").stderr
+    again = command.json("--db", str(tmp_path / "other.db"), "--run", f"{database}#last", "--dry-run")
+    assert again["name"] == "Firm or plain" and again["cells"] == plan["cells"]
     assert command("delete", study, "--yes").returncode == 0
     assert query(
         database, "SELECT (SELECT count(*) FROM batch), (SELECT count(*) FROM study), (SELECT count(*) FROM study_cell)"
@@ -157,7 +162,7 @@ def test_cells_stop_together_when_their_difference_is_decided_and_a_kill_changes
     study = written(tmp_path, factors=STOP, talks=300, messages=2, more='[service]\nname = "live"')
     whole = asyncio.run(run_study(load_config(study), tmp_path / "whole.db"))
     places = {cell["units"]["total"] for cell in whole["cells"]}
-    assert max(places) < 300 and whole["calls_saved"] > 0 and "is above 0" in whole["reason"]
+    assert max(places) < 300 and whole["calls_saved"] > 0 and whole["reason"].endswith("of 300 talks")
     command = Tidepool(tmp_path, tmp_path / "killed.db")
     with command.start("--run", str(study)) as process:
         wait_for_calls(tmp_path / "killed.db", 60, process)
@@ -172,6 +177,6 @@ def test_cells_stop_together_when_their_difference_is_decided_and_a_kill_changes
 def test_a_stop_rule_of_a_factor_that_is_none_is_refused(tmp_path: Path) -> None:
     wrong = STOP.replace("partner: talkative", "patner: talkative")
     command = Tidepool(tmp_path, tmp_path / "study.db")
-    done = command("--run", str(written(tmp_path, factors=wrong)))
+    done = command("--run", str(written(tmp_path, factors=wrong)), "--dry-run")
     assert done.returncode == 2 and "the design has 'partner'" in done.stderr
     assert not (tmp_path / "study.db").exists()

@@ -1,11 +1,13 @@
 """`tidepool list` on terminals of any width: one line for each batch, nothing but the name is cut."""
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
 from tidepool.storage.reading.queries import BatchLine
+from tidepool.storage.states import study_reason
 from tidepool.tui.command.commands.list_batches import batch_table
 
 
@@ -27,3 +29,26 @@ def test_every_batch_has_one_line_that_fits(width: int) -> None:
     assert "simulated" in rows[0] and "simulated" not in rows[1]
     assert "2,190/2,190, 3 failed" in rows[1] and "A n" in rows[0]
     assert ("started" in head) == ("4201" in rows[0]) == (width == 130)
+
+
+def test_cells_of_a_study_are_told_apart_where_there_is_little_room() -> None:
+    study = replace(line(9, "Firm or plain"), cells=2, id="study")
+    cells = [
+        replace(line(place, f"Firm or plain · simulated:shy, {level} · replicate 3"), study_id="study")
+        for place, level in enumerate(("plain", "firm"))
+    ]
+    told = {}
+    for width in (80, 160):
+        out = Console(width=width, record=True, file=StringIO())
+        out.print(batch_table([study, *cells], width))
+        told[width] = out.export_text()
+    assert "  shy, plain · 3 " in told[80] and "  shy, firm · 3 " in told[80]
+    assert "  simulated:shy, firm · replicate 3 " in told[160]
+
+
+def test_the_reason_of_a_study_is_that_of_all_its_cells() -> None:
+    sure = "stopped when sure: revealed 20.0 % ± 4.1 after 100 of 200 talks"
+    assert study_reason([("completed", f"{sure}; saved 10 calls"), ("completed", f"{sure}; saved 12 calls")]) == sure
+    apart = [("completed", sure), ("completed", None), ("completed", "stopped when sure: otherwise")]
+    assert study_reason(apart) == "2 of 3 cells stopped when sure"
+    assert study_reason([("completed", sure), ("interrupted", "signal SIGINT")]) == "signal SIGINT"

@@ -6,6 +6,7 @@ from typing import Any
 from textual.binding import Binding
 from textual.message import Message
 
+from tidepool.storage.reading.study_lines import cell_name
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.widgets.rows import Piece, Rows
@@ -134,7 +135,7 @@ class BatchList(Rows):
         pieces: list[Piece] = [
             mark,
             (f"{BATCH_GLYPHS.get(status, ' ')} ", colour),
-            (fitted(self._told(batch), name) + " ", ""),
+            (fitted(self._told(batch, name), name) + " ", ""),
         ]
         if kind:
             pieces.append((fitted(batch.kind.replace("_", " "), kind) + " ", "dim"))
@@ -150,14 +151,14 @@ class BatchList(Rows):
         ]
         return pieces
 
-    def _told(self, batch: Watched) -> str:
+    def _told(self, batch: Watched, room: int) -> str:
         """A study with its cells told, and each of them a step to the right."""
         if batch.cells:
             return f"{'▾' if batch.id in self.unfolded else '▸'} {one_line(batch.name)} ({batch.cells:,} cells)"
         if not batch.study_id:
             return one_line(batch.name)
         study = next((one.name for one in self._batches if one.id == batch.study_id), "")
-        return f"  {one_line(batch.name.removeprefix(f'{study} · '))}"
+        return f"  {one_line(cell_name(batch.name, study, room - 2))}"
 
     def header_clicked(self, x: int) -> None:
         self.post_message(self.SortAsked())

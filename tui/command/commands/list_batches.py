@@ -1,7 +1,7 @@
 """`tidepool list`: the batches of the file. It loads little, for it is asked often: no config class, no numpy."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Literal
 
@@ -13,7 +13,7 @@ from tidepool.engine.results.wording import money
 from tidepool.storage.file import reading, tidy_journal
 from tidepool.storage.lock_files import tidy_locks
 from tidepool.storage.reading.queries import BatchLine, list_batches
-from tidepool.storage.reading.study_lines import with_studies
+from tidepool.storage.reading.study_lines import cell_name, with_studies
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.terminal import console
@@ -49,14 +49,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 MOST_SHOWN = 500
-LEFT_OUT = ("started", "seed", "kind", "cost")
+LEFT_OUT = ("started", "seed", "branch", "kind", "cost")
 """what a narrow terminal does without, in this order; the name gives way before, down to so many characters"""
 SHORTEST_NAME = 14
 
 
 def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
     """One line for each batch: the name is cut where it is long, everything else stands whole."""
-    rows = [_cells(batch) for batch in batches]
+    studies = {batch.id: batch.name for batch in batches if batch.cells}
+    rows = [_cells(batch) | {"name": _name(batch, studies, width)} for batch in batches]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     widths = {name: max(len(name), *(cell_len(row[name]) for row in rows)) for name in names}
     kept = list(widths)
@@ -70,9 +71,16 @@ def batch_table(batches: Sequence[BatchLine], width: int) -> Table:
     for name in kept:
         justify: Literal["left", "right"] = "right" if name in ("seed", "units", "cost", "cells") else "left"
         table.add_column(name, justify=justify, no_wrap=True, width=min(widths[name], room) if name == "name" else None)
-    for row in rows:
-        table.add_row(*(Text(row[name]) for name in kept))
+    for batch, row in zip(batches, rows, strict=True):
+        table.add_row(*(Text(row[name] if name != "name" else _name(batch, studies, room)) for name in kept))
     return table
+
+
+def _name(batch: BatchLine, studies: Mapping[str, str], room: int) -> str:
+    """A cell stands under its study, whose name it need not repeat."""
+    if not batch.study_id:
+        return one_line(batch.name)
+    return f"  {one_line(cell_name(batch.name, studies.get(batch.study_id, ''), room - 2))}"
 
 
 def _cells(batch: BatchLine) -> dict[str, str]:
@@ -81,7 +89,7 @@ def _cells(batch: BatchLine) -> dict[str, str]:
     return {
         "id": one_line(batch.id),
         "kind": one_line(batch.kind),
-        "name": ("  " if batch.study_id else "") + one_line(batch.name),
+        "name": "",
         "cells": f"{batch.cells:,}" if batch.cells else "",
         "seed": "" if batch.seed is None or batch.cells else f"{batch.seed}",
         "status": one_line(batch.status) + (" (paused)" if batch.paused else ""),

@@ -52,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
         say("\n".join(_lines(shown)))
     else:
         closed = f"; {len(orders):,} are over (--all)" if orders else ""
-        say(f"batch {batch['id']} has no open provider batches{closed}")
+        whose = f"study {batch['study_id']}" if batch["study_id"] else f"batch {batch['id']}"
+        say(f"{whose} has no open provider batches{closed}")
     return 0
 
 

@@ -116,14 +116,14 @@ def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"]) -> None:
 def _plan(options: argparse.Namespace) -> dict[str, Any]:
     if options.run:
         if place := study_in_file(options.run):
-            from tidepool.tui.command.rerun import configs_to_plan
+            from tidepool.tui.command.rerun import plan_again
 
-            return _priced(configs_to_plan(place, options))
+            return plan_again(place, options)
         written = load_config(options.run, options.set)
         if written.design is not None:
             from tidepool.engine.design.pricing import priced_study
 
-            return priced_study(written, options.db)
+            return priced_study(written, options.db, options.study)
         return _priced([freeze(written, options.db)])
     from tidepool.engine.branching.kind import kind_to_run
     from tidepool.engine.run import config_to_resume
