@@ -8,12 +8,17 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.paths import put_at
 from tidepool.engine.errors import UsageError
 
+SQLITE = b"SQLite format 3"
+
 
 def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
     """The text of a config or of a file that one names. Whatever keeps it from being read is told in words."""
     try:
         if path.stat().st_size > most:
             raise UsageError(f"{path} is larger than {most >> 20} MiB: this is no config or data file of a study.")
+        with path.open("rb") as file:
+            if file.read(len(SQLITE)) == SQLITE:
+                raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(f"There is no file {path}. Check the path, or start from one in examples/.") from None

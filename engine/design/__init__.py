@@ -1,1 +1,1 @@
-"""Trust lives outside the file: which servers and batches this machine knows, and where it keeps that."""
+"""Studies of several batches: factors crossed into cells, run side by side, and effects and hypotheses over them."""

@@ -176,3 +176,9 @@ def test_a_file_that_would_have_others_read_is_refused(database: Path) -> None:
         again(database, reference="ffff")
     with pytest.raises(FileError, match="no study file"):
         again(database.with_name("none.db"))
+
+
+def test_a_study_file_that_is_run_like_a_config_says_how_its_studies_are_named(database: Path) -> None:
+    enlist(load_config(EXAMPLES / "secret_game.toml"), database)
+    with pytest.raises(UsageError, match="#last"):
+        load_config(database)

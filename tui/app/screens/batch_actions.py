@@ -145,8 +145,9 @@ class BatchActions(ModeScreen):
     async def action_delete(self) -> None:
         if (batch := self.shown_batch) is None:
             return
+        cells = f"{batch.cells:,} batches, " if batch.cells else ""
         question = (
-            f"Delete {one_line(batch.name)} ({batch.id}) with its {batch.units_total:,} units and {batch.calls:,} "
+            f"Delete {one_line(batch.name)} ({batch.id}) with its {cells}{batch.units_total:,} units and {batch.calls:,} "
             "answers? This cannot be undone."
         )
         if await self.app.push_screen_wait(Confirm(question, "Delete", no="Keep")):
