@@ -168,7 +168,8 @@ def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
         more = [level for level in new["levels"] if level["level"] not in known]
         factors.append({**old, "levels": [*old["levels"], *more]})
     replicates = max(before["replicates"], after["replicates"])
-    return {**before, "factors": factors, "replicates": replicates, "source": after["source"]}
+    later = {"source": after["source"], "widened_at": after["frozen_at"]}
+    return {**before, "factors": factors, "replicates": replicates, **later}
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,12 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
     frozen = f"Frozen {statistics['frozen_at']}" if statistics["frozen_at"] else "Frozen"
     if statistics["hypotheses_unchanged"]:
         yield Words(f"{frozen}, sha256 {str(statistics['hypotheses_hash'])[:SHORT_HASH]}…, unchanged since.", "quiet")
+    if widened := statistics["widened_at"]:
+        yield Words(
+            f"Cells were added at {widened}, after it was frozen: what is stated is worked out over them too, and whoever had "
+            "seen the results by then has not stated that beforehand.",
+            "warning",
+        )
 
 
 def _difference(one: Mapping[str, Any], outcome: Mapping[str, Any]) -> Estimate:

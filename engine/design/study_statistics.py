@@ -94,6 +94,7 @@ def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTab
         "hypotheses_unchanged": hypotheses_hash(hypotheses) == design.get("hypotheses_hash"),
         "hypotheses_trouble": trouble,
         "frozen_at": design.get("frozen_at"),
+        "widened_at": design.get("widened_at"),
     }
 
 

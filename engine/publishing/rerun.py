@@ -93,7 +93,8 @@ class Rerun:
 
     def planned(self) -> PlannedStudy:
         """A study's cells as the file has them: replicates, levels and hypotheses stay, and are frozen anew."""
-        design = {**(self.design or {}), "frozen_at": datetime.now(UTC).isoformat(timespec="seconds")}
+        frozen = {"frozen_at": datetime.now(UTC).isoformat(timespec="seconds"), "widened_at": None}
+        design = {**(self.design or {}), **frozen}
         cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
         return PlannedStudy(self.name, design, cells, _folder(self.place))
 

@@ -118,6 +118,7 @@ def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
     now = ends(database)
     assert all(now[name] == end for name, end in before.items())
     assert wider["design"]["hypotheses_hash"] == first["design"]["hypotheses_hash"]
+    assert "Cells were added at" in command("show", first["study_id"]).stdout
     again = command(*into)
     assert again.returncode == 2 and "nothing to add" in again.stderr
     other = command("--run", str(written(tmp_path, factors=more, talks=9)), "--study", first["study_id"])
