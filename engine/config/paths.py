@@ -20,6 +20,11 @@ def put_at(data: dict[str, Any], path: str, value: Any) -> None:
         container[key] = value
 
 
+def section_of(path: str) -> str:
+    """The section that the path begins with, however it is written."""
+    return _first(path, path)[0]
+
+
 def _places(data: Any, rest: str, path: str) -> Iterator[tuple[dict[str, Any], str]]:
     if isinstance(data, list):
         for one, behind in _named(data, rest, path):

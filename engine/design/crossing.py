@@ -8,6 +8,7 @@ from typing import Any
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.design import Design
+from tidepool.engine.config.paths import section_of
 from tidepool.engine.config.problems import validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.errors import UsageError
@@ -86,7 +87,7 @@ def _level(factor: str, value: Any, place: int) -> Level:
         bundle = validated(_Bundle, value, "", where)
         level = Level(bundle.level.strip(), bundle.set)
     elif "." in factor:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         level = Level(" ".join(text.split()), {factor: value})
     else:
         raise _wrong(f"{_lacks(factor, value, place)} {WRITTEN}", "factors", factor)
@@ -98,7 +99,7 @@ def _level(factor: str, value: Any, place: int) -> Level:
             factor,
         )
     for path in level.set:
-        if path.partition(".")[0] in FIXED:
+        if section_of(path) in FIXED:
             raise _wrong(
                 f"{path} cannot change from cell to cell: a study has one name, one budget and one set of limits.",
                 "factors",
