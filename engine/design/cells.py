@@ -140,6 +140,7 @@ def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[
         "replicates": design.replicates,
         "seed": config.batch.seed,
         "factors": as_json(factors),
+        "batches": len(list(cells_of(design.mode, factors))) * design.replicates,
         "hypotheses": hypotheses,
         "hypotheses_hash": hypotheses_hash(hypotheses),
         "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -97,7 +97,7 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
     else:
         study_id = study.id
         with locks.holding(path, study_id):
-            made = studies.add_cells(path, study_id, widened(study.design, planned.design), new)
+            made = studies.add_cells(path, study_id, widened(study.design, planned.design, len(new)), new)
     trust_record().vouch_for_all({batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)})
     if folder := next(filter(None, folders), None):
         for batch_id in made:
@@ -160,16 +160,24 @@ def _settings(source: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def widened(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The study's design with the levels and replicates that came later."""
+def widened(before: Mapping[str, Any], after: Mapping[str, Any], batches: int) -> dict[str, Any]:
+    """The study's design with the levels and replicates that came later, and that they did: whoever adds until something
+    is found must be seen to."""
     factors = []
     for old, new in zip(before["factors"], after["factors"], strict=True):
         known = {level["level"] for level in old["levels"]}
         more = [level for level in new["levels"] if level["level"] not in known]
         factors.append({**old, "levels": [*old["levels"], *more]})
     replicates = max(before["replicates"], after["replicates"])
-    later = {"source": after["source"], "widened_at": after["frozen_at"]}
-    return {**before, "factors": factors, "replicates": replicates, **later}
+    return {
+        **before,
+        "factors": factors,
+        "replicates": replicates,
+        "source": after["source"],
+        "batches": before.get("batches", 0) + batches,
+        "added": before.get("added", 0) + batches,
+        "added_at": after["frozen_at"],
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,12 +53,17 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
     frozen = f"Frozen {statistics['frozen_at']}" if statistics["frozen_at"] else "Frozen"
     if statistics["hypotheses_unchanged"]:
         yield Words(f"{frozen}, sha256 {str(statistics['hypotheses_hash'])[:SHORT_HASH]}…, unchanged since.", "quiet")
-    if widened := statistics["widened_at"]:
-        yield Words(
-            f"Cells were added at {widened}, after it was frozen: what is stated is worked out over them too, and whoever had "
-            "seen the results by then has not stated that beforehand.",
-            "warning",
-        )
+    yield from _as_planned(statistics)
+
+
+def _as_planned(statistics: Mapping[str, Any]) -> Iterator[Block]:
+    """What was stated holds for the study that was planned: neither for a part of it, nor for one that grew."""
+    if added := statistics["batches_added"]:
+        told = f"{added:,} batches were added after that, the last at {statistics['added_at']}"
+        yield Words(f"{told}: the error of 5 % is that of a size fixed beforehand, not of one that grew.", "warning")
+    if lacking := statistics.get("batches_lacking"):
+        told = f"{lacking:,} batches of the study are not at their end, or not in this file"
+        yield Words(f"{told}: verdicts are so far those of a part of it.", "warning")
 
 
 def _difference(one: Mapping[str, Any], outcome: Mapping[str, Any]) -> Estimate:

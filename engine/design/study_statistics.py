@@ -23,6 +23,7 @@ from tidepool.engine.statistics.comparisons import holm
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.paired import SIGNIFICANT
 from tidepool.engine.studies.kinds import load_kind
+from tidepool.storage.states import BatchStatus
 from tidepool.storage.study_rows.design_values import cells_of
 
 FOUND, NOT_FOUND, OTHERWISE = "found", "not found", "not found: it points the other way"
@@ -39,7 +40,21 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     there = {batch.cell for batch in batches}
     planned = [cell for cell in factors.cells if cell in there]
     cells = [*planned, *sorted(there.difference(planned))]
-    return design_statistics(design, tables_of(outcomes, cells, batches))
+    return {
+        **design_statistics(design, tables_of(outcomes, cells, batches)),
+        "batches_lacking": _lacking(connection, study["id"], design),
+    }
+
+
+def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> int:
+    """Batches of the study that did not come to their end, or are not in the file: deleted, or never exported."""
+    ended = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in cells_of(connection, study_id))
+    return max(0, _count(design.get("batches")) - ended)
+
+
+def _count(told: Any) -> int:
+    """Of a design that may be a stranger's."""
+    return told if isinstance(told, int) else 0
 
 
 def study_outcomes(kind: str, configs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
@@ -94,7 +109,8 @@ def design_statistics(design: Mapping[str, Any], tables: Mapping[str, OutcomeTab
         "hypotheses_unchanged": hypotheses_hash(hypotheses) == design.get("hypotheses_hash"),
         "hypotheses_trouble": trouble,
         "frozen_at": design.get("frozen_at"),
-        "widened_at": design.get("widened_at"),
+        "batches_added": _count(design.get("added")),
+        "added_at": design.get("added_at"),
     }
 
 

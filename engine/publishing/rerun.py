@@ -93,8 +93,8 @@ class Rerun:
 
     def planned(self) -> PlannedStudy:
         """A study's cells as the file has them: replicates, levels and hypotheses stay, and are frozen anew."""
-        frozen = {"frozen_at": datetime.now(UTC).isoformat(timespec="seconds"), "widened_at": None}
-        design = {**(self.design or {}), **frozen}
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        design = {**(self.design or {}), "frozen_at": now, "batches": len(self.parts), "added": 0}
         cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
         return PlannedStudy(self.name, design, cells, _folder(self.place))
 

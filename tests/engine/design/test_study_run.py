@@ -118,7 +118,7 @@ def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
     now = ends(database)
     assert all(now[name] == end for name, end in before.items())
     assert wider["design"]["hypotheses_hash"] == first["design"]["hypotheses_hash"]
-    assert "Cells were added at" in command("show", first["study_id"]).stdout
+    assert "8 batches were added after that" in " ".join(command("show", first["study_id"]).stdout.split())
     again = command(*into)
     assert again.returncode == 2 and "nothing to add" in again.stderr
     other = command("--run", str(written(tmp_path, factors=more, talks=9)), "--study", first["study_id"])
@@ -126,6 +126,7 @@ def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
     meant = more.replace("Never yield.", "Always yield.").replace("replicates = 2", "replicates = 3")
     mixed = command("--run", str(written(tmp_path, factors=meant)), "--study", first["study_id"])
     assert mixed.returncode == 2 and "'firm'" in mixed.stderr and "a name of its own" in mixed.stderr
+    assert (wider["statistics"]["batches_added"], wider["statistics"]["batches_lacking"]) == (8, 0)
 
 
 def test_one_line_in_the_list_and_gone_as_one(tmp_path: Path) -> None:
