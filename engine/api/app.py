@@ -37,12 +37,11 @@ from tidepool.engine.exports.export import export_batch
 from tidepool.engine.run import enlist, program_version, refuse_strangers
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
-from tidepool.storage.batches import delete_batch
 from tidepool.storage.file import prepare, reading
 from tidepool.storage.reading.damage import blame
 from tidepool.storage.scratch.folders import scratch_in
 from tidepool.storage.states import BatchStatus
-from tidepool.storage.study_rows.studies import steer_any
+from tidepool.storage.study_rows.studies import delete_any, steer_any
 
 PATH = "/api/batch-simulations"
 CODES = {NotFound: 404, BatchLocked: 409, NotTrusted: 403, UsageError: 400, FileError: 503}
@@ -243,7 +242,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
             batch = find(connection, id)
         if batch["status"] == BatchStatus.PENDING and runs.lives(id):
             raise HTTPException(409, f"Batch {id} is running. Stop it first: POST {PATH}/{id}/stop")
-        delete_batch(database, id)
+        delete_any(database, id)
         runs.forget(id)
         return _success({"message": f"Batch {id} was deleted."})
 

@@ -16,10 +16,11 @@ from tidepool.storage.batches import (
     insert_batch,
     is_running,
     leave_word,
+    open_provider_batches,
     progress_of,
     steer,
 )
-from tidepool.storage.errors import FileError, NotFound
+from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, writing
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.states import BatchStatus
@@ -185,10 +186,22 @@ def delete_any(path: Path, reference: str) -> str:
     with reading(path) as connection:
         study = study_of(connection, reference)
         found = (
-            [find_batch(connection, reference)["id"]]
+            [_without_orders(connection, reference)["id"]]
             if study is None
             else [cell.batch["id"] for cell in cells_of(connection, study.id)]
         )
     for batch_id in found:
         delete_batch(path, batch_id)
     return str(found[0]) if study is None else study.id
+
+
+def _without_orders(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
+    """A batch that can go by itself: provider batches under way hold calls of all cells of a study, paid for once."""
+    batch = find_batch(connection, reference)
+    if batch["study_id"] and open_provider_batches(connection, batch["number"]):
+        study = batch["study_id"]
+        raise BatchLocked(
+            f"Batch {batch['id']} is a cell of study {study}, whose provider batches are under way and hold calls of its other "
+            f"cells too. Resume the study first (`tidepool --resume {study}`), or delete it as a whole."
+        )
+    return batch

@@ -11,10 +11,11 @@ from tidepool.engine.exports.export import export_batch
 from tidepool.engine.importing import import_file
 from tidepool.engine.run import run_batch
 from tidepool.storage.batches import delete_batch, find_batch
-from tidepool.storage.errors import FileError
+from tidepool.storage.errors import BatchLocked, FileError
 from tidepool.storage.exporting.rows import rows_of
 from tidepool.storage.file import reading
 from tidepool.storage.schema.views import VIEWS as ALL_VIEWS
+from tidepool.storage.study_rows.studies import delete_any
 from tidepool.storage.unit_ids import unit_id
 
 VIEWS = ("studies", "cells", "answers", "codes", "records", "provider_batches")
@@ -126,6 +127,15 @@ def test_a_study_stays_while_one_of_its_batches_does(database: Path, study: str)
     change(database, "UPDATE batch SET study_id = 'design'")
     delete_batch(database, study)
     assert query(database, "SELECT id FROM studies") == [("design",)]
+
+
+def test_a_cell_is_not_deleted_while_provider_batches_of_its_study_are_under_way(database: Path, study: str) -> None:
+    change(database, "UPDATE batch SET study_id = 'design'")
+    change(database, "UPDATE provider_batch SET batch_number = 1")
+    with pytest.raises(BatchLocked, match="calls of its other cells"):
+        delete_any(database, study)
+    change(database, "UPDATE provider_batch SET state = 'collected'")
+    assert delete_any(database, study) == study
 
 
 @pytest.mark.parametrize(
