@@ -48,7 +48,7 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
 
 def _lacking(connection: sqlite3.Connection, study_id: str, design: Mapping[str, Any]) -> int:
     """Batches of the study that did not come to their end, or are not in the file: deleted, or never exported."""
-    ended = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in cells_of(connection, study_id))
+    ended: int = sum(batch["status"] == BatchStatus.COMPLETED for batch, _ in cells_of(connection, study_id))
     return max(0, _count(design.get("batches")) - ended)
 
 

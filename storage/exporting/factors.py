@@ -1,4 +1,5 @@
-"""Factor columns: a batch that is a cell of a study says in every table of its export which level each factor has there."""
+"""Factor columns: a batch that is a cell of a study says in every table of its export which replicate it is, and which level
+each factor has there. By both, talks of one number are matched."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,6 +11,7 @@ from tidepool.storage.schema.views import VIEWS
 
 Levels = Mapping[str, str]
 """factor → level"""
+REPLICATE = "replicate"
 _OF_VIEWS = frozenset(column.name.casefold() for view in VIEWS.values() for column in view.columns)
 
 
@@ -24,19 +26,20 @@ def column_of(factor: str) -> str:
     return f"factor: {factor}" if factor.casefold() in _OF_VIEWS else factor
 
 
-def with_levels(table: ExportTable, levels: Levels) -> ExportTable:
-    """The table with a column more for each factor, behind its own."""
+def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> ExportTable:
+    """The table with a column more for the replicate and for each factor, behind its own."""
+    if not batch["study_id"]:
+        return table
     taken = {name.casefold() for name in table.columns}
+    replicate = f"study {REPLICATE}" if REPLICATE in taken else REPLICATE
     named = {
         f"factor: {name}" if name.casefold() in taken else column_of(name): level for name, level in levels.items()
     }
-    if not named:
-        return table
-    behind = tuple(named.values())
-    return ExportTable(table.name, {**table.columns, **dict.fromkeys(named, "text")}, _longer(table.rows, behind))
+    columns = {**table.columns, replicate: "integer", **dict.fromkeys(named, "text")}
+    return ExportTable(table.name, columns, _longer(table.rows, (batch["replicate"], *named.values())))
 
 
-def _longer(rows: Iterable[tuple[Any, ...]], behind: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+def _longer(rows: Iterable[tuple[Any, ...]], behind: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     return ((*row, *behind) for row in rows)
 
 
@@ -44,7 +47,8 @@ def view_table(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) ->
     """The rows of a view that belong to the batch, typed."""
     held = {column.name: column.type for column in VIEWS[view].columns}
     columns = {name: held[name] for name in columns_of(connection, view)}
-    return with_levels(ExportTable(view, columns, rows_of(connection, view, batch)), levels_of(connection, batch))
+    table = ExportTable(view, columns, rows_of(connection, view, batch))
+    return with_levels(table, batch, levels_of(connection, batch))
 
 
 def tables_of(
@@ -53,4 +57,4 @@ def tables_of(
     """Views and other tables of a batch, one after another."""
     levels = levels_of(connection, batch)
     yield from (view_table(connection, view, batch) for view in views)
-    yield from (with_levels(table, levels) for table in tables)
+    yield from (with_levels(table, batch, levels) for table in tables)

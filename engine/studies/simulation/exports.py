@@ -104,7 +104,7 @@ def tables_of(order: ExportRequest) -> list[ExportTable]:
         }
         tables.append(ExportTable("ratings", RATING_COLUMNS | types, _ratings(order, attributes, names)))
     levels = levels_of(order.connection, order.batch)
-    return [with_levels(table, levels) for table in tables]
+    return [with_levels(table, order.batch, levels) for table in tables]
 
 
 def _simulations(order: ExportRequest, config: FrozenConfig, attributes: Attributes) -> Iterator[tuple[Any, ...]]:

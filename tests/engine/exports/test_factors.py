@@ -32,10 +32,11 @@ async def test_factors_stand_behind_the_columns_of_every_table(database: Path, t
     made_a_cell(database)
     for before, path in zip(plain, export_batch(database, "last", "csv", tmp_path / "cell"), strict=True):
         head, first = list(csv.reader(StringIO(path.read_text(encoding="utf-8"))))[:2]
-        assert ",".join(head) == f"{before.read_text().splitlines()[0]},factor: Score,agents.Ada.model"
+        assert ",".join(head) == f"{before.read_text().splitlines()[0]},replicate,factor: Score,agents.Ada.model"
         assert first[-2:] == ["'=1+1", "simulated:guarded"]
     table = read_parquet(str(export_batch(database, "last", "parquet", tmp_path)[1])).read_all()
     assert set(table.column("factor: Score").to_pylist()) == {"=1+1"}
-    head = json.loads(export_batch(database, "last", "json", tmp_path)[0].read_text())["batch"]
+    (batch,) = query(database, "SELECT id FROM batches")[0]
+    head = json.loads(export_batch(database, batch, "json", tmp_path)[0].read_text())["batch"]
     assert head["factors"] == LEVELS and (head["study_id"], head["replicate"]) == ("5tudy", 1)
     assert query(database, "SELECT count(*) FROM cells") == [(2,)]
