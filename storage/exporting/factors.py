@@ -7,6 +7,7 @@ from typing import Any
 
 from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.rows import columns_of, rows_of
+from tidepool.storage.schema.view import ColumnType
 from tidepool.storage.schema.views import VIEWS
 
 Levels = Mapping[str, str]
@@ -35,8 +36,9 @@ def with_levels(table: ExportTable, batch: sqlite3.Row, levels: Levels) -> Expor
     named = {
         f"factor: {name}" if name.casefold() in taken else column_of(name): level for name, level in levels.items()
     }
-    columns = {**table.columns, replicate: "integer", **dict.fromkeys(named, "text")}
-    return ExportTable(table.name, columns, _longer(table.rows, (batch["replicate"], *named.values())))
+    more: dict[str, ColumnType] = {replicate: "integer"}
+    more |= dict.fromkeys(named, "text")
+    return ExportTable(table.name, table.columns | more, _longer(table.rows, (batch["replicate"], *named.values())))
 
 
 def _longer(rows: Iterable[tuple[Any, ...]], behind: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:

@@ -57,7 +57,7 @@ STRANGE: dict[str, Any] = {
 
 
 def test_servers_and_code_of_a_stranger_stay_out_and_so_do_paths() -> None:
-    row: Any = {"id": "0123456789ab", "version": "0.1.0", "config": json.dumps(STRANGE)}
+    row: Any = {"id": "0123456789ab", "version": "0.1.0", "origin": None, "config": json.dumps(STRANGE)}
     told = tomllib.loads(toml_of(row))
     assert told["providers"] == {"lab": {"like": "openai"}}
     assert told["evolution"] == {"problems": "sums.jsonl", "judge_from": "tests.jsonl"}
@@ -68,7 +68,7 @@ def test_servers_and_code_of_a_stranger_stay_out_and_so_do_paths() -> None:
 def test_a_config_larger_than_a_file_may_be_is_run_out_of_its_study_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ceilings, "CONFIG_BYTES", 100)
     large = {"batch": {"kind": "evolution"}, "evolution": {"frozen": "x" * 100}}
-    row: Any = {"id": "0123456789ab", "version": None, "config": json.dumps(large)}
+    row: Any = {"id": "0123456789ab", "version": None, "origin": None, "config": json.dumps(large)}
     with pytest.raises(UsageError, match=r"--run FILE\.db#0123456789ab"):
         toml_of(row)
 
