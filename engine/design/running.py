@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
@@ -120,7 +121,14 @@ def only_new(planned: PlannedStudy, path: Path, into: str) -> tuple[studies.Stor
     more = [cell for cell in planned.cells if _place(cell.levels, cell.replicate) not in known]
     if not more:
         raise UsageError(f"Study {study.id} has every cell and replicate of this config: there is nothing to add.")
+    _refuse_too_many(study.id, len(there) + len(more))
     return study, replace(planned, cells=more)
+
+
+def _refuse_too_many(study_id: str, batches: int) -> None:
+    """They are run side by side in one process; more than any config makes are a stranger's."""
+    if batches > ceilings.CELLS:
+        raise UsageError(f"Study {study_id} has {batches:,} batches, and {ceilings.CELLS:,} are the most that are run.")
 
 
 def _place(levels: Mapping[str, str], replicate: int) -> str:
@@ -204,6 +212,7 @@ async def resume_study(
     with reading(path) as connection:
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
+    _refuse_too_many(study.id, len(cells))
     if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
         raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")
     kind = load_kind(cells[0].batch["kind"])

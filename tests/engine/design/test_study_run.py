@@ -11,8 +11,10 @@ from tests.engine.design.designs import FACTORS, written
 from tests.support.command import Tidepool
 from tests.support.killing import wait_for_calls
 from tests.support.state import Rows, end_state, query, sold_by_batch, sold_live
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.running import run_study
+from tidepool.engine.design.running import enlist_study, resume_study, run_study
+from tidepool.engine.errors import UsageError
 from tidepool.storage.control import set_paused
 from tidepool.storage.writer import Writer
 
@@ -127,6 +129,16 @@ def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
     mixed = command("--run", str(written(tmp_path, factors=meant)), "--study", first["study_id"])
     assert mixed.returncode == 2 and "'firm'" in mixed.stderr and "a name of its own" in mixed.stderr
     assert (wider["statistics"]["batches_added"], wider["statistics"]["batches_lacking"]) == (8, 0)
+
+
+def test_a_study_of_more_batches_than_any_config_makes_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, database = load_config(written(tmp_path)), tmp_path / "study.db"
+    study = enlist_study(config, database)
+    monkeypatch.setattr(ceilings, "CELLS", 7)
+    with pytest.raises(UsageError, match="8 batches, and 7 are the most"):
+        asyncio.run(resume_study(study, database))
 
 
 def test_one_line_in_the_list_and_gone_as_one(tmp_path: Path) -> None:
