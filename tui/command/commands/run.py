@@ -219,5 +219,5 @@ class _Signals:
             self._leave(number)
             return
         self.first, self._since = number, time.monotonic()
-        tell("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.")
         self._control.stop_for(StopCode.SIGNAL, f"signal {signal.Signals(number).name}")
+        tell("\nStopping; calls in flight may finish. Press Ctrl+C again to leave at once.")
