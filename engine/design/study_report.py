@@ -137,7 +137,7 @@ def _cells(name: str, outcome: Mapping[str, Any], factors: Sequence[str]) -> Blo
         )
         for one in outcome["cells"]
     ]
-    columns = (*factors, counted, "missing", f"{name}{unit} (95 %)")
+    columns = (*factors, counted, "lacking", f"{name}{unit} (95 %)")
     return table(f"{outcome['words']}, by cell", columns, rows, left=len(factors))
 
 

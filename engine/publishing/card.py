@@ -77,7 +77,7 @@ def _batches(published: Publication) -> Iterator[str]:
     rows = [
         (
             batch.id,
-            ", ".join(batch.levels.values()) or batch.name,
+            batch.name,
             batch.kind,
             f"{batch.status}{' (unfinished)' if batch.unfinished else ''}",
             f"{batch.completed:,} of {batch.units:,}",
