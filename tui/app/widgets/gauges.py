@@ -14,6 +14,9 @@ from tidepool.tui.app.widgets.batch_list import bar, status_of
 from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import count, dollars, percent, rate, resting, span
 
+LONGEST_REASON = 60
+"""letters of why a batch ended, so that its name is seen too; the overview has all of it"""
+
 
 @dataclass(frozen=True, slots=True)
 class Expected:
@@ -73,7 +76,7 @@ def _name(batch: Watched, expected: Expected, width: int) -> Content:
     colour = f"$state-{BATCH_STATES.get(status, 'waiting')}"
     said: str = one_line(status.replace("in_progress", "running"))
     if batch.reason and not batch.running:
-        said += f": {one_line(batch.reason)}"
+        said += f": {one_line(batch.reason, LONGEST_REASON)}"
     for provider, rest in batch.resting.items():
         said += f": {one_line(resting(provider, **rest))}"
     right = one_line(f"{batch.kind.replace('_', ' ')} · {batch.id}") + _simulated(batch, expected)
