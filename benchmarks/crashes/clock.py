@@ -112,8 +112,10 @@ def _looked_at(scene: Scene, status: str, when: str) -> list[str]:
 
 
 def _below_zero(found: Any, name: str = "") -> list[str]:
+    """Ages, spans and counts; a difference in the statistics may well be."""
     if isinstance(found, dict):
-        return [one for key, value in found.items() for one in _below_zero(value, f"{name}.{key}")]
+        told = {key: value for key, value in found.items() if key != "statistics"}
+        return [one for key, value in told.items() for one in _below_zero(value, f"{name}.{key}")]
     if isinstance(found, list):
         return [one for value in found for one in _below_zero(value, name)]
     return [f"{name} = {found}"] if isinstance(found, int | float) and found < 0 else []
