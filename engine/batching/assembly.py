@@ -5,6 +5,7 @@ import time
 from collections import Counter
 
 from tidepool.engine.batching.provider_batch import ProviderBatch, content_hash, custom_id, order_id
+from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.errors import FileError
 from tidepool.engine.prices import expected_input
@@ -13,6 +14,20 @@ from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderB
 
 REMOTE_ID = re.compile(r"(?!.*\.\.)[\w.:-]{1,200}", re.ASCII)
 """ids become parts of addresses"""
+
+
+def affordable(account: Account, pendings: list[Gathered]) -> list[Gathered]:
+    """The part of a wave that the budget pays for now; it is reserved."""
+    budget = account.budget
+    if not budget.capped or not pendings:
+        return pendings
+    amounts = [account.worst_cost(pending.call, batch=True) for pending in pendings]
+    count = budget.affordable(amounts)
+    if not count and budget.is_exhausted(amounts[0]):
+        budget.on_exhausted()
+    for pending, amount in zip(pendings[:count], amounts, strict=False):
+        pending.reserved = amount
+    return pendings[:count]
 
 
 class BatchAssembly:

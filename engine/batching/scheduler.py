@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from itertools import groupby
 from typing import Any
 
-from tidepool.engine.batching.assembly import BatchAssembly
+from tidepool.engine.batching.assembly import BatchAssembly, affordable
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
 from tidepool.engine.batching.open_jobs import OpenJobs
 from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, is_small, split
@@ -135,7 +135,7 @@ class BatchScheduler:
             self._context.log("warning", words)
             self._go_live(pendings)
             return
-        going = self._affordable(account, pendings[:room]) if room > 1 else []
+        going = affordable(account, pendings[:room]) if room > 1 else []
         self._gathered[account.name].extend(pendings[len(going) :])
         most = min(account.settings.batch_size, self._most_calls.get(account.name, account.settings.batch_size))
         for part in split(going, max(most, 2), lifecycle.api.bounds):
@@ -143,19 +143,6 @@ class BatchScheduler:
             self._attempts.update(job.addresses.keys())
             self._open.keep(job)
             job.life = self._start(self._life_of(job, lifecycle))
-
-    def _affordable(self, account: Account, pendings: list[Gathered]) -> list[Gathered]:
-        """The part of a wave that the budget pays for now; it is reserved."""
-        budget = account.budget
-        if not budget.capped or not pendings:
-            return pendings
-        amounts = [account.worst_cost(pending.call, batch=True) for pending in pendings]
-        count = budget.affordable(amounts)
-        if not count and budget.is_exhausted(amounts[0]):
-            budget.on_exhausted()
-        for pending, amount in zip(pendings[:count], amounts, strict=False):
-            pending.reserved = amount
-        return pendings[:count]
 
     # -- a provider batch's life -------------------------------------------------------------------------
 

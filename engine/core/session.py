@@ -30,6 +30,7 @@ from tidepool.engine.studies.transport_plan import transport_plan
 from tidepool.storage import batches
 from tidepool.storage.file import connect
 from tidepool.storage.ledger import Ledger
+from tidepool.storage.reading.money import Money, money_by_provider
 from tidepool.storage.states import BatchStatus, StopCode
 from tidepool.storage.writer import Writer
 
@@ -177,11 +178,11 @@ class _Session:
     def _budgets(self, reader: sqlite3.Connection, numbers: Sequence[int]) -> Budget:
         """The budget of the whole; each account gets its own part of it."""
         config = self._session.turns[0].config
-        money = batches.money_by_provider(reader, numbers)
+        money = money_by_provider(reader, numbers)
         spent = sum(progress["cost_usd"] for progress in self._progress)
         whole = Budget(config.service.budget_usd, spent, sum(part.reserved for part in money.values()))
         for name, account in self._accounts.items():
-            part = money.get(name, batches.Money())
+            part = money.get(name, Money())
             account.budget = Budget(config.budget_of(name), part.spent, part.reserved, whole=whole)
         for budget in (whole, *(account.budget for account in self._accounts.values())):
             budget.on_exhausted = lambda: self._control.stop(Stop(StopCode.BUDGET))
