@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import platform
 import shutil
 import tomllib
 from dataclasses import dataclass
@@ -116,12 +115,13 @@ def test_the_same_study_makes_the_same_folder_and_nothing_private_goes_out(
     database = Path(shutil.copy(files.database, tmp_path / "study.db"))
     change(database, "UPDATE log_line SET message = message || ?", f" see {tmp_path}/notes.txt, {Path.home()}/x")
     change(database, "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://lab.example')")
+    change(database, "UPDATE batch SET host = ?", "machine-under-the-desk")
     made = [publish(database, files.batch_id, tmp_path / name, About()) for name in ("one", "two")]
     assert "lab.example" in " ".join(made[0].notes)
     for name in made[0].files:
         content = (made[0].folder / name).read_bytes()
         assert content == (made[1].folder / name).read_bytes(), name
-        for private in (f"{tmp_path}/", f"{Path.home()}/x", platform.node(), "sk-the-users"):
+        for private in (f"{tmp_path}/", f"{Path.home()}/x", "machine-under-the-desk", "sk-the-users"):
             assert private.encode() not in content, (name, private)
 
 
