@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import warm
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.design.cells import plan_study
@@ -67,8 +68,8 @@ def run_from(folder: Path, program: str) -> str:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_every_example_plans_without_a_key_or_a_network(path: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tidepool", "--db", str(tmp_path / "x.db"), "--run", str(path), "--dry-run"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"})
+    command = ["--db", str(tmp_path / "x.db"), "--run", str(path), "--dry-run"]
+    done = warm.run(command, ROOT, {"PATH": "/usr/bin:/bin"}, seconds=60)
     assert done.returncode == 0, done.stderr
     assert "plan only" in done.stdout
     assert not (tmp_path / "x.db").exists()

@@ -3,7 +3,10 @@
 The clients of all SDKs are httpx's, of one generation or another; this knows only what both have.
 """
 
+import ssl
 from contextlib import aclosing
+from functools import cache
+from importlib import import_module
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -17,6 +20,14 @@ _PORTS = {"http": 80, "https": 443}
 
 class Refused(Exception):
     """An answer that is not let in; its words say why."""
+
+
+@cache
+def trusted_certificates(generation: str) -> ssl.SSLContext:
+    """Those that httpx or httpx2 trusts: reading them takes longer than opening a client, so it is done once."""
+    context = import_module(generation).create_ssl_context()
+    assert isinstance(context, ssl.SSLContext)
+    return context
 
 
 async def read_within(response: Any, most: int = MOST_BYTES) -> None:

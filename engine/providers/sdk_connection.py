@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from tidepool.engine.deadlines import Deadline
-from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
+from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect, trusted_certificates
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint
 from tidepool.engine.providers.error_mapping import (
     NOT_LET_IN,
@@ -134,7 +134,8 @@ class SdkConnection:
             client, error = CLIENTS[self.endpoint.like]
             limits = httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=KEPT_SECONDS)
             hooks = {"response": [refuse_strange_redirect]}
-            self._http = _bounded(sdk.DefaultAioHttpClient)(limits=limits, event_hooks=hooks)
+            verify = trusted_certificates("httpx2")
+            self._http = _bounded(sdk.DefaultAioHttpClient)(limits=limits, event_hooks=hooks, verify=verify)
             self._client = getattr(sdk, client)(
                 base_url=self.where,
                 max_retries=0,

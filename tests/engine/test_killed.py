@@ -9,7 +9,7 @@ import pytest
 from tests.support.killing import kill_and_resume, undisturbed
 from tests.support.state import Rows
 
-MOMENTS = 3
+MOMENTS = 2
 
 
 @pytest.fixture(scope="module", params=["live", "auto"])

@@ -9,7 +9,7 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.prices import PriceTag, expected_input
-from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect
+from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect, trusted_certificates
 from tidepool.engine.providers.endpoint import NO_KEY
 from tidepool.engine.providers.error_mapping import ProviderComplaint, missing_key, silence_of
 from tidepool.engine.providers.hosted import HostedProvider, HostFault
@@ -63,7 +63,8 @@ class OllamaProvider(HostedProvider):
         hooks = {"response": [refuse_strange_redirect, _read_whole]}
         # Without a word of its own the SDK takes the key of the environment.
         own = None if self.endpoint.by_environment else {"Authorization": f"Bearer {self.endpoint.key or NO_KEY}"}
-        return ollama.AsyncClient(host=url, timeout=None, limits=limits, headers=own, event_hooks=hooks)
+        verify = trusted_certificates("httpx")
+        return ollama.AsyncClient(host=url, timeout=None, limits=limits, headers=own, event_hooks=hooks, verify=verify)
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         return await self.ask_pool(call, seed)

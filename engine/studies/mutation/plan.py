@@ -165,10 +165,10 @@ class _MutationPlan:
             yield from self._embeddings(wave, moment, beginning)
         elif calls := moment.rewrites if stage == REWRITE else moment.steps:
             rounds = moment.times if self.settings.use_batching else calls
-            yield PlannedCalls(wave, self._model(stage), calls, *self._size(stage), rounds)
+            yield PlannedCalls(wave, self._models[stage], calls, *self._sizes[stage], rounds)
 
     def _embeddings(self, wave: int, moment: _Moment, beginning: int) -> Iterator[PlannedCalls]:
-        model = self._model(EMBED)
+        model = self._models[EMBED]
         if beginning:
             openings = min(beginning, len(self._queries)) * self._opening
             yield PlannedCalls(wave, model, 1, openings, 0, operation=EMBED)
@@ -177,10 +177,11 @@ class _MutationPlan:
             texts = math.ceil(moment.steps / requests) * self._embedded
             yield PlannedCalls(wave, model, requests, texts, 0, requests, operation=EMBED)
 
-    def _model(self, stage: str) -> str:
+    @cached_property
+    def _models(self) -> dict[str, str]:
         settings = self.settings
         models = {REWRITE: settings.mutator, ANSWER: settings.target, JUDGE: settings.judge, EMBED: settings.encoder}
-        return resolve_model(models[stage])
+        return {stage: resolve_model(models[stage]) for stage in {*stages_of(settings), REWRITE, ANSWER}}
 
     # -- how long ----------------------------------------------------------------------------------------
 
@@ -197,12 +198,12 @@ class _MutationPlan:
     @cached_property
     def _query(self) -> int:
         """As it stands in an episode: as it began, or as it was last rewritten."""
-        again = self.sizing.read_again(self._model(REWRITE), QUERY_TOKENS, self.settings.max_tokens)
+        again = self.sizing.read_again(self._models[REWRITE], QUERY_TOKENS, self.settings.max_tokens)
         return max(self._first_query, again) if self.sizing.worst else (self._first_query + again) // 2
 
     @cached_property
     def _answer(self) -> int:
-        return self.sizing.read_again(self._model(ANSWER), ANSWER_TOKENS, self.settings.max_tokens)
+        return self.sizing.read_again(self._models[ANSWER], ANSWER_TOKENS, self.settings.max_tokens)
 
     @cached_property
     def _reference(self) -> int:
@@ -220,9 +221,13 @@ class _MutationPlan:
         graded = self._answer + TOKENS_PER_MESSAGE if self.settings.reward == "similarity" else 0
         return self._query + TOKENS_PER_MESSAGE + graded + (self._opening if self.sizing.worst else 0)
 
+    @cached_property
+    def _sizes(self) -> dict[str, tuple[int, int]]:
+        return {stage: self._size(stage) for stage in stages_of(self.settings) if stage != EMBED}
+
     def _size(self, stage: str) -> tuple[int, int]:
         """The tokens of a call, in and out."""
-        settings, sizing, model = self.settings, self.sizing, self._model(stage)
+        settings, sizing, model = self.settings, self.sizing, self._models[stage]
         match stage:
             case "rewrite":
                 asked = [rewrite_prompt(operator_named(name), "") for name in settings.operators]

@@ -36,7 +36,7 @@ CHECKS = [
     unsupported_method,
 ]
 BOUNDED = settings(
-    max_examples=10,
+    max_examples=4,
     deadline=None,
     derandomize=True,
     database=None,

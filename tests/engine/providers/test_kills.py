@@ -5,10 +5,7 @@ import pytest
 from .kills import POINTS, KillPoint, killed_and_resumed
 
 CHOSEN = {
-    ("openai", "inside create: it arrives after the resumed run has ordered anew"),
     ("openai", "inside create: done, its answer on the way"),
-    ("openai", "while the answers are being recorded"),
-    ("anthropic", "inside create: it never arrives"),
     ("anthropic", "inside create: it arrives while the resumed run searches"),
     ("anthropic", "while collecting: half of the rows sent"),
 }
