@@ -10,6 +10,8 @@ from tidepool.tui.app.compose_model.complaints import placed
 from tidepool.tui.app.compose_model.edits import Put, edited
 from tidepool.tui.app.compose_model.examining import Complaint, Examined, examined
 from tidepool.tui.app.compose_model.explained import SERVICES_IN_WORDS, scoring_in_words
+from tidepool.tui.app.compose_model.fields import UNSET
+from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line, is_free
 from tidepool.tui.app.kind_screens import template
 
@@ -34,6 +36,24 @@ def test_each_template_is_ready_to_run_and_free(kind: str, study: Path) -> None:
     words = in_full(found).plain
     assert f"{found.plan['units']:,} {found.plan['unit_name']}" in words  # type: ignore[index]
     assert "free" in in_one_line(found).plain
+
+
+@pytest.mark.parametrize(
+    ("path", "typed", "sentence"),
+    [
+        (("batch", "seed"), "lucky", "batch.seed = 'lucky': input should be a valid integer."),
+        (("secret_game", "rounds"), 0, "secret_game.rounds = 0: input should be greater than or equal to 1."),
+        (("secret_game", "judge"), "gtp4", "neither PROVIDER:MODEL nor a preset"),
+        (("agents", 0, "name"), UNSET, "agents[0].name is missing."),
+        (("agents", 0, "temperature"), 3, "agents[0].temperature = 3: input should be less than or equal to 2."),
+    ],
+)
+def test_what_is_wrong_in_a_field_is_told_of_that_field(
+    path: KeyPath, typed: object, sentence: str, study: Path
+) -> None:
+    found = look(edited(template("secret_game"), [Put(path, typed)]), study)
+    beside, rest = placed(found.complaints, [path, ("batch", "name")])
+    assert sentence in beside[path] and not rest
 
 
 def test_the_plan_tells_combinations_calls_and_waves(study: Path) -> None:

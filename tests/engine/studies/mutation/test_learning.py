@@ -23,13 +23,15 @@ def test_random_play_learns_nothing() -> None:
     assert result.differences["random"].p_value_holm > 0.05
 
 
-def test_losses_that_are_taken_for_refusals_mislead_and_masked_ones_do_not() -> None:
+def test_masked_losses_cost_no_learning_and_losses_taken_for_refusals_do() -> None:
     """Answers are lost most often after `ask_for_steps`, which is the best operator of one kind."""
     trials = {
-        name: trial("bandit", 1, 1500, rules, lost_after_steps).result.policy.mean
-        for name, rules in (
-            ("masked", EpisodeRules()),
-            ("refusal", EpisodeRules(on_error="refusal")),
+        name: trial("bandit", 1, 1500, rules, losing).result.policy.mean
+        for name, rules, losing in (
+            ("whole", EpisodeRules(), None),
+            ("masked", EpisodeRules(), lost_after_steps),
+            ("refusal", EpisodeRules(on_error="refusal"), lost_after_steps),
         )
     }
+    assert trials["masked"] > trials["whole"] - 0.03
     assert trials["refusal"] < trials["masked"] - 0.05
