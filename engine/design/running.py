@@ -139,16 +139,16 @@ def refuse_another_study(study: studies.StoredStudy, planned: PlannedStudy) -> N
     """Cells are added to a study that is the same but for its levels and replicates."""
     before, after = study.design, planned.design
     for what, old, new in (
-        ("kind", before.get("kind"), after["kind"]),
-        ("mode", before.get("mode"), after["mode"]),
-        ("seed", before.get("seed"), after["seed"]),
+        ("batch.kind", before.get("kind"), after["kind"]),
+        ("design.mode", before.get("mode"), after["mode"]),
+        ("batch.seed", before.get("seed"), after["seed"]),
         ("factors", [one["name"] for one in before.get("factors", [])], [one["name"] for one in after["factors"]]),
         ("hypotheses", before.get("hypotheses"), after["hypotheses"]),
         ("settings", _settings(before.get("source", {})), _settings(after["source"])),
     ):
         if old != new:
             raise UsageError(
-                f"The {what} of this config are not those of study {study.id} ({old!r:.200} there, {new!r:.200} here): cells are added to "
+                f"Study {study.id} and this config differ in {what} ({old!r:.200} there, {new!r:.200} here): cells are added to "
                 "a study with other levels or more replicates, and all else the same."
             )
     for there, here in zip(before["factors"], after["factors"], strict=True):
@@ -271,9 +271,7 @@ def study_hash(configs: Iterable[str]) -> str:
 
 class _StudyRun:
     def __init__(self, session: Session, verdicts: Sequence[TrustVerdict], changes: Sequence[str]) -> None:
-        self._session = Session(
-            *(session.path, session.run_id, session.turns, session.accounts, session.control), on_end=self._one_ended
-        )
+        self._session = replace(session, on_end=self._one_ended)
         self._resumptions = [Resumption(verdict, changes) for verdict in verdicts]
         self._told: set[str] = set()
         self._outcomes: list[SessionOutcome] = []
