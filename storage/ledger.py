@@ -7,9 +7,10 @@ watcher never sees them disagree.
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidepool.storage.call_record import CallRecord
 from tidepool.storage.states import UnitStatus
@@ -24,6 +25,17 @@ class Remembered:
 
     status: str
     entries: dict[str, sqlite3.Row]
+
+
+class UnitLine(NamedTuple):
+    """What the file says of a unit that was begun."""
+
+    sequence_number: int
+    participants: tuple[str, ...]
+    game: int | None
+    round: int | None
+    interaction_type: str | None
+    details: str | None
 
 
 _TOTAL = Statement("UPDATE progress SET units_total = ? WHERE batch_number = ?", rank=1)
@@ -63,6 +75,11 @@ _CALL_COLUMNS = [
 ]
 
 
+_RECALL = (
+    "SELECT unit_id, step, key, status, text, input_tokens, output_tokens, cost_usd, seconds, source, error, finish_reason, "
+    "served_model FROM call WHERE unit_id"
+)
+
 LONGEST_REPLY = 4_000_000
 """letters, beyond what any model says: a longer one was put into the file by somebody, and does not serve again"""
 
@@ -87,15 +104,24 @@ class Ledger:
             row["id"] - offset: Remembered(row["status"], {})
             for row in self.reader.execute("SELECT id, status FROM unit WHERE id BETWEEN ? AND ?", bounds)
         }
-        for row in self.reader.execute(
-            "SELECT unit_id, step, key, status, text, input_tokens, output_tokens, cost_usd, seconds, source, error, "
-            "finish_reason, served_model "
-            "FROM call WHERE unit_id BETWEEN ? AND ?",
-            bounds,
-        ):
+        for row in self.reader.execute(f"{_RECALL} BETWEEN ? AND ?", bounds):
             number = row["unit_id"] - offset
             found.setdefault(number, Remembered(UnitStatus.IN_PROGRESS, {})).entries[row["step"]] = row
         return found
+
+    def recall_again(self, sequence_numbers: Iterable[int]) -> Iterator[tuple[UnitLine, Remembered]]:
+        """These units once more: what the file says of each, with its calls."""
+        ids = json.dumps([unit_id(self.batch_number, number) for number in sequence_numbers])
+        entries: dict[int, dict[str, sqlite3.Row]] = defaultdict(dict)
+        for row in self.reader.execute(f"{_RECALL} IN (SELECT value FROM json_each(?))", (ids,)):
+            entries[row["unit_id"]][row["step"]] = row
+        for identity, number, participants, game, round, kind, details, status in self.reader.execute(
+            "SELECT id, sequence_number, participants, game, round, interaction_type, details, status FROM unit "
+            "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (ids,),
+        ):
+            line = UnitLine(number, tuple(json.loads(participants)), game, round, kind, details)
+            yield line, Remembered(status, entries[identity])
 
     def marks_of(self, sequence_number: int) -> dict[str, dict[str, Any]]:
         """What the answers of a unit were marked, by step."""

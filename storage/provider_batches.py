@@ -117,13 +117,15 @@ class ProviderBatchBook:
 
     # -- reading -----------------------------------------------------------------------------------------
 
-    def open(self) -> list[StoredProviderBatch]:
-        rows = self._ledger.reader.execute(
-            f"SELECT * FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}",
+    def open(self) -> Iterator[StoredProviderBatch]:
+        """One by one: together they may hold a million calls."""
+        ids = self._ledger.reader.execute(
+            f"SELECT id FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}",
             (self._ledger.batch_number,),
         ).fetchall()
-        return [
-            StoredProviderBatch(
+        for (order_id,) in ids:
+            row = self._ledger.reader.execute("SELECT * FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
+            yield StoredProviderBatch(
                 row["id"],
                 row["provider"],
                 row["lot"],
@@ -137,8 +139,19 @@ class ProviderBatchBook:
                 row["remote_id"],
                 bool(row["unsure"]),
             )
-            for row in rows
-        ]
+
+    def calls_open(self) -> int:
+        """How many calls the open provider batches were made of."""
+        row = self._ledger.reader.execute(
+            f"SELECT coalesce(sum(count), 0) FROM provider_batch WHERE batch_number = ? AND state IN {OPEN_PHASES_SQL}",
+            (self._ledger.batch_number,),
+        ).fetchone()
+        return int(row[0])
+
+    def calls_of(self, order_id: str) -> Iterator[tuple[Address, str]]:
+        """Each call's address and the key of what is asked."""
+        row = self._ledger.reader.execute("SELECT calls FROM provider_batch WHERE id = ?", (order_id,)).fetchone()
+        return self._read(json.loads(row[0]))
 
     def made_so_far(self) -> Counter[str]:
         """How many provider batches there were of each content."""
@@ -162,10 +175,10 @@ class ProviderBatchBook:
         """Those of the calls that the ledger holds already, each with the provider batch it was answered by."""
         wanted = set(addresses)
         found: dict[Address, str | None] = {}
-        for unit in {unit for unit, _ in wanted}:
-            for step, order_id in self._ledger.reader.execute(
-                "SELECT step, order_id FROM call WHERE unit_id = ?", (unit,)
-            ):
-                if (unit, step) in wanted:
-                    found[unit, step] = order_id
+        units = json.dumps([*{unit for unit, _ in wanted}])
+        for unit, step, order_id in self._ledger.reader.execute(
+            "SELECT unit_id, step, order_id FROM call WHERE unit_id IN (SELECT value FROM json_each(?))", (units,)
+        ):
+            if (unit, step) in wanted:
+                found[unit, step] = order_id
         return found

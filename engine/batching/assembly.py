@@ -4,7 +4,8 @@ import re
 import time
 from collections import Counter
 
-from tidepool.engine.batching.provider_batch import ProviderBatch, content_hash, custom_id, order_id
+from tidepool.engine.batching.call_names import Absent, CallNames
+from tidepool.engine.batching.provider_batch import ProviderBatch, content_hash, order_id
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.errors import FileError
@@ -58,8 +59,9 @@ class BatchAssembly:
             waiting={pending.address: pending for pending in pendings},
         )
 
-    def restored(self, stored: StoredProviderBatch) -> ProviderBatch:
-        """With the calls that are still open, and those that were answered another way since."""
+    def restored(self, stored: StoredProviderBatch, *, absent: bool = False) -> ProviderBatch:
+        """With the calls that are still open, and those that were answered another way since. `absent`: there are too many
+        to keep, so whoever waits is told when it has come to something."""
         if stored.remote_id is not None and not REMOTE_ID.fullmatch(stored.remote_id):
             raise FileError(
                 "A provider batch of this file has an id that is none. The file was changed; take care with it."
@@ -67,11 +69,12 @@ class BatchAssembly:
         answered = self._book.answered(address for address, _ in stored.calls)
         recorded = self._book.surplus_of(stored.order_id)
         keys = [key for _, key in stored.calls]
+        still_open = {address: key for address, key in stored.calls if address not in answered}
         return ProviderBatch(
             self._ticket(stored.order_id, stored.content_hash, keys, stored.wave, stored.created_at),
             stored.provider,
             stored.group,
-            {address: key for address, key in stored.calls if address not in answered},
+            {} if absent else still_open,
             upload_id=stored.upload_id,
             remote_id=stored.remote_id,
             unsure=stored.unsure,
@@ -79,6 +82,7 @@ class BatchAssembly:
             older=max(0.0, time.time() - stored.created_at),
             held=stored.reservation_usd,
             held_each=stored.reservation_usd / max(1, len(stored.calls)),
+            absent=Absent(unit for unit, _ in still_open) if absent else Absent(),
             booked=frozenset(recorded),
             abandoned={
                 address: key
@@ -90,5 +94,5 @@ class BatchAssembly:
     def _ticket(
         self, name: str, content: str, keys: list[str], wave: int, created_at: float = 0.0
     ) -> ProviderBatchTicket:
-        names = frozenset(custom_id(name, key) for key in keys)
+        names = CallNames(name, keys)
         return ProviderBatchTicket(name, content, len(keys), created_at, self._batch_id, wave, names)

@@ -1,6 +1,6 @@
 """What the readings of a provider batch's results bring together: one result for each call, by its key."""
 
-from tidepool.engine.batching.provider_batch import parts_of
+from tidepool.engine.batching.call_names import parts_of
 from tidepool.engine.providers.protocol import ProviderBatchResult, ProviderBatchTicket
 
 

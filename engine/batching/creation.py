@@ -17,8 +17,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from tidepool.engine.batching.call_names import custom_id
 from tidepool.engine.batching.looking import Looks
-from tidepool.engine.batching.provider_batch import ProviderBatch, custom_id
+from tidepool.engine.batching.provider_batch import ProviderBatch
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.tasks import for_ever

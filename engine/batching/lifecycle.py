@@ -10,7 +10,7 @@ what is missing then is asked for again.
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tidepool.engine.batching.collection import ResultCollection
@@ -60,10 +60,23 @@ class Ending:
     lost: str | None = None
 
 
+async def at_once(job: ProviderBatch) -> None:
+    return None
+
+
 class BatchLifecycle:
     """Deals with one account's batch API."""
 
-    def __init__(self, context: RunContext, account: Account, api: BatchApi, book: ProviderBatchBook) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        account: Account,
+        api: BatchApi,
+        book: ProviderBatchBook,
+        may_read: Callable[[ProviderBatch], Awaitable[None]] = at_once,
+    ) -> None:
+        """`may_read` waits until the results of a provider batch may be brought into memory."""
+        self._may_read = may_read
         self.account = account
         self.api = api
         self._context = context
@@ -87,6 +100,7 @@ class BatchLifecycle:
                 return self._gone(job, str(gone))
             if state.failed_reason is not None:
                 return Ending(refusal=BatchRefused(state.failed_reason, too_large=state.too_large))
+            await self._may_read(job)
             found = await self._collected(job)
             if not job.unsure or not found.is_foreign:
                 return Ending(found.by_key, found.unread or found.has_strayed)

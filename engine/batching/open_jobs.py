@@ -4,17 +4,20 @@ A job is a provider batch from the moment its calls are chosen until it is close
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from tidepool.engine.batching.provider_batch import ProviderBatch, Queue
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Gathered
+from tidepool.engine.errors import ReplayMismatch
 from tidepool.engine.events import ProviderBatchChanged
 from tidepool.engine.providers.protocol import Answer
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
 from tidepool.storage.surplus import Surplus, SurplusBook
 from tidepool.storage.text import storable
+from tidepool.storage.unit_ids import sequence_number_of
 
 LOST = "lost"
 """the reason of a surplus: its provider batch was given up, or its provider knows or shows it no longer"""
@@ -37,6 +40,21 @@ class OpenJobs:
         for address in job.addresses:
             self.by_address[address] = job
 
+    def check(self, address: Address, key: bytes) -> None:
+        """Where one of them holds a call at this address, it is this call."""
+        job = self.by_address.get(address)
+        if job is not None and job.addresses[address] != key.hex():
+            unit, step = sequence_number_of(address[0]), address[1]
+            raise ReplayMismatch(
+                f"Unit {unit} now asks something else at {step!r} than what was sent there. The batch was made by another "
+                "version of Tidepool or its file was changed; run it anew instead of resuming."
+            )
+
+    def free(self, pending: Gathered) -> None:
+        """Gives back what was reserved for a call that does not go this way."""
+        self._context.accounts[pending.call.provider].budget.settle(pending.reserved, 0.0)
+        pending.reserved = 0.0
+
     def queue(self, provider: str, group: str) -> Queue:
         return self._queues[provider, group]
 
@@ -55,6 +73,16 @@ class OpenJobs:
             del job.addresses[address]
             del self.by_address[address]
         return list(waiting.values())
+
+    def part(self, job: ProviderBatch, address: Address) -> None:
+        """Whoever waits for this is not in memory from now on."""
+        del job.waiting[address], job.addresses[address], self.by_address[address]
+
+    def take_back(self, job: ProviderBatch, calls: Iterable[tuple[Address, str]]) -> None:
+        """Whoever waits for these is about to come."""
+        for address, key in calls:
+            job.addresses[address] = key
+            self.by_address[address] = job
 
     def abandon_waiting(self, job: ProviderBatch) -> list[Gathered]:
         """Those that wait for the job no longer: what it still brings for them is surplus, and stays paid for."""

@@ -3,11 +3,12 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
 
+from tidepool.engine.batching.call_names import Absent
 from tidepool.engine.call import Call
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.prices import expected_input
@@ -31,7 +32,7 @@ class ProviderBatch:
     provider: str
     group: str
     addresses: dict[Address, str]
-    """the calls that are still open, each with the key of what is asked"""
+    """the calls that are still open, each with the key of what is asked; those of the absent are in its row only"""
     tokens: int = 0
     """input tokens it is expected to hold at the provider"""
     upload_id: str = ""
@@ -49,6 +50,10 @@ class ProviderBatch:
     held_each: float = 0.0
     waiting: dict[Address, Gathered] = field(default_factory=dict)
     """the parked stories by what they wait for; after a restart they come one by one"""
+    absent: Absent = field(default_factory=Absent)
+    """units whose stories are not in memory, and are told when it has come to something"""
+    deal: "Deal | None" = None
+    """set when it has come to something: what becomes of those who wait"""
     results: dict[str, ProviderBatchResult] | None = None
     """set when the provider is done: by key"""
     unread: bool = False
@@ -69,13 +74,22 @@ class ProviderBatch:
     """what creates and follows it"""
     own: bool = True
     """ordered by this process, or by a batch that is the user's own; else its id is only a file's word for it"""
+    bringing_back: bool = False
+    """the next of the absent are about to be told"""
+    reads: bool = False
+    """its results are those that may be in memory"""
     given_up: bool = False
     """somebody did not want to wait for it any more"""
 
     @property
-    def can_settle(self) -> bool:
-        """The provider is done, and whoever waits for it has come."""
-        return self.results is not None and len(self.waiting) == len(self.addresses)
+    def can_deal(self) -> bool:
+        """It has come to something, and whoever waits for it has come."""
+        return self.deal is not None and len(self.waiting) == len(self.addresses)
+
+    @property
+    def is_over(self) -> bool:
+        """Nobody waits for it any more."""
+        return not self.addresses and not self.absent
 
     @property
     def id(self) -> str:
@@ -84,6 +98,10 @@ class ProviderBatch:
     @property
     def age(self) -> float:
         return self.older + time.monotonic() - self.since
+
+
+Deal = Callable[[ProviderBatch], Awaitable[None]]
+"""what is done with those who wait for it and are there; again for those who come later"""
 
 
 class Fate(Enum):
@@ -102,17 +120,6 @@ def fate_of(result: ProviderBatchResult | None) -> Fate:
     if result.answer.usable:
         return Fate.ANSWERED
     return Fate.OPEN if heals(result.answer) else Fate.FAILED
-
-
-def custom_id(order_id: str, key: str) -> str:
-    """A call's id at the provider: any single one of them tells which provider batch it belongs to."""
-    return f"{order_id}_{key}"
-
-
-def parts_of(name: str) -> tuple[str, str]:
-    """(id of its provider batch, key) in the id of a result."""
-    order_id, _, key = name.rpartition("_")
-    return order_id, key
 
 
 def content_hash(keys: Iterable[str]) -> str:

@@ -7,26 +7,26 @@ provider batch. An answer that comes for a call already answered another way is 
 """
 
 import asyncio
-from collections import Counter, defaultdict
-from collections.abc import Coroutine
-from itertools import groupby
-from typing import Any
+from collections import Counter
+from functools import partial
 
-from tidepool.engine.batching.assembly import BatchAssembly, affordable
+from tidepool.engine.batching.assembly import BatchAssembly
+from tidepool.engine.batching.call_names import Absent
+from tidepool.engine.batching.departures import Departures
+from tidepool.engine.batching.job_tasks import JobTasks
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle, Ending
 from tidepool.engine.batching.open_jobs import OpenJobs
-from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, is_small, split
+from tidepool.engine.batching.parting import Parting
+from tidepool.engine.batching.provider_batch import Deal, Fate, ProviderBatch, is_small
 from tidepool.engine.batching.settlement import Settlement
-from tidepool.engine.call import Reply
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.core.recording import CallRecorder
-from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
+from tidepool.engine.errors import RunError
 from tidepool.engine.providers.protocol import BatchRefused
 from tidepool.storage.provider_batches import Address, ProviderBatchBook
 from tidepool.storage.states import ProviderBatchPhase
-from tidepool.storage.unit_ids import sequence_number_of
 
 STOP_SECONDS = 30.0
 """how long a stop waits for a creation in flight"""
@@ -44,14 +44,21 @@ class BatchScheduler:
         self._assembly = BatchAssembly(context.run.run_id, self._book, own=context.own)
         self._open = OpenJobs(context, self._book)
         self._lifecycles: dict[str, BatchLifecycle] = {}
-        self._gathered: dict[str, list[Gathered]] = defaultdict(list)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._attempts: Counter[Address] = Counter()
-        self._settlement = Settlement(context, self._recorders, self._open, self._attempts)
+        self._departures = Departures(
+            context, self._assembly, self._open, self._lifecycle_taking, self._send, self._go_live
+        )
+        self.parting = Parting(context, self._open, self._book)
+        self._absent_since_restart = False
+        self._placing = 0
+        """provider batches that are being created"""
+        self._reading = asyncio.Lock()
+        self._tasks = JobTasks(context, self.consider_leaving)
+        self._returned: Counter[Address] = Counter()
+        """how often calls that are still open came back from a provider batch"""
+        self._settlement = Settlement(context, self._recorders, self._open, self._returned)
         self._refused: set[str] = set()
         """providers whose batch API takes nothing"""
         self._losers: set[str] = set()
-        self._most_calls: dict[str, int] = {}
         self._leaving: asyncio.Handle | None = None
         self._run.give_up = self.give_up
         self._run.tasks.on_idle = self.consider_leaving
@@ -63,6 +70,10 @@ class BatchScheduler:
     # -- gathering ---------------------------------------------------------------------------------------
 
     def knows(self, unit_id: int, step: str) -> bool:
+        if (unit_id, step) in self._open.by_address:
+            return True
+        if self._absent_since_restart:
+            self.parting.take_back_untold(unit_id)
         return (unit_id, step) in self._open.by_address
 
     def takes(self, account: Account) -> bool:
@@ -71,24 +82,19 @@ class BatchScheduler:
 
     def check(self, unit_id: int, step: str, key: bytes) -> None:
         """A resumed story must ask what a provider batch holds at its address."""
-        job = self._open.by_address.get((unit_id, step))
-        if job is not None and job.addresses[unit_id, step] != key.hex():
-            raise ReplayMismatch(
-                f"Unit {sequence_number_of(unit_id)} now asks something else at {step!r} than what was sent there. The batch was made "
-                "by another version of Tidepool or its file was changed; run it anew instead of resuming."
-            )
+        self._open.check((unit_id, step), key)
 
     def gather(self, pending: Gathered) -> None:
         """Keeps a parked call until its wave leaves, or attaches it to the provider batch that holds it already."""
         job = self._open.by_address.get(pending.address)
         if job is None:
-            self._gathered[pending.call.provider].append(pending)
+            self._departures.keep(pending)
             return
         pending.reserved = min(job.held_each, job.held)
         job.held -= pending.reserved
         job.waiting[pending.address] = pending
-        if job.can_settle:
-            self._start_busy(self._settle(job))
+        if job.can_deal:
+            self._tasks.start_busy(self._deal(job))
 
     # -- leaving -----------------------------------------------------------------------------------------
 
@@ -100,49 +106,29 @@ class BatchScheduler:
     def _leave_if_idle(self) -> None:
         self._leaving = None
         run = self._run
-        if not run.tasks.busy and not run.closing and not run.paused:
-            self._leave()
+        if run.tasks.busy or run.closing or run.paused or (run.room.wanted and self._placing):
+            return  # what is being placed makes room for whoever waits for it
+        self._leave()
 
     def _leave(self) -> None:
         """Everything gathered leaves, as far as it may."""
-        if late := [job for job in self._open.all if job.results is not None and job.waiting]:
+        if late := [job for job in self._open.all if job.deal is not None and self._can_go_on(job)]:
             for job in late:
-                self._start_busy(self._settle(job))
+                self._tasks.start_busy(self._deal(job))
             return
-        gathered, self._gathered = self._gathered, defaultdict(list)
-        if not gathered and not self._open.all and not self._tasks and not self._run.finished:
+        if self._departures.leave() or self._run.room.let_in_urgent():
+            return
+        waiting = self._open.all or self._tasks or not self._departures.is_empty
+        if not waiting and not self._run.finished:
             self._context.fail(RunError("The study waits for something that nobody will bring: this is a bug in it."))
-        for provider, pendings in gathered.items():
-            lifecycle = self._lifecycle_at(provider)
-            if lifecycle is None or provider in self._refused:
-                self._go_live(pendings)
-                continue
-            group_of = lifecycle.api.group
-            pendings.sort(key=lambda pending: (group_of(pending.call), pending.call.wave))
-            for group, members in groupby(pendings, key=lambda pending: group_of(pending.call)):
-                self._leave_together(lifecycle, group, list(members))
 
-    def _leave_together(self, lifecycle: BatchLifecycle, group: str, pendings: list[Gathered]) -> None:
-        account = lifecycle.account
-        if len(pendings) == 1:
-            self._context.log("info", f"A wave of one call of {account.name} goes live.")
-            self._go_live(pendings)
-            return
-        queue = self._open.queue(account.name, group)
-        room = queue.room_for([pending.call for pending in pendings])
-        if room < 2 and not queue.waiting:
-            words = f"{account.name} has no room for {len(pendings)} calls in a batch: they go live."
-            self._context.log("warning", words)
-            self._go_live(pendings)
-            return
-        going = affordable(account, pendings[:room]) if room > 1 else []
-        self._gathered[account.name].extend(pendings[len(going) :])
-        most = min(account.settings.batch_size, self._most_calls.get(account.name, account.settings.batch_size))
-        for part in split(going, max(most, 2), lifecycle.api.bounds):
-            job = self._assembly.new(account.name, group, part)
-            self._attempts.update(job.addresses.keys())
-            self._open.keep(job)
-            job.life = self._start(self._life_of(job, lifecycle))
+    def _can_go_on(self, job: ProviderBatch) -> bool:
+        """Some wait for it who can be dealt with, though not all have come."""
+        return bool(job.waiting) or (not job.addresses and self.parting.can_bring_back(job))
+
+    def _send(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
+        self._placing += 1
+        job.life = self._tasks.start(self._life_of(job, lifecycle))
 
     # -- a provider batch's life -------------------------------------------------------------------------
 
@@ -152,6 +138,10 @@ class BatchScheduler:
         except BatchRefused as refusal:
             self._refuse(job, refusal)
             return
+        finally:
+            self._placing -= 1
+            self._run.room.ask()
+            self.consider_leaving()
         await self._see_through(job, lifecycle)
 
     async def _see_through(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
@@ -164,6 +154,12 @@ class BatchScheduler:
         else:
             self._lose(job, ending.lost or str(ending.refusal))
 
+    async def _my_turn_to_read(self, job: ProviderBatch) -> None:
+        """Where stories were let go there are many results: those of one provider batch are in memory at a time."""
+        if job.absent and not job.reads:
+            await self._reading.acquire()
+            job.reads = True
+
     def _lose(self, job: ProviderBatch, reason: str) -> None:
         """What was seen to exist may be charged. An API that loses a second one is asked no more."""
         after = (
@@ -172,10 +168,9 @@ class BatchScheduler:
         self._refused |= self._losers & {job.provider}
         self._losers.add(job.provider)
         self._context.log("warning", f"A provider batch at {job.provider} is lost ({reason}): {after}.")
-        if job.known:
-            self._settlement.book_lost(job)
-        small = is_small(len(job.waiting), job.ticket.count)
-        self._dissolve(job, ProviderBatchPhase.LOST, live=small or job.provider in self._refused)
+        small = is_small(len(job.waiting) + len(job.absent), job.ticket.count)
+        live = small or job.provider in self._refused
+        self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=live, paid=job.known))
 
     def _collect(self, job: ProviderBatch, ending: Ending) -> None:
         job.results, job.unread = ending.results, ending.unread
@@ -185,8 +180,22 @@ class BatchScheduler:
             self._context.log("warning", f"{words}: its calls, and those that follow, go live.")
         self._open.queue_of(job).served()
         self._open.record_surplus(job)
-        if job.can_settle:
-            self._start_busy(self._settle(job))
+        self._conclude(job, self._settle)
+
+    def _conclude(self, job: ProviderBatch, deal: Deal) -> None:
+        """It has come to something: whoever waits for it is dealt with, at once or when they have come."""
+        job.deal = deal
+        if job.can_deal:
+            self._tasks.start_busy(self._deal(job))
+
+    async def _deal(self, job: ProviderBatch) -> None:
+        """With those who wait for it and are there; then the next of the absent are told."""
+        assert job.deal is not None
+        await job.deal(job)
+        if not job.addresses and self.parting.can_bring_back(job):
+            job.bringing_back = True
+            await self.parting.bring_back(job)
+            job.bringing_back = False
 
     async def _settle(self, job: ProviderBatch) -> None:
         """Gives each waiting story its answer, all together. What is unanswered goes live or into another batch."""
@@ -197,34 +206,44 @@ class BatchScheduler:
             fate = self._settlement.fate(job, pending)
             (remainder if fate is Fate.OPEN else done).append(pending)
         outcomes = await asyncio.gather(*(self._settlement.record(job, pending) for pending in done))
-        if not job.addresses:
-            in_time = job.cancelled_at is None and not job.given_up
-            self._open.close(job, ProviderBatchPhase.COLLECTED if in_time else ProviderBatchPhase.CANCELLED)
+        in_time = job.cancelled_at is None and not job.given_up
+        self._close_if_over(job, ProviderBatchPhase.COLLECTED if in_time else ProviderBatchPhase.CANCELLED)
         self._send_again(job, remainder)
         for pending, outcome in zip(done, outcomes, strict=True):
-            self._release(pending, outcome)
+            self._returned.pop(pending.address, None)
+            self._run.tasks.release_with(pending.future, outcome)
+
+    def _close_if_over(self, job: ProviderBatch, phase: ProviderBatchPhase) -> None:
+        if not job.is_over:
+            return
+        self._open.close(job, phase)
+        self.parting.forget(job)
+        if job.reads:
+            job.reads = False
+            self._reading.release()
 
     def _send_again(self, job: ProviderBatch, remainder: list[Gathered]) -> None:
         """Missing, expired, straggling: one rule. A small rest goes live, a large one into another provider batch."""
         if not remainder:
             return
         for pending in remainder:
+            self._returned[pending.address] += 1
             self._context.ledger_of(pending.unit_id).tally.retried()
-            self._free(pending)
+            self._open.free(pending)
         retries = self._context.accounts[job.provider].settings.retries
         hurried = job.cancelled_at is not None or is_small(len(remainder), job.ticket.count)
         hurried = hurried or job.provider in self._refused
         live: list[Gathered] = []
         again: list[Gathered] = []
         for pending in remainder:
-            worn = self._attempts[pending.address] > retries
+            worn = self._returned[pending.address] > retries
             (live if hurried or worn else again).append(pending)
         self._context.log(
             "warning",
             f"{len(remainder):,} of {job.ticket.count:,} calls came back unanswered from a provider batch at "
             f"{job.provider}: {len(live):,} go live, {len(again):,} into another provider batch.",
         )
-        self._gathered[job.provider].extend(again)
+        self._departures.keep_all(again)
         self._go_live(live)
 
     def _refuse(self, job: ProviderBatch, refusal: BatchRefused) -> None:
@@ -235,7 +254,7 @@ class BatchScheduler:
             self._open.queue_of(job).refused(job.tokens)
             words = f"{provider} has no room for a batch of {count:,} ({refusal}): less follows."
         elif smaller:
-            self._most_calls[provider] = count // 2
+            self._departures.halve(provider, count)
             words = f"{provider} finds a batch of {count:,} too large ({refusal}): halves follow."
         else:
             self._refused.add(provider)
@@ -244,26 +263,33 @@ class BatchScheduler:
         if refusal.doubtful:
             self._go_live(self._open.leave_in_doubt(job))
             return
-        self._dissolve(job, ProviderBatchPhase.REFUSED, live=not smaller)
+        self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.REFUSED, live=not smaller))
 
-    def _dissolve(self, job: ProviderBatch, phase: ProviderBatchPhase, *, live: bool) -> None:
-        """The provider batch is no more: its calls look for another way."""
-        pendings = list(job.waiting.values())
-        job.waiting = {}
-        self._open.close(job, phase)
+    async def _dissolve(self, job: ProviderBatch, *, phase: ProviderBatchPhase, live: bool, paid: bool = False) -> None:
+        """The provider batch is no more: its calls look for another way. `paid`: they may be charged all the same."""
+        pendings = self._open.take_waiting(job)
+        if paid:
+            self._settlement.book_lost(job, pendings)
+        self._close_if_over(job, phase)
         for pending in pendings:
-            self._free(pending)
+            self._returned[pending.address] += 1
+            self._open.free(pending)
         if live:
             self._go_live(pendings)
         else:
-            self._gathered[job.provider].extend(pendings)
+            self._departures.keep_all(pendings)
 
     def _give_up_waiting(self, job: ProviderBatch) -> None:
         """It takes too long, even to cancel: its calls go live, and what it still brings is surplus."""
-        if not job.waiting:
-            return
-        self._context.log("warning", f"It still runs: its {len(job.waiting):,} calls go live now.")
+        count = len(job.waiting) + len(job.absent)
+        if job.deal is None and count:
+            self._context.log("warning", f"It still runs: its {count:,} calls go live now.")
+            self._conclude(job, self._abandon)
+
+    async def _abandon(self, job: ProviderBatch) -> None:
         self._go_live(self._open.abandon_waiting(job))
+        if job.is_over:
+            job.deal = None
 
     def give_up(self, order_id: str) -> None:
         """Somebody does not want to wait for this provider batch any more, by its id here or at its provider."""
@@ -273,7 +299,7 @@ class BatchScheduler:
             self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
             return
         if not self._lifecycles[job.provider].leaves_alone(job):
-            self._start(self._let_go(job))
+            self._tasks.start(self._let_go(job))
 
     async def _let_go(self, job: ProviderBatch) -> None:
         """Cancelled where that goes; what it finished is kept, and the rest is asked again."""
@@ -298,34 +324,28 @@ class BatchScheduler:
         for pending in pendings:
             self._run.tasks.release(pending.future, None)
 
-    def _release(self, pending: Gathered, outcome: Reply | CallFailed) -> None:
-        if isinstance(outcome, CallFailed):
-            self._run.tasks.release_failed(pending.future, outcome)
-        else:
-            self._run.tasks.release(pending.future, outcome)
-
-    def _free(self, pending: Gathered) -> None:
-        """Gives back what was reserved for a call that comes back unanswered."""
-        self._context.accounts[pending.call.provider].budget.settle(pending.reserved, 0.0)
-        pending.reserved = 0.0
-
     # -- restarts and stops ------------------------------------------------------------------------------
 
     def take_up(self) -> None:
         """After a restart: the open provider batches of the file are followed again."""
         self._assembly.take_up()
+        self._absent_since_restart = self._book.calls_open() > self._run.room.most
         for stored in self._book.open():
-            job, lifecycle = self._assembly.restored(stored), self._lifecycle_at(stored.provider)
+            job = self._assembly.restored(stored, absent=self._absent_since_restart)
+            lifecycle = self._lifecycle_at(stored.provider)
             if lifecycle is None:
                 raise RunError(
                     f"The batch has an open provider batch at {stored.provider}, whose batch API this config no longer "
                     "uses. Resume it without that change."
                 )
-            self._open.keep(job)
             if stored.phase == ProviderBatchPhase.INTENDED:
+                job.addresses, job.absent = {}, Absent()
                 self._open.close(job, ProviderBatchPhase.LOST)
-            elif job.addresses or job.abandoned:
-                job.life = self._start(self._take_up_one(job, lifecycle))
+                continue
+            self._open.keep(job)
+            self.parting.keep_restored(job)
+            if not job.is_over or job.abandoned:
+                job.life = self._tasks.start(self._take_up_one(job, lifecycle))
             else:
                 self._open.close(job, ProviderBatchPhase.COLLECTED)
 
@@ -333,7 +353,7 @@ class BatchScheduler:
         if job.remote_id is None and not await lifecycle.creation.recover(job):
             words = f"A provider batch planned at {job.provider} was never created: its calls go into another one."
             self._context.log("info", words)
-            self._dissolve(job, ProviderBatchPhase.LOST, live=False)
+            self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.LOST, live=False))
             return
         await self._see_through(job, lifecycle)
 
@@ -352,7 +372,7 @@ class BatchScheduler:
         paid."""
         await self._end_tasks()
         for job in list(self._open.all):
-            job.abandoned |= job.addresses
+            job.abandoned |= job.addresses | self.parting.left_out(job)
             if job.results is None:
                 job.results = await self._lifecycles[job.provider].wind_up(job)
             self._open.record_surplus(job)
@@ -365,32 +385,13 @@ class BatchScheduler:
         if account is None or (api := account.provider.batches) is None:
             return None
         if provider not in self._lifecycles:
-            self._lifecycles[provider] = BatchLifecycle(self._context, account, api, self._book)
+            lifecycle = BatchLifecycle(self._context, account, api, self._book, self._my_turn_to_read)
+            self._lifecycles[provider] = lifecycle
         return self._lifecycles[provider]
 
-    def _start(self, life: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.ensure_future(life)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _start_busy(self, life: Coroutine[Any, Any, None]) -> None:
-        """Answers on their way to the ledger: no wave leaves before they have come through."""
-        tasks = self._run.tasks
-        tasks.spawn(life, tasks.ending(self._report))
-
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        self._report(task)
-        self.consider_leaving()
-
-    def _report(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and (error := task.exception()):
-            self._context.fail(error)
+    def _lifecycle_taking(self, provider: str) -> BatchLifecycle | None:
+        return None if provider in self._refused else self._lifecycle_at(provider)
 
     async def _end_tasks(self) -> None:
         await asyncio.gather(*(at.creation.finish(STOP_SECONDS) for at in self._lifecycles.values()))
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.end()

@@ -5,7 +5,7 @@ read. Those that it says it did not do are free.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tidepool.engine.batching.open_jobs import LOST, OpenJobs
 from tidepool.engine.batching.provider_batch import Fate, ProviderBatch, fate_of
@@ -33,13 +33,13 @@ class Settlement:
         context: RunContext,
         recorders: Mapping[int, CallRecorder],
         open_jobs: OpenJobs,
-        attempts: Counter[Address],
+        returned: Counter[Address],
     ) -> None:
         self._context = context
         self._recorders = recorders
         """by the number of the batch"""
         self._open = open_jobs
-        self._attempts = attempts
+        self._returned = returned
         self._unusable: Counter[Address] = Counter()
 
     def _recorder(self, pending: Gathered) -> CallRecorder:
@@ -66,15 +66,15 @@ class Settlement:
             self._recorder(pending).unusable(pending, account, self._booked(job, pending, result.answer), job.id)
         return fate
 
-    def book_lost(self, job: ProviderBatch) -> None:
+    def book_lost(self, job: ProviderBatch, pendings: Iterable[Gathered]) -> None:
         """It existed, and nothing of it comes back: its calls may be charged all the same."""
-        for pending in job.waiting.values():
+        for pending in pendings:
             self._recorder(pending).possibly_paid(pending, self._context.accounts[job.provider], LOST, job.id)
 
     async def record(self, job: ProviderBatch, pending: Gathered) -> Reply | CallFailed:
         assert job.results is not None
         result = job.results[pending.key.hex()]
-        attempts = max(1, self._attempts[pending.address])
+        attempts = 1 + self._returned.get(pending.address, 0)
         answer = None if result.answer is None else self._booked(job, pending, result.answer)
         self._open.budget_of(job).settle(pending.reserved, (answer.cost_usd if answer is not None else None) or 0.0)
         if answer is None or not answer.usable:

@@ -29,6 +29,12 @@ class _Reader:
     async def ask(self, call: Call) -> Reply:
         return Reply(self._answer(call))
 
+    async def ask_step(self, step: str, build: Callable[[], Call]) -> Reply:
+        return await self.ask(build())
+
+    def has_told(self, step: str) -> bool:
+        return False
+
 
 def rehearse(stage: BranchStage, talk: OriginTalk, answer: Callable[[Call], str]) -> None:
     """Every call of the talk's story is handed to `answer`, in order."""

@@ -8,11 +8,11 @@ A reply is committed under its address before its story sees it, so a resumed ru
 was answered comes back at once, and the rest goes on.
 """
 
-import asyncio
 import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -26,8 +26,9 @@ from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.pending import Gathered, Pending
 from tidepool.engine.core.recording import CallRecorder
 from tidepool.engine.core.services import SERVICES, Admission, batch_from, units_at_once
+from tidepool.engine.core.stories import CHUNK, Again, Stories
 from tidepool.engine.core.tasks import Latch, for_ever
-from tidepool.engine.core.unit import Ask, Unit, UnitPlan, UnitResult
+from tidepool.engine.core.unit import Ask, StoryLetGo, Unit, UnitPlan, UnitResult
 from tidepool.engine.errors import CallFailed, RunError
 from tidepool.engine.events import UnitEnded, UnitsExpected
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
@@ -39,10 +40,6 @@ from tidepool.storage.states import FinishReason, Source
 from tidepool.storage.unit_ids import unit_id
 
 T = TypeVar("T")
-
-UNITS_PER_LOOK = 1_000
-"""units taken up together: their part of the ledger is read at once"""
-
 
 _FINISH = {reason.value: reason for reason in FinishReason}
 
@@ -75,6 +72,7 @@ class BatchRun:
         self._batched = SERVICES[self.config.service.name].batched
         self._results: dict[int, Latch[UnitResult]] = defaultdict(lambda: Latch(self.tasks))
         self._study = Unit(context, self._ask, 0, None)
+        self._again: Again | None = None
 
     # -- for studies -------------------------------------------------------------------------------------
 
@@ -92,9 +90,11 @@ class BatchRun:
         self.ledger.set_units_total(total)
         self.context.emit(UnitsExpected(total))
 
-    async def units(self, plans: Iterable[UnitPlan]) -> None:
+    async def units(self, plans: Iterable[UnitPlan], again: Again | None = None) -> None:
         """Runs units as the service says: all together, so many at a time, or in groups. Later ones may wait for
-        earlier ones (`result`), never the other way round."""
+        earlier ones (`result`), never the other way round. `again` makes a plan once more from its unit's row, so that
+        stories that wait for a provider batch need not stay in memory."""
+        self._again = again
         if self.gate is not None:
             await self._through(self.gate, iter(plans))
             return
@@ -166,26 +166,12 @@ class BatchRun:
     # -- units -------------------------------------------------------------------------------------------
 
     async def _together(self, plans: Iterable[UnitPlan]) -> None:
-        left = 1
-        ended: Latch[None] = Latch(self.tasks)
-
-        def one_ended(task: "asyncio.Task[None]") -> None:
-            nonlocal left
-            if not task.cancelled() and (error := task.exception()):
-                self.context.fail(error)
-            left -= 1
-            if not left:
-                ended.set(None)
-
-        ending = self.tasks.ending(one_ended)
-        for count, (plan, remembered) in enumerate(self._remembered(plans), 1):
-            left += 1
-            self.tasks.spawn(self._run_unit(plan, remembered), ending)
-            if not count % UNITS_PER_LOOK:
-                await asyncio.sleep(0)
-        left -= 1
-        if left:
-            await ended.wait()
+        stories = Stories(self.context, self._run_unit, self._again)
+        is_out = None
+        if self._again is not None:
+            self.scheduler.parting.tells(self.ledger.batch_number, stories)
+            is_out = partial(self.scheduler.parting.is_out, self.ledger.batch_number) if self.resumed else None
+        await stories.play(self._remembered(plans), is_out)
 
     async def _lane(self, shared: Iterator[tuple[UnitPlan, Remembered | None]]) -> None:
         for plan, remembered in shared:
@@ -217,7 +203,7 @@ class BatchRun:
 
     def _remembered(self, plans: Iterable[UnitPlan]) -> Iterator[tuple[UnitPlan, Remembered | None]]:
         plans = iter(plans)
-        while chunk := list(islice(plans, UNITS_PER_LOOK)):
+        while chunk := list(islice(plans, CHUNK)):
             known: dict[int, Remembered] = {}
             if self.resumed:
                 numbers = [plan.sequence_number for plan in chunk]
@@ -225,9 +211,10 @@ class BatchRun:
             for plan in chunk:
                 yield plan, known.pop(plan.sequence_number, None)
 
-    async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None) -> None:
+    async def _run_unit(self, plan: UnitPlan, remembered: Remembered | None, told_again: bool = False) -> bool:
+        """False: it was let go, and did not end."""
         number = plan.sequence_number
-        unit = Unit(self.context, self._ask, number, remembered, plan.together)
+        unit = Unit(self.context, self._ask, number, remembered, plan.together, told_again=told_again)
         if remembered is None:
             self.ledger.start_unit(
                 number,
@@ -243,11 +230,14 @@ class BatchRun:
             result = UnitResult(value=await story)
         except CallFailed as error:
             result = UnitResult(error=str(error))
+        except StoryLetGo:
+            return False
         if not unit.settled:
             self.ledger.end_unit(number, result.error)
         self.context.emit(UnitEnded(number, result.error))
         if awaited:
             self._results[number].set(result)
+        return True
 
     # -- ask ---------------------------------------------------------------------------------------------
 
@@ -260,27 +250,31 @@ class BatchRun:
         context = self.context
         if context.run.closing:
             await for_ever()
-        asked_at = time.monotonic()
-        account, identity = self._accounts[call.provider], self._first_id | unit.number
-        bought = self.scheduler.knows(identity, call.step)
-        if not bought and account.settings.cache and (row := self.ledger.cached(key)) is not None:
-            return await self._from_cache(Pending(identity, call, key, 0, asked_at), row)
-        pending: Pending
-        if bought or (self._batched and self._is_gathered(unit, call, account)):
-            self.scheduler.check(identity, call.step, key)
-            pending = Gathered(identity, call, key, seed, asked_at, future=self.tasks.park())
-            self.scheduler.gather(pending)
-            if (given := await pending.future) is not None:
-                return given
-        else:
-            pending = Pending(identity, call, key, seed, asked_at)
-        reply = self._enter(pending, *await self._purchase(pending))
-        if context.listener is not None:
+        unit.asking += 1
+        try:
+            asked_at = time.monotonic()
+            account, identity = self._accounts[call.provider], self._first_id | unit.number
+            bought = self.scheduler.knows(identity, call.step)
+            if not bought and account.settings.cache and (row := self.ledger.cached(key)) is not None:
+                return await self._from_cache(Pending(identity, call, key, 0, asked_at), row)
+            pending: Pending
+            if bought or (self._batched and self._is_gathered(unit, call, account)):
+                self.scheduler.check(identity, call.step, key)
+                pending = Gathered(identity, call, key, seed, asked_at, future=self.tasks.park(), unit=unit)
+                self.scheduler.gather(pending)
+                if (given := await pending.future) is not None:
+                    return given
+            else:
+                pending = Pending(identity, call, key, seed, asked_at)
+            reply = self._enter(pending, *await self._purchase(pending))
+            if context.listener is not None:
+                await self.ledger.writer.committed()
+                return self._recorder.told(pending, reply)
+            del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
             await self.ledger.writer.committed()
-            return self._recorder.told(pending, reply)
-        del call, pending, account, row  # a hundred thousand stories may wait here: let go of what was asked
-        await self.ledger.writer.committed()
-        return reply
+            return reply
+        finally:
+            unit.asking -= 1
 
     async def _ask_beside(self, unit: Unit, call: Call) -> Reply:
         """The same in a study of several batches: what another of them is asking just now is not bought twice."""
@@ -288,11 +282,19 @@ class BatchRun:
         if twins is None or unit.remembers(call.step) or not self._accounts[call.provider].settings.cache:
             return await self.ask(unit, call)
         key = call.key(seed_of(self.seed, unit.number, call.step))
-        await twins.turn(key, self.tasks)
+        if not (twins.is_asked(key) and self.scheduler.knows(self._first_id | unit.number, call.step)):
+            unit.asking += 1
+            await twins.turn(key, self.tasks)
+            unit.asking -= 1
         try:
-            return await self.ask(unit, call)
-        finally:
+            reply = await self.ask(unit, call)
+        except StoryLetGo:
+            raise  # its answer is on its way: nobody else is to buy it
+        except BaseException:
             twins.done(key)
+            raise
+        twins.done(key)
+        return reply
 
     def _is_gathered(self, unit: Unit, call: Call, account: Account) -> bool:
         """It waits for its wave, which is expected to be worth a provider batch."""

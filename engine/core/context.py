@@ -11,6 +11,7 @@ from pathlib import Path
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
+from tidepool.engine.core.room import Room
 from tidepool.engine.core.tasks import Tasks
 from tidepool.engine.core.twins import Twins
 from tidepool.engine.errors import RunError, TidepoolError
@@ -43,6 +44,10 @@ class SharedRun:
         self.ledgers: dict[int, Ledger] = {}
         """of the batches, by their numbers"""
         self.twins = Twins() if several else None
+        self.room = Room()
+        """for the stories of those whose calls may wait for a wave"""
+        self.live_room = Room()
+        """for those of the others"""
 
 
 class RunContext:
@@ -74,6 +79,12 @@ class RunContext:
         """the batch is the user's own: ids at providers that its file names may be cancelled"""
         self.tasks = tasks or self.run.tasks
         """its own ones where none of its calls waits for a wave: then no wave of another batch waits for it"""
+        self.room = self.run.room if self.tasks is self.run.tasks else self.run.live_room
+
+    @property
+    def gathers(self) -> bool:
+        """Whether calls of the run may wait for a wave."""
+        return self.room.gathers
 
     def ledger_of(self, unit_id: int) -> Ledger:
         """Of the batch that the unit belongs to; the own one where that batch has ended."""

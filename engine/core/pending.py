@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from tidepool.engine.call import Call, Reply
 from tidepool.storage.provider_batches import Address
@@ -32,9 +33,16 @@ class Pending:
         return self.unit_id, self.call.step
 
 
+class Asker(Protocol):
+    asking: int
+    """questions of it that are under way"""
+
+
 @dataclass(slots=True)
 class Gathered(Pending):
     """A pending call whose story is parked until a provider batch answers it."""
 
     future: "asyncio.Future[Reply | None]" = field(kw_only=True)
     """its reply; None: its story is to buy it live"""
+    unit: Asker = field(kw_only=True)
+    """whose story it is"""

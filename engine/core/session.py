@@ -161,6 +161,8 @@ class _Session:
             if not self.runs:
                 self._scheduler = BatchScheduler(context)
                 writer.on_failure = context.fail
+            if context.tasks is self._shared.tasks and self._has_waves(turn):
+                self._shared.room.for_waves()
             self.runs.append(BatchRun(context, ExpectedWaves(turn.plan, self._plan), self._scheduler))
             self.runs[-1].gate = _gate(turn, context)
         self._context = self.runs[0].context
@@ -169,8 +171,9 @@ class _Session:
 
     def _gathers(self, turn: Turn) -> bool:
         """Whether calls of it may wait for a wave. Of a study whose cells go different ways, live ones keep no wave waiting."""
-        if turn.resumed or len(self._session.turns) == 1:
-            return True
+        return turn.resumed or len(self._session.turns) == 1 or self._has_waves(turn)
+
+    def _has_waves(self, turn: Turn) -> bool:
         apis = {name: account.provider.batches for name, account in self._accounts.items()}
         asked = {planned.model.partition(":")[0] for planned in turn.plan.calls}
         return SERVICES[turn.config.service.name].batched and any(apis.get(name) is not None for name in asked)

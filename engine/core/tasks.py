@@ -48,6 +48,12 @@ class Tasks:
             self.busy += 1
             future.set_exception(error)
 
+    def release_with(self, future: "asyncio.Future[T]", outcome: T | Exception) -> None:
+        if isinstance(outcome, Exception):
+            self.release_failed(future, outcome)
+        else:
+            self.release(future, outcome)
+
     def spawn(self, story: Awaitable[T], ending: "Ending | None" = None) -> "asyncio.Task[T]":
         """A new busy task; those of a group share one `ending`."""
         self.busy += 1
@@ -120,6 +126,10 @@ class Latch(Generic[T]):
         self._tasks = tasks
         self._waiting: list[asyncio.Future[T]] = []
         self._value: list[T] = []
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self._value)
 
     def set(self, value: T) -> None:
         self._value.append(value)

@@ -1,4 +1,8 @@
-"""A unit of a batch: its plan, its own view of the engine, and what it came to."""
+"""A unit of a batch: its plan, its own view of the engine, and what it came to.
+
+A story that waits for a provider batch may be let go, and told again when its answer is there: it asks the same under the
+same addresses, and what was answered before is handed back to it by step, without building the question anew.
+"""
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -8,11 +12,12 @@ from sys import intern
 from typing import Any
 
 from tidepool.engine.call import Call, Reply
+from tidepool.engine.core.call_rows import reply_of
 from tidepool.engine.core.context import RunContext
-from tidepool.engine.errors import RunError
+from tidepool.engine.errors import CallFailed, RunError
 from tidepool.engine.streams import seed_of, stream
 from tidepool.storage.ledger import Ledger, Remembered
-from tidepool.storage.states import UnitStatus
+from tidepool.storage.states import CallStatus, UnitStatus
 
 FEW_STEPS = 16
 """most units ask no more than this, and a short list takes a fifth of the memory of a set"""
@@ -43,21 +48,37 @@ class UnitResult:
     error: str | None = None
 
 
+_FAILED = CallStatus.FAILED.value
 _IN_PROGRESS = UnitStatus.IN_PROGRESS.value
 _NOTHING: dict[str, sqlite3.Row] = {}
 """shared by the units that remember nothing: a hundred thousand empty dictionaries are not nothing"""
 
 
+class StoryLetGo(BaseException):
+    """Ends a story that waits for a provider batch. It is no failure, so nothing that heals failures may catch it."""
+
+
 class Unit:
     """A unit's own view of the engine: it asks, draws from its own random stream, and keeps what it finds."""
 
-    __slots__ = ("_ask", "_asked", "_context", "_remembered", "number", "settled", "together")
+    __slots__ = ("_ask", "_asked", "_context", "_remembered", "asking", "number", "settled", "together", "told_again")
 
     def __init__(
-        self, context: RunContext, ask: "Ask", number: int, remembered: Remembered | None, together: int = 0
+        self,
+        context: RunContext,
+        ask: "Ask",
+        number: int,
+        remembered: Remembered | None,
+        together: int = 0,
+        *,
+        told_again: bool = False,
     ) -> None:
         self.number = number
         self.together = together
+        self.told_again = told_again
+        """this run has told its story before, as far as it remembers"""
+        self.asking = 0
+        """questions of it that are under way"""
         self.settled = remembered is not None and remembered.status != _IN_PROGRESS
         """its end is in the file already: this run only replays it"""
         self._context = context
@@ -67,6 +88,16 @@ class Unit:
 
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
         return self._ask(self, call)
+
+    def ask_step(self, step: str, build: Callable[[], Call]) -> Coroutine[Any, Any, Reply]:
+        """Like `ask`; the question is built where it must be: not for a story that is told again."""
+        if self.told_again and (row := self._remembered.get(step)) is not None:
+            return _told(row)
+        return self._ask(self, build())
+
+    def has_told(self, step: str) -> bool:
+        """Whether this run has seen the answer to this step before, so that what follows from it is written already."""
+        return self.told_again and step in self._remembered
 
     def ask_through(self, ask: "Ask") -> None:
         """From now on its questions come to this first: a branch answers some of them itself."""
@@ -101,6 +132,12 @@ class Unit:
 
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)
+
+
+async def _told(row: sqlite3.Row) -> Reply:
+    if row["status"] == _FAILED:
+        raise CallFailed(row["error"])
+    return reply_of(row)
 
 
 Ask = Callable[[Unit, Call], Coroutine[Any, Any, Reply]]

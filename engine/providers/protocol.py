@@ -1,6 +1,6 @@
 """What the engine asks of a provider, live and through a batch API. Providers classify errors; the engine decides."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
@@ -148,7 +148,7 @@ class ProviderBatchTicket:
     """when it was intended, by our clock"""
     batch_id: str = ""
     wave: int = 0
-    custom_ids: frozenset[str] = frozenset()
+    custom_ids: Container[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ def units(count: int, story: Story, *, awaited: bool = False) -> Play:
 
     async def play(run: BatchRun) -> None:
         run.expect_units(count)
-        await run.units(UnitPlan(number, story, awaited=awaited) for number in range(1, count + 1))
+        plans = (UnitPlan(number, story, awaited=awaited) for number in range(1, count + 1))
+        await run.units(plans, lambda line: UnitPlan(line.sequence_number, story, awaited=awaited))
 
     return play
 

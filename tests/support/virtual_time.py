@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import pytest
 
 import tidepool.engine.core.accounts
-import tidepool.engine.core.limits
+import tidepool.engine.core.limiting.limits
+import tidepool.engine.core.limiting.outage
+import tidepool.engine.core.limiting.pace
 import tidepool.engine.core.live
-import tidepool.engine.core.outage
-import tidepool.engine.core.pace
 import tidepool.engine.providers.hosted
 import tidepool.engine.providers.pool
 import tidepool.engine.simulated.provider
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 MODULES = (
     tidepool.engine.core.accounts,
-    tidepool.engine.core.limits,
-    tidepool.engine.core.pace,
+    tidepool.engine.core.limiting.limits,
+    tidepool.engine.core.limiting.pace,
     tidepool.engine.core.live,
     tidepool.engine.providers.pool,
     tidepool.engine.providers.hosted,
-    tidepool.engine.core.outage,
+    tidepool.engine.core.limiting.outage,
     tidepool.engine.simulated.provider,
 )
 """those that look at the clock"""

@@ -8,8 +8,10 @@ Points are worked out when the last talk of the game has ended, from the talks t
 request, so it seals nothing: when a resume brings a failed talk to its end, the game is counted anew.
 """
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from tidepool.engine.call import Message
 from tidepool.engine.core.batch_run import BatchRun
@@ -45,6 +47,8 @@ class Knowledge:
     """folded → as its owner writes it, oldest first"""
     taken_in: int = 0
     """how many of the agent's talks these are"""
+    learned: list[tuple[int, int]] = field(default_factory=list)
+    """how many talks and secrets there were before each of them"""
 
     def learn(self, finished: FinishedConversation, agent: str, secrets: Mapping[str, str], *, remembers: bool) -> None:
         meeting = finished.meeting
@@ -55,6 +59,13 @@ class Knowledge:
                 self.held.setdefault(secret, secrets[partner])
         if remembers:
             self.talks.append(_from_the_side_of(agent, finished))
+
+    def before(self, taken_in: int) -> "Knowledge":
+        """As it was when so many of the agent's talks were taken in."""
+        if taken_in >= self.taken_in:
+            return self
+        talks, held = self.learned[taken_in]
+        return Knowledge(self.own, self.talks[:talks], dict(islice(self.held.items(), held)), taken_in)
 
 
 def sides_of(meeting: PlannedConversation, agent: str) -> Iterator[int]:
@@ -73,7 +84,9 @@ def _from_the_side_of(agent: str, finished: FinishedConversation) -> EarlierConv
 
 
 class Game:
-    def __init__(self, cast: Cast, run: BatchRun, size: int) -> None:
+    def __init__(self, cast: Cast, run: BatchRun, size: int, over: Callable[[], object] = bool) -> None:
+        """`over` is called when its last conversation has ended."""
+        self._over = over
         self._cast = cast
         self._run = run
         self._left = size
@@ -99,30 +112,37 @@ class Game:
         while True:
             place = known.taken_in
             if place == len(earlier) or earlier[place].round >= meeting.round:
-                return known
+                # The agent's next round may have begun to take in this one's talks, before this one is told again.
+                return known.before(bisect_left(earlier, meeting.round, key=lambda one: one.round))
             number = earlier[place].sequence_number
             finished = await self._ends[number].wait()
             if known.taken_in != place:
                 continue  # another talk of the same round has taken it in meanwhile
             known.taken_in += 1
+            known.learned.append((len(known.talks), len(known.held)))
             if finished is None:
                 self._run.ledger.seal(number)
             else:
                 known.learn(finished, agent, self._cast.secrets, remembers=self._cast.remembers(agent))
 
     def finish(self, unit: Unit, finished: FinishedConversation) -> None:
-        self._finished.append(finished)
         self._end(unit, finished.meeting, finished)
 
     def lose(self, unit: Unit, meeting: PlannedConversation) -> None:
         self._end(unit, meeting, None)
 
     def _end(self, unit: Unit, meeting: PlannedConversation, finished: FinishedConversation | None) -> None:
+        if self._ends[meeting.sequence_number].is_set:
+            return  # told again, for its judges' sake
         self._left -= 1
         self._changed |= not unit.settled
+        if finished is not None:
+            self._finished.append(finished)
         if not self._left and self._changed and self._cast.keeps_secrets:
             self._put_points()
         self._ends[meeting.sequence_number].set(finished)
+        if not self._left:
+            self._over()
 
     def _put_points(self) -> None:
         talks = sorted(self._finished, key=lambda finished: finished.meeting.sequence_number)

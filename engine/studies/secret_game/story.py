@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import Reasons, reasoning_of
@@ -23,6 +24,7 @@ from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.engine.studies.secret_game.prompts import remembered
 from tidepool.engine.studies.secret_game.scoring import sides, standard_points
 from tidepool.engine.studies.secret_game.succession import succession_of, waits
+from tidepool.storage.ledger import UnitLine
 
 VERDICT_TOKENS = 200
 
@@ -30,35 +32,54 @@ VERDICT_TOKENS = 200
 async def play(run: BatchRun) -> None:
     schedule = schedule_of(run.config)
     run.expect_units(schedule.total)
-    await run.units(_conversations(run))
+    conversations = Conversations(run)
+    await run.units(conversations.plans(), conversations.again)
 
 
-def _conversations(run: BatchRun) -> Iterator[UnitPlan]:
-    """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
-    players, schedule = Cast.of(run.config), schedule_of(run.config)
-    size = units_taken_up(run.config, players.asked, schedule.total)
-    succession = succession_of(players, schedule, size) if players.linked else None
-    game: Game | None = None
-    number = 0
-    for a_round in schedule.play():
-        if players.linked and a_round.game != number:
-            number = a_round.game
-            game = Game(players, run, schedule.conversations_in_game(number))
-        for agent in a_round.sits_out:
-            run.ledger.put_sit_out(a_round.game, a_round.number, agent)
-        for meeting in a_round.meetings:
-            if game:
-                game.announce(meeting)
-        for meeting in a_round.meetings:
-            yield UnitPlan(
-                meeting.sequence_number,
-                Conversation(players, run, meeting, game).play,
-                participants=(meeting.opener, meeting.partner),
-                game=meeting.game,
-                round=meeting.round,
-                interaction_type="dyadic",
-                together=succession.together(waits=bool(waits(players, meeting))) if succession else 0,
-            )
+class Conversations:
+    """Those of a batch, each as a unit: for the first time, or from its row."""
+
+    def __init__(self, run: BatchRun) -> None:
+        self._run = run
+        self._cast, self._schedule = Cast.of(run.config), schedule_of(run.config)
+        size = units_taken_up(run.config, self._cast.asked, self._schedule.total)
+        self._succession = succession_of(self._cast, self._schedule, size) if self._cast.linked else None
+        self._games: dict[int, Game] = {}
+        """those under way, where conversations wait for others"""
+
+    def plans(self) -> Iterator[UnitPlan]:
+        """In the order of the schedule, so that nobody waits for a conversation that was not taken up before."""
+        game: Game | None = None
+        number = 0
+        for a_round in self._schedule.play():
+            if self._cast.linked and a_round.game != number:
+                number = a_round.game
+                size, over = self._schedule.conversations_in_game(number), partial(self._games.pop, number)
+                game = self._games[number] = Game(self._cast, self._run, size, over)
+            for agent in a_round.sits_out:
+                self._run.ledger.put_sit_out(a_round.game, a_round.number, agent)
+            for meeting in a_round.meetings:
+                if game:
+                    game.announce(meeting)
+            for meeting in a_round.meetings:
+                yield self._plan(meeting, game)
+
+    def again(self, line: UnitLine) -> UnitPlan:
+        opener, partner = line.participants
+        meeting = PlannedConversation(line.sequence_number, line.game or 0, line.round or 0, opener, partner)
+        return self._plan(meeting, self._games.get(meeting.game))
+
+    def _plan(self, meeting: PlannedConversation, game: Game | None) -> UnitPlan:
+        succession = self._succession
+        return UnitPlan(
+            meeting.sequence_number,
+            Conversation(self._cast, self._run, meeting, game).play,
+            participants=(meeting.opener, meeting.partner),
+            game=meeting.game,
+            round=meeting.round,
+            interaction_type="dyadic",
+            together=succession.together(waits=bool(waits(self._cast, meeting))) if succession else 0,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +97,8 @@ class Conversation:
         try:
             stands = await self._stands()
             for turn in range(1, self.cast.settings.messages_per_interaction + 1):
-                reply = await unit.ask(self._call(stands[(turn - 1) % 2], turn, said))
+                stand = stands[(turn - 1) % 2]
+                reply = await unit.ask_step(f"t{turn}", partial(self._call, stand, turn, said))
                 said.append(reply.text)
                 served[(turn - 1) % 2] = reply.served_model
         except CallFailed:
@@ -84,7 +106,7 @@ class Conversation:
                 self.game.lose(unit, self.meeting)
             raise
         talk: Talk = [(index % 2, text) for index, text in enumerate(said)]
-        if self.game or not unit.settled:
+        if (self.game or not unit.settled) and not unit.has_told(f"t{len(said)}"):
             self._conclude(unit, talk, served)
         if self.cast.judge_model:
             await self.run.all(self._ask_judge(unit, side, talk) for side in {side for side, _ in talk})
@@ -185,13 +207,14 @@ class Conversation:
         assert self.cast.judge_model is not None
         part = self.cast.parts(self.meeting)[side]
         last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
-        call = judge_call(self.cast.judge_model, f"t{last}/judge", len(talk) + 1, talk, side, part, self.cast.settings)
+        step = f"t{last}/judge"
+        build = partial(judge_call, self.cast.judge_model, step, len(talk) + 1, talk, side, part, self.cast.settings)
         try:
-            verdict = read_verdict((await unit.ask(call)).text)
+            verdict = read_verdict((await unit.ask_step(step, build)).text)
         except CallFailed:
             verdict = None
-        if not unit.settled:
-            unit.ledger.put_verdict(unit.number, side, verdict, call.step)
+        if not unit.settled and not unit.has_told(step):
+            unit.ledger.put_verdict(unit.number, side, verdict, step)
 
 
 def judge_call(model: str, step: str, wave: int, talk: Talk, side: int, part: Part, settings: Reasons) -> Call:

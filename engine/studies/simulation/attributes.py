@@ -110,9 +110,10 @@ def grouped(values: Mapping[str, Attribute]) -> Attributed | None:
         return None
     if numeric and len(distinct) > FEW_NUMBERS:
         return Attributed(True, _thirds(values), values)
-    by_label: dict[str, list[str]] = {in_words(value): [] for value in distinct}
+    labels = {value: in_words(value) for value in distinct}  # 0 and -0 are one number, written in two ways
+    by_label: dict[str, list[str]] = {label: [] for label in labels.values()}
     for name, value in values.items():
-        by_label[in_words(value)].append(name)
+        by_label[labels[value] if numeric else in_words(value)].append(name)
     return Attributed(numeric, [AttributeGroup(label, names) for label, names in by_label.items()], values)
 
 

@@ -1,8 +1,9 @@
 """The story of one simulation: some entities talk, by their own calls or by a narrator's, and a judge may listen."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tidepool.engine.call import Call
@@ -21,6 +22,7 @@ from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
 from tidepool.engine.studies.simulation.prompts import Setting, enacted, judgement, narrated
 from tidepool.engine.studies.simulation.scenes import Span, Speech, split_reply, split_scene, spoken_aloud
+from tidepool.storage.ledger import UnitLine
 from tidepool.storage.states import FinishReason
 
 JUDGE_TOKENS = 200
@@ -86,12 +88,12 @@ class EntityConversation:
         talk: list[SpokenLine] = []
         for turn in range(1, self.stage.turns + 1):
             for place, member in enumerate(self.cast, 1):
-                call = self._message(member.entity, place, turn, talk)
-                reply = await unit.ask(call)
+                step = f"t{turn}.{place}"
+                reply = await unit.ask_step(step, partial(self._message, member.entity, place, turn, talk))
                 others = [name for name in self.names if name != member.entity.name]
                 speech = self._speech(reply.text, member.entity.name, others)
-                if speech.text != Span(0, len(reply.text)) and not unit.settled:
-                    unit.ledger.put_lines(unit.number, [stored_line(speech, call.step, 0, turn)])
+                if speech.text != Span(0, len(reply.text)) and not unit.settled and not unit.has_told(step):
+                    unit.ledger.put_lines(unit.number, [stored_line(speech, step, 0, turn)])
                 talk.append(_line(speech, reply.text))
         return talk
 
@@ -121,14 +123,14 @@ class EntityConversation:
         scenes: list[str] = []
         talk: list[SpokenLine] = []
         for number in range(1, self.stage.settings.simulation_rounds + 1):
-            call = self._scene(number, scenes)
-            reply = await unit.ask(call)
+            step = f"r{number}"
+            reply = await unit.ask_step(step, partial(self._scene, number, scenes))
             speeches = read_scene(reply.text, self.names, self.stage.setting.thoughts)
-            if not unit.settled:
+            if not unit.settled and not unit.has_told(step):
                 turns = _turns_of(speeches, number, self.stage.settings.n_turns)
                 numbered = enumerate(zip(speeches, turns, strict=True))
                 unit.ledger.put_lines(
-                    unit.number, [stored_line(speech, call.step, place, turn) for place, (speech, turn) in numbered]
+                    unit.number, [stored_line(speech, step, place, turn) for place, (speech, turn) in numbered]
                 )
             scenes.append(reply.text)
             talk += (_line(speech, reply.text) for speech in speeches)
@@ -155,14 +157,14 @@ class EntityConversation:
         """A verdict that cannot be had is missing; the simulation can do without it."""
         judge = self.stage.settings.judge
         assert judge is not None
-        call = self._question(place, talk)
+        step = f"judge.{place}"
         try:
-            reply = await unit.ask(call)
+            reply = await unit.ask_step(step, partial(self._question, place, talk))
             cut = reply.finish_reason == FinishReason.CUT
             rating = read_rating(reply.text, (judge.scale[0], judge.scale[1]), cut=cut)
         except CallFailed:
             rating = None
-        if not unit.settled:
+        if not unit.settled and not unit.has_told(step):
             unit.ledger.put_judgement(unit.number, place=place, entity=self.names[place - 1], rating=rating)
 
     def _question(self, place: int, talk: Sequence[SpokenLine]) -> Call:
@@ -234,7 +236,8 @@ async def play(run: BatchRun) -> None:
     settings = settings_of(run.config)
     run.expect_units(settings.num_simulations)
     stage = Stage.of(run.config, run.all)
-    await run.units(_units(run.config, stage, cast_of(run.config)))
+    cast = cast_of(run.config)
+    await run.units(_units(run.config, stage, cast), partial(_again, stage, {member.id: member for member in cast}))
 
 
 def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> Iterator[UnitPlan]:
@@ -249,6 +252,14 @@ def _units(config: FrozenConfig, stage: Stage, cast: Sequence[CastMember]) -> It
             interaction_type=kind,
             details=meeting.details,
         )
+
+
+def _again(stage: Stage, cast: Mapping[str, CastMember], line: UnitLine) -> UnitPlan:
+    """The unit's plan once more, from its row: its members stand there in the order in which they speak."""
+    details = json.loads(line.details or "{}")
+    members = tuple(cast[one] for one in details["entity_ids"])
+    meeting = EntityConversation(stage, members, details["replicate"])
+    return UnitPlan(line.sequence_number, meeting.play, meeting.names, details=line.details)
 
 
 def _speaking_order(settings: SimulationSettings, combination: Combination, seed: int) -> list[int]:

@@ -14,9 +14,9 @@ from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
-from tidepool.engine.core.limits import Limiter
+from tidepool.engine.core.limiting.limits import Limiter
+from tidepool.engine.core.limiting.pace import Departures, RatePace
 from tidepool.engine.core.live import LiveCall
-from tidepool.engine.core.pace import Departures, RatePace
 from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits
 from tidepool.engine.simulated.provider import SimulatedProvider

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from tidepool.engine.core.pace import Departures, RatePace
+from tidepool.engine.core.limiting.pace import Departures, RatePace
 
 CUT = 0.7
 QUICK = 2

@@ -1,0 +1,125 @@
+"""Gathered calls on their way out: a full provider batch leaves at once, the rest when no task can go on by itself, each as
+far as the budget and the provider's queue reach."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from tidepool.engine.batching.assembly import BatchAssembly, affordable
+from tidepool.engine.batching.lifecycle import BatchLifecycle
+from tidepool.engine.batching.open_jobs import OpenJobs
+from tidepool.engine.batching.provider_batch import ProviderBatch, split
+from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.pending import Gathered
+
+Lot = tuple[str, str]
+"""a provider, and a group of calls that may share one of its batches"""
+
+
+class Departures:
+    """Keeps gathered calls until they leave."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        assembly: BatchAssembly,
+        open_jobs: OpenJobs,
+        lifecycle_at: Callable[[str], BatchLifecycle | None],
+        send: Callable[[ProviderBatch, BatchLifecycle], None],
+        go_live: Callable[[list[Gathered]], None],
+    ) -> None:
+        self._context = context
+        self._assembly = assembly
+        self._open = open_jobs
+        self._lifecycle_at = lifecycle_at
+        """of a provider whose batch API takes something"""
+        self._send = send
+        self._go_live = go_live
+        self._gathered: dict[Lot, list[Gathered]] = defaultdict(list)
+        self._full: dict[Lot, int] = {}
+        """at how many gathered calls some leave"""
+        self._most_calls: dict[str, int] = {}
+
+    def keep(self, pending: Gathered) -> None:
+        """A call more; where they are enough for a provider batch, that leaves."""
+        provider = pending.call.provider
+        lifecycle = self._lifecycle_at(provider)
+        lot = provider, lifecycle.api.group(pending.call) if lifecycle is not None else ""
+        gathered = self._gathered[lot]
+        gathered.append(pending)
+        if lifecycle is not None and len(gathered) >= (self._full.get(lot) or self._most(lifecycle.account)):
+            self._leave_full(lot, lifecycle)
+
+    def keep_all(self, pendings: Iterable[Gathered]) -> None:
+        for pending in pendings:
+            self.keep(pending)
+
+    def halve(self, provider: str, count: int) -> None:
+        """So many calls are too large a provider batch."""
+        self._most_calls[provider] = count // 2
+        self._full = {}
+
+    def leave(self) -> bool:
+        """All of them, as far as they may; whether any did."""
+        gathered, self._gathered, self._full = self._gathered, defaultdict(list), {}
+        for lot, pendings in gathered.items():
+            lifecycle = self._lifecycle_at(lot[0])
+            if lifecycle is None:
+                self._go_live(pendings)
+            elif pendings:
+                self._leave_together(lot, lifecycle, list(pendings))
+        return sum(map(len, self._gathered.values())) < sum(map(len, gathered.values()))
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self._gathered.values())
+
+    def _most(self, account: Account) -> int:
+        most = account.settings.batch_size
+        return max(2, min(most, self._most_calls.get(account.name, most)))
+
+    def _leave_full(self, lot: Lot, lifecycle: BatchLifecycle) -> None:
+        run = self._context.run
+        if run.closing or run.paused:
+            return
+        pendings = self._gathered.pop(lot)
+        going = self._as_far_as_possible(lot, lifecycle, pendings)
+        most, parts = self._most(lifecycle.account), split(going, self._most(lifecycle.account), lifecycle.api.bounds)
+        rest: list[Gathered] = []
+        if len(going) == len(pendings) and parts and len(parts[-1]) < most:
+            rest = parts.pop()
+            for pending in rest:
+                self._open.free(pending)
+        for part in parts:
+            self._leave_as(lot, lifecycle, part)
+        self._gathered[lot] = rest + pendings[len(going) :]
+        # What could not leave now is not tried again with every call that comes.
+        self._full[lot] = len(self._gathered[lot]) + most if len(going) < len(pendings) else most
+
+    def _leave_together(self, lot: Lot, lifecycle: BatchLifecycle, pendings: list[Gathered]) -> None:
+        account = lifecycle.account
+        pendings.sort(key=lambda pending: pending.call.wave)
+        if len(pendings) == 1:
+            self._context.log("info", f"A wave of one call of {account.name} goes live.")
+            self._go_live(pendings)
+            return
+        queue = self._open.queue(*lot)
+        if not queue.waiting and queue.room_for([pending.call for pending in pendings]) < 2:
+            words = f"{account.name} has no room for {len(pendings)} calls in a batch: they go live."
+            self._context.log("warning", words)
+            self._go_live(pendings)
+            return
+        going = self._as_far_as_possible(lot, lifecycle, pendings)
+        self._gathered[lot] = pendings[len(going) :]
+        for part in split(going, self._most(account), lifecycle.api.bounds):
+            self._leave_as(lot, lifecycle, part)
+
+    def _as_far_as_possible(self, lot: Lot, lifecycle: BatchLifecycle, pendings: list[Gathered]) -> list[Gathered]:
+        """Those that the queue has room for and the budget pays for: they are reserved."""
+        room = self._open.queue(*lot).room_for([pending.call for pending in pendings])
+        return affordable(lifecycle.account, pendings[:room]) if room > 1 else []
+
+    def _leave_as(self, lot: Lot, lifecycle: BatchLifecycle, part: list[Gathered]) -> None:
+        job = self._assembly.new(*lot, part)
+        self._open.keep(job)
+        self._send(job, lifecycle)
