@@ -24,6 +24,7 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.stopping.stop_rule import StopRule, rule_for
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.adoption import refuse_changed, take_over
+from tidepool.engine.trust.commands import config_of, keep_commands, programs_to_tell, told_changes
 from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell, without_words_to_packages
 from tidepool.storage import batches, locks
@@ -116,6 +117,7 @@ def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None, 
         )
     if branch is None or branch.own:
         vouch(batch_id, new.config, folder)
+        keep_commands(batch_id, config)
     return batch_id
 
 
@@ -164,7 +166,7 @@ async def resume_led(
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
     changes = tuple(overrides)
-    config = with_overrides(load_frozen(batch["config"]), changes)
+    config = config_of(batch["id"], batch["config"], changes)
     if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = kind_to_run(batch, path)
@@ -203,13 +205,15 @@ class Resumption:
         if not self.changes:
             return
         batch_id, before, after = self.verdict.batch_id, self.verdict.frozen, config.to_json()
+        told = told_changes(self.changes)
         if not self.verdict.own:
-            batches.rewrite_config(path, batch_id, after, self.changes)
+            batches.rewrite_config(path, batch_id, after, told)
             return
         if self.verdict.said:
             take_over(path)
+        keep_commands(batch_id, config)
         with trust_record().renewing(batch_id, before, after):
-            batches.rewrite_config(path, batch_id, after, self.changes)
+            batches.rewrite_config(path, batch_id, after, told)
 
 
 def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
@@ -220,7 +224,8 @@ def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
 
 def name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
     """Before anything is sent: where the config has calls go, and with which key, where that is not usual."""
-    words = tuple(one.in_words for one in servers_to_tell(config, kind.models(config)))
+    models = kind.models(config)
+    words = (*(one.in_words for one in servers_to_tell(config, models)), *programs_to_tell(config, models))
     if words and listener is not None:
         listener(ServersNamed(words))
     return words
@@ -231,6 +236,8 @@ def config_to_resume(reference: str, database: str | Path, overrides: Iterable[s
     left out, since nobody knows what a package does with it even before it is asked anything."""
     with reading(Path(database)) as connection:
         batch = batches.find_batch(connection, reference)
+    if trust_record().knows(batch["id"], batch["config"]):
+        return config_of(batch["id"], batch["config"], overrides)
     return with_overrides(load_frozen(without_words_to_packages(batch["id"], batch["config"])), overrides)
 
 

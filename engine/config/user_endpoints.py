@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.batch_command import KEY, NOT_KEPT
 from tidepool.engine.config.model_fields import models_at
 from tidepool.engine.config.presets import resolve_model, unknown_provider
 from tidepool.engine.config.problems import validated
@@ -95,4 +96,8 @@ def _is_open(keys: dict[str, Any]) -> bool:
 
 def _written(providers: Providers) -> dict[str, dict[str, Any]]:
     named = (name for name in type(providers).model_fields if name in providers.model_fields_set)
-    return {name: providers.section(name).model_dump(exclude_unset=True) for name in named}
+    sections = {name: providers.section(name).model_dump(exclude_unset=True) for name in named}
+    return {
+        name: {key: value for key, value in keys.items() if (key, value) != (KEY, NOT_KEPT)}
+        for name, keys in sections.items()
+    }

@@ -30,6 +30,8 @@ class Endpoint:
     has_batches: bool
     free: bool
     prices: dict[str, ModelPrice]
+    command: str | None
+    """what answers files of its calls as local jobs; empty: there was one, which only its user knows"""
     by_environment: bool
     """its SDK may read keys and headers in the environment, as it always does for the house that made it"""
 
@@ -86,7 +88,9 @@ def is_endpoint(name: str, settings: ProviderSettings) -> bool:
 def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
     """The endpoint of a section [providers.NAME]."""
     known = KNOWN_ENDPOINTS.get(name) or KnownEndpoint(name, settings.like or "openai", free=settings.like == "ollama")
-    stated = settings.base_url or os.environ.get(known.address_variable or "-") or known.address
+    command = settings.batch_command
+    usual = os.environ.get(known.address_variable or "-") or known.address
+    stated = settings.base_url or (usual if command is None else "")  # who has a command need not have a server
     keys = (settings.api_key_env,) if settings.api_key_env else known.keys
     watch(keys)
     return Endpoint(
@@ -95,9 +99,10 @@ def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
         addresses=tuple(dict.fromkeys(settings.hosts or ([stated] if stated else []))),
         key_variables=keys,
         key_needed=bool(keys) and (known.key_needed or settings.api_key_env is not None),
-        has_batches=known.batch_api if settings.batch_api is None else settings.batch_api,
-        free=known.free,
+        has_batches=command is not None or (known.batch_api if settings.batch_api is None else settings.batch_api),
+        free=known.free or command is not None,
         prices=settings.prices,
+        command=command,
         by_environment=name in OWN_ENDPOINTS and settings.api_key_env is None,
     )
 

@@ -31,6 +31,11 @@ def watch(variables: Iterable[str]) -> None:
     _in_replies = tuple(value for value in values if len(value) >= _SHORTEST_IN_REPLIES)
 
 
+def watched() -> tuple[str, ...]:
+    """The variables whose values are known to be keys."""
+    return tuple(_watched)
+
+
 def masked(text: str) -> str:
     """A reply without any key that was there when the endpoints were opened. Cheap: every reply comes by here."""
     for value in _in_replies:

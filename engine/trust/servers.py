@@ -24,9 +24,9 @@ from tidepool.engine.trust.code import without_code
 from tidepool.engine.trust.origins import is_loopback, origin_of, shown
 from tidepool.engine.trust.record import TrustedServer, config_hash, trust_record
 
-PLACES = ("hosts", "base_url", "api_key_env")
+PLACES = ("hosts", "base_url", "api_key_env", "batch_command")
 """keys of [providers.NAME] that say where words go, and which key with them"""
-HARMLESS = frozenset({*Limits.model_fields, "like", "prices", "batch_api"})
+HARMLESS = frozenset({*Limits.model_fields, "like", "prices", "batch_api", "batch_jobs"})
 """keys that say nothing of the kind. Of an installed package nobody knows what its other keys say: perhaps a command"""
 
 

@@ -4,8 +4,6 @@ Uploading buys nothing and may be repeated. Creating buys, and may not. The file
 deleted, a creation that is still on its way somewhere can no longer succeed.
 """
 
-import asyncio
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
@@ -24,24 +22,21 @@ from tidepool.engine.providers.batch_errors import (
     unseen,
 )
 from tidepool.engine.providers.batch_results import (
-    NO_REPLY,
     ODD,
     ODD_LOOKS,
     ResultReading,
     cards_in,
-    complaint_in,
-    count_of,
     id_in,
     mapping_of,
     number_of,
-    object_in,
     text_of,
     total_of,
     word_of,
 )
-from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint, fault_of
+from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint
 from tidepool.engine.providers.keys import scrubbed
-from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat, answer_of
+from tidepool.engine.providers.openai.batch_lines import ENDPOINT, ResultLines, request_lines
+from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat
 from tidepool.engine.providers.protocol import (
     BatchedCall,
     CreationUnclear,
@@ -55,15 +50,11 @@ from tidepool.engine.providers.protocol import (
 from tidepool.engine.providers.sdk_connection import LOOK_SECONDS, Complained, SdkConnection
 from tidepool.engine.providers.texts import packed
 
-ENDPOINT = "/v1/chat/completions"
 ENDED = ("completed", "expired", "cancelled", "failed")
 UNDER_WAY = ("validating", "in_progress", "finalizing", "cancelling")
-UNDONE = ("batch_expired", "batch_cancelled")
 FILES = ("output_file_id", "error_file_id")
 IN_A_PATH = "!$&'()*+,;=:@"
 """what may stand in a part of a path as it is"""
-_SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
-"""line ends of Unicode, which some readers of JSON lines take for newlines"""
 
 
 class OpenAIBatches:
@@ -73,7 +64,7 @@ class OpenAIBatches:
     def __init__(self, line: SdkConnection, wire: OpenAIRequestFormat, price: Callable[[str], PriceTag | None]) -> None:
         self._line = line
         self._wire = wire
-        self._price = price
+        self._lines = ResultLines(wire, price, line.diagnosed)
         self._cards: dict[str, dict[str, Any]] = {}
         self._odd_looks: Counter[str] = Counter()
 
@@ -83,7 +74,7 @@ class OpenAIBatches:
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
         name = f"tidepool-{ticket.order_id}.jsonl"
-        content = await self._jsonl(calls)
+        content = b"".join([line async for line in request_lines(self._wire, calls)])
         try:
             request = self._line.client.files.create(file=(name, content), purpose="batch")
             return id_in(self._line, {"id": (await self._line.send(request, UPLOAD_SECONDS)).id})
@@ -165,7 +156,7 @@ class OpenAIBatches:
         for file_id in filter(None, (text_of(card.get(name)) for name in FILES)):
             name = quote(file_id, safe=IN_A_PATH, errors="replace")
             async for row in reading.rows(f"/files/{name}/content"):
-                yield self._result(row, model)
+                yield self._lines.read(row, model)
         reading.check(total_of(card.get("request_counts"), "completed", "failed"))
 
     async def cancel(self, remote_id: str) -> None:
@@ -179,24 +170,6 @@ class OpenAIBatches:
 
     async def _card(self, remote_id: str) -> dict[str, Any]:
         return await seen(self._line, f"/batches/{remote_id}")
-
-    def _result(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        try:
-            return self._read(row, model)
-        except ODD:
-            return ProviderBatchResult(row["custom_id"], NO_REPLY)
-
-    def _read(self, row: dict[str, Any], model: str) -> ProviderBatchResult:
-        name, response = row["custom_id"], mapping_of(row.get("response"))
-        status, body = count_of(response.get("status_code")), response.get("body")
-        if status == 200 or (status is None and not row.get("error")):
-            body = object_in(body)
-            tag = self._price(model or text_of(body.get("model")))
-            return ProviderBatchResult(name, answer_of(body, tag, batch=True))
-        complaint = complaint_in(row.get("error") or body, status)
-        heals = complaint.code in UNDONE or fault_of(complaint) in (ErrorClass.HEALS, ErrorClass.REFUSED)
-        heals = heals or self._wire.lesson(model, complaint)
-        return ProviderBatchResult(name, error=str(self._line.diagnosed(complaint)), heals=heals)
 
     def _failed(self, card: dict[str, Any], label: str) -> ProviderBatchState:
         """The whole batch was turned down after it had been taken."""
@@ -213,19 +186,6 @@ class OpenAIBatches:
         self._odd_looks[remote_id] += 1
         ended = _has_file(card) and (whole or self._odd_looks[remote_id] > ODD_LOOKS)
         return ProviderBatchState(ended, status or "state unknown", unclear=not ended)
-
-    # -- writing -----------------------------------------------------------------------------------------
-
-    async def _jsonl(self, calls: Sequence[BatchedCall]) -> bytes:
-        lines = []
-        for count, one in enumerate(calls):
-            if not count % 500:
-                await asyncio.sleep(0)
-            body = self._wire.body(one.call, one.seed)
-            line = {"custom_id": one.custom_id, "method": "POST", "url": ENDPOINT, "body": body}
-            text = json.dumps(line, ensure_ascii=False, separators=(",", ":")).translate(_SEPARATORS)
-            lines.append(text.encode("utf-8", "replace"))
-        return b"\n".join(lines) + b"\n"
 
 
 def _has_file(card: dict[str, Any]) -> bool:

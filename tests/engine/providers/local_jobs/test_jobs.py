@@ -1,0 +1,267 @@
+"""Waves as jobs of a program on this machine: started exactly once, found again, kept as far as they were answered."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.command import ROOT, Tidepool
+from tests.support.state import change, query
+from tidepool.engine.batch_command import arguments_of
+from tidepool.engine.config.sections import Providers, ProviderSettings
+from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.local_jobs import batches as local_batches
+from tidepool.engine.providers.local_jobs import keeper
+from tidepool.engine.providers.local_jobs.folder import JobFolder
+from tidepool.engine.providers.protocol import ProviderBatchGone
+
+STAND_IN = ROOT / "tests" / "support" / "run_batch.py"
+CONVERSATIONS, MESSAGES = 12, 2
+CALLS = CONVERSATIONS * MESSAGES
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """A study whose models are a program's, and the program's book."""
+
+    folder: Path
+    book: Path
+    run: Tidepool
+
+    @property
+    def database(self) -> Path:
+        return self.run.database
+
+    def order(self, name: str, text: str = "") -> None:
+        (self.book / name).write_text(text)
+
+    @property
+    def starts(self) -> list[list[str]]:
+        path = self.book / "starts"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def study(self, conversations: int = CONVERSATIONS, **section: Any) -> str:
+        keys = "".join(
+            f"{key} = {json.dumps(value)}\n" for key, value in {"batch_command": self.command, **section}.items()
+        )
+        agents = "".join(
+            f'[[agents]]\nname = "{name}"\nmodel = "lab:tiny"\nsecret = "{secret}"\n'
+            for name, secret in (("Ada", "marigold"), ("Bob", "lantern"))
+        )
+        path = self.folder / "study.toml"
+        path.write_text(
+            f'[batch]\nkind = "secret_game"\n[service]\npoll_interval = 0.1\n[providers.lab]\nlike = "openai"\n{keys}'
+            f"[secret_game]\nnum_interactions = {conversations}\nmessages_per_interaction = {MESSAGES}\n"
+            f'detection = ["exact"]\n{agents}'
+        )
+        return str(path)
+
+    @property
+    def command(self) -> str:
+        words = [sys.executable, str(STAND_IN), "-i", "{input}", "-o", "{output}", "--model", "{model}", "--book"]
+        return shlex.join([*words, str(self.book)])
+
+    def killed_at(self, moment: str) -> None:
+        arguments = ["-m", "tests.support.killed", moment, "--db", str(self.database), "--run", self.study()]
+        done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, timeout=60)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+
+    def summary(self, *arguments: str) -> dict[str, Any]:
+        done = self.run(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        summary: dict[str, Any] = json.loads(done.stdout)
+        return summary
+
+    def log(self) -> str:
+        return "\n".join(row[0] for row in query(self.database, "SELECT message FROM log_line"))
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    monkeypatch.setenv("TIDEPOOL_STATE", str(tmp_path / "state"))
+    (book := tmp_path / "book").mkdir()
+    return Lab(tmp_path, book, Tidepool(tmp_path, tmp_path / "study.db"))
+
+
+def until(condition: Any) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_every_wave_is_one_job_however_small_and_costs_nothing(lab: Lab) -> None:
+    done = lab.run(
+        "--run", lab.study(), "--json", "--set", "service.budget_usd=1.0", OPENAI_API_KEY="sk-not-for-the-job"
+    )
+    assert done.returncode == 0, done.stderr
+    program = Path(sys.executable).name
+    assert f"asks lab:tiny by local jobs of {program}" in done.stderr
+    assert f"lab by {program}: 2 local jobs, 2 one after another, as long as it takes each" in done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == CALLS and summary["cost_usd"] == 0
+    assert len(lab.starts) == MESSAGES
+    orders = lab.run.json("orders", "last", "--all")
+    assert "completed" in json.dumps(orders)
+
+
+def test_a_call_that_goes_alone_is_a_job_too(lab: Lab) -> None:
+    assert lab.summary("--run", lab.study(conversations=1))["status"] == "completed"
+    assert len(lab.starts) == MESSAGES
+    assert not list((lab.folder / "state" / "jobs").glob("*-*/input.jsonl"))
+
+
+@pytest.mark.parametrize("moment", ["before-create", "before-book", "while-recording"])
+def test_killed_at_any_step_and_resumed_every_job_is_started_once(lab: Lab, moment: str) -> None:
+    lab.killed_at(moment)
+    summary = lab.summary("--resume", "last")
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == CALLS
+    assert len(lab.starts) == MESSAGES and len({job for _, job in lab.starts}) == MESSAGES
+
+
+@pytest.fixture
+def held(lab: Lab) -> Iterator[Lab]:
+    """A run that was killed while its first job was at work."""
+    lab.order("hold")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tidepool", "--db", str(lab.database), "--run", lab.study()],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    until(lambda: lab.starts and query(lab.database, "SELECT 1 FROM provider_batch WHERE state = 'created'"))
+    process.kill()
+    process.wait()
+    yield lab
+    (lab.book / "hold").unlink(missing_ok=True)
+
+
+def test_a_job_outlives_the_study_and_its_answers_are_taken(held: Lab) -> None:
+    (held.book / "hold").unlink()
+    assert held.summary("--resume", "last")["calls"]["bought"] == CALLS
+    assert len(held.starts) == MESSAGES
+
+
+def test_a_job_that_was_killed_is_asked_again(held: Lab) -> None:
+    keeper = json.loads(next((held.folder / "state" / "jobs").glob("*-0/claim")).read_text())["pid"]
+    os.killpg(keeper, signal.SIGKILL)
+    (held.book / "hold").unlink()
+    assert held.summary("--resume", "last")["status"] == "completed"
+    assert len(held.starts) == MESSAGES + 1 and "was killed" in held.log()
+
+
+def test_a_job_that_is_given_up_ends_and_is_asked_again(held: Lab) -> None:
+    job = held.starts[0][1]
+    done = held.run("orders", "last", "--give-up", job, "--yes")
+    assert done.returncode == 0, done.stderr
+    until(lambda: not JobFolder(job).alive)
+    (held.book / "hold").unlink()
+    assert held.summary("--resume", "last")["status"] == "completed"
+    assert len(held.starts) == MESSAGES + 1
+
+
+def test_what_a_broken_output_holds_is_kept_and_the_rest_is_asked_again(lab: Lab) -> None:
+    lab.order("half")
+    summary = lab.summary("--run", lab.study())
+    assert summary["status"] == "completed" and summary["calls"]["bought"] == CALLS
+    assert "1 lines of the output" in lab.log() and "calls came back unanswered" in lab.log()
+
+
+def test_a_command_that_fails_is_told_with_its_last_lines_and_without_keys(lab: Lab) -> None:
+    (lab.folder / "state").mkdir()
+    broken = shlex.join(["sh", "-c", 'echo "no GPU here, $LAB_KEY" >&2; exit 7', "sh", "{input}", "{output}"])
+    study = lab.study(batch_command=broken, api_key_env="LAB_KEY")
+    done = lab.run("--run", study, LAB_KEY="sesame-sesame")
+    assert done.returncode == 1 and "exit code 7" in done.stderr and "no GPU here, [key]" in done.stderr
+    again = lab.run(
+        "--resume", "last", "--set", f"providers.lab.batch_command={json.dumps(lab.command)}", LAB_KEY="sesame"
+    )
+    assert again.returncode == 0, again.stderr
+    assert lab.command not in lab.log() and "sesame" not in lab.log()
+
+
+def test_an_output_of_somebody_elses_calls_is_refused_and_they_go_another_way(lab: Lab) -> None:
+    lab.order("foreign")
+    assert lab.summary("--run", lab.study())["status"] == "completed"
+    assert "answered none of its calls" in lab.log()
+
+
+def test_jobs_of_one_endpoint_take_turns(lab: Lab) -> None:
+    lab.order("hold")
+    study = lab.study(batch_size=6)
+    process = subprocess.Popen([sys.executable, "-m", "tidepool", "--db", str(lab.database), "--run", study], cwd=ROOT)
+    jobs = lab.folder / "state" / "jobs"
+    until(lambda: len(list(jobs.glob("*-0/claim"))) == 2 and lab.starts)
+    assert len(lab.starts) == 1 and len(list(jobs.glob("*-0/started"))) == 1
+    (lab.book / "hold").unlink()
+    assert process.wait(60) == 0 and len(lab.starts) == 2 * MESSAGES
+
+
+def test_no_file_holds_a_command_and_none_that_stands_in_one_is_run(lab: Lab) -> None:
+    lab.killed_at("after-intent")
+    (stored,) = query(lab.database, "SELECT config FROM batch")[0]
+    assert str(lab.book) not in stored and json.loads(stored)["providers"]["lab"]["batch_command"] == ""
+    forged = json.loads(stored)
+    forged["providers"]["lab"]["batch_command"] = lab.command
+    change(lab.database, "UPDATE batch SET config = ?", json.dumps(forged))
+    for arguments in (("--resume", "last"), ("--resume", "last", "--trust"), ("--run", f"{lab.database}#last")):
+        done = lab.run(*arguments)
+        assert done.returncode == 2 and "batch_command" in done.stderr, (arguments, done.stderr)
+    assert not lab.starts
+
+
+def test_a_program_that_is_not_there_is_told_before_anything_is_written(lab: Lab) -> None:
+    done = lab.run("--run", lab.study(batch_command="no-such-program {input} {output}"))
+    assert done.returncode == 2 and "no program 'no-such-program'" in done.stderr and not lab.database.exists()
+
+
+async def test_an_output_may_be_seen_late_but_not_for_ever(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = open_provider("lab", ProviderSettings(like="openai", batch_command=lab.command)).batches
+    assert jobs is not None
+    folder = JobFolder.new("0123456789ab")
+    claimed = keeper.claim(folder.path, keeper.place())
+    assert claimed is not None and keeper.claim(folder.path, keeper.place()) is None
+    assert (await jobs.poll(folder.id)).label == "waiting for its turn"
+    os.close(claimed)
+    (folder.path / keeper.RC).write_text("0")
+    assert (await jobs.poll(folder.id)).label == "waiting for its output"
+    monkeypatch.setattr(local_batches, "LATE_SECONDS", 0.0)
+    assert "sbatch --wait" in ((await jobs.poll(folder.id)).failed_reason or "")
+    with pytest.raises(ProviderBatchGone):
+        await jobs.poll("../study")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("vllm run-batch -i {input}", "{output} must stand in it once"),
+        ("vllm -i {input} -o {output} --log {input}", "{input} must stand in it once"),
+        ("vllm -i {input} -o {output} --user {home}", "{home} is none of"),
+        ("sh -c 'vllm -i {input} -o {output}'", "no shell reads this"),
+        ("{input} {output}", "begin with the name of a program"),
+        ("vllm '{input} {output}", "no list of arguments"),
+    ],
+)
+def test_a_command_that_could_not_be_meant_is_refused(command: str, words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        ProviderSettings(like="openai", batch_command=command)
+
+
+def test_a_command_is_for_endpoints_of_ones_own() -> None:
+    command = "vllm run-batch -i {input} -o {output}"
+    assert arguments_of(command, input="/a b", output="/c") == ["vllm", "run-batch", "-i", "/a b", "-o", "/c"]
+    for section in ({"openai": {}}, {"lab": {"like": "ollama"}}, {"lab": {"like": "openai", "batch_api": True}}):
+        with pytest.raises(ValidationError):
+            Providers.model_validate({name: {**keys, "batch_command": command} for name, keys in section.items()})
+    assert Providers.model_validate({"vllm": {"batch_command": command}}).section("vllm").batch_command == command
