@@ -344,7 +344,7 @@ class ConfigSections(Section):
 
     batch: Batch
     service: Service = Field(default_factory=Service)
-    providers: Providers = Field(default_factory=Providers)
+    providers: SerializeAsAny[Providers] = Field(default_factory=Providers)
     agents: list[Agent] = Field(default_factory=list, max_length=ceilings.AGENTS)
     agent_ids: list[Word] = Field(default_factory=list, max_length=ceilings.AGENTS)
     """agents of the file's library"""

@@ -221,6 +221,13 @@ def test_no_file_holds_a_command_and_none_that_stands_in_one_is_run(lab: Lab) ->
     assert not lab.starts
 
 
+def test_the_cells_of_a_study_share_jobs_and_its_file_has_no_command(lab: Lab) -> None:
+    path = Path(lab.study())
+    path.write_text(path.read_text() + '[design.factors]\n"agents.*.temperature" = [0.1, 0.9]\n')
+    assert lab.summary("--run", str(path))["status"] == "completed"
+    assert len(lab.starts) == MESSAGES and str(lab.book).encode() not in lab.database.read_bytes()
+
+
 def test_a_program_that_is_not_there_is_told_before_anything_is_written(lab: Lab) -> None:
     done = lab.run("--run", lab.study(batch_command="no-such-program {input} {output}"))
     assert done.returncode == 2 and "no program 'no-such-program'" in done.stderr and not lab.database.exists()
