@@ -74,6 +74,8 @@ class Writer:
             self.path, timeout=BUSY_SECONDS, isolation_level=None, factory=WatchedConnection
         )
         try:
+            # A group as large as a million units takes minutes beside a busy loop: no stranger's query holds anybody up here.
+            self._connection._conn.take_all_the_time()  # type: ignore[attr-defined]
             await self._enter_wal()
             for pragma in _PRAGMAS:
                 await self._connection.execute(f"PRAGMA {pragma}")

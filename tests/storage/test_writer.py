@@ -11,6 +11,7 @@ import pytest
 from tests.support.state import query
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import connect, prepare, settle
+from tidepool.storage.watched import LIMIT_VARIABLE
 from tidepool.storage.writer import Statement, Writer, insert_into
 
 INSERT = insert_into("library_type", "name", "definition", "created_at")
@@ -58,6 +59,19 @@ async def test_many_stories_share_one_commit(writer: Writer, reader: sqlite3.Con
 
     await asyncio.gather(*(story(number) for number in range(500)))
     assert commits <= 3 and len(names(reader)) == 500
+
+
+async def test_a_group_may_take_longer_than_any_query_of_a_reader(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LIMIT_VARIABLE, "0")
+    prepare(database)
+    writer = Writer(database)
+    await writer.open()
+    for number in range(20_000):
+        writer.put(INSERT, (str(number), "", 0.0))
+    await writer.close()
+    assert query(database, "SELECT count(*) FROM library_type") == [(20_000,)]
 
 
 async def test_within_a_group_lower_ranks_run_first(writer: Writer, reader: sqlite3.Connection) -> None:
