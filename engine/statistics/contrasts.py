@@ -14,6 +14,7 @@ from statistics import fmean, stdev
 from tidepool.engine.statistics.distributions import normal_tail, student_tail
 from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
 from tidepool.engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.statistics.labels import counted, numbered
 from tidepool.engine.statistics.rates import UNIT, gap_interval, p_value_of, quantile, rates_of
 
 FEW = 5
@@ -77,13 +78,13 @@ def stratified(
     import numpy
 
     values = values.astype(float)
-    _, strata = numpy.unique(strata, return_inverse=True)
+    _, strata = numbered(strata)
     times = numpy.bincount(strata)
     ours = numpy.bincount(strata, first)
     shared = ((ours > 0) & (ours < times))[strata]
     if not shared.any():
         return None
-    first, values, strata = first[shared], values[shared], numpy.unique(strata[shared], return_inverse=True)[1]
+    first, values, strata = first[shared], values[shared], numbered(strata[shared])[1]
     ways = [way[shared] for way in ways]
     arm = _Arms(first, values, strata)
     if min(_varied(values[rows], strata[rows]) for rows in (first, ~first)) < FEW:
@@ -101,8 +102,8 @@ def _varied(values: Array, strata: Array) -> int:
     """How many values differ from the commonest of their stratum."""
     import numpy
 
-    distinct, value = numpy.unique(values, return_inverse=True)
-    cells, times = numpy.unique(strata * len(distinct) + value, return_counts=True)
+    distinct, value = numbered(values)
+    cells, times = counted(strata * len(distinct) + value)
     most = numpy.zeros(int(strata.max()) + 1, dtype=int)
     numpy.maximum.at(most, cells // len(distinct), times)
     return int(len(values) - most.sum())
@@ -152,7 +153,7 @@ class _Arms:
         found, freedom, clusters = [], [], []
         crossed = [pair_codes(*ways)] if len(ways) == 2 else []
         for labels in (*ways, *crossed):
-            _, cluster = np.unique(labels, return_inverse=True)
+            _, cluster = numbered(labels)
             weight = np.bincount(cluster, self.tilt**2) / self.power
             free = np.maximum(1 - weight, 1e-9)
             sums = np.bincount(cluster, self.tilt * self.rest)

@@ -6,13 +6,13 @@ the opponents that a schedule deals to everybody: that opponents differ by desig
 finest first, and a group takes the finest that leave it half of its clusters as degrees of freedom.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from tidepool.engine.statistics.labels import Array as Array
+from tidepool.engine.statistics.labels import counted, numbered
 
 _MOST_PAIRS = 5_000_000
-Array = Any
-"""a numpy array: numpy loads with the first figure, not with the program"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,26 @@ class Grouped:
         self._count = numpy.bincount(groups, minlength=size)
         crossed = [pair_codes(*ways)] if len(ways) == 2 else []
         self._ways = [self._way(labels) for labels in (*ways, *crossed)]
-        self._levels = [*map(self._level, levels), (groups, [numpy.ones(size)] * len(self._ways))]
+        self._labels = levels
+        self._known: list[tuple[Array, list[Array]]] = []
 
     def _way(self, labels: Array) -> _Way:
-        found, cluster = self._np.unique(pair_codes(self._groups, labels), return_inverse=True)
+        found, cluster = numbered(pair_codes(self._groups, labels))
         owner = self._np.zeros(len(found), dtype=int)
         owner[cluster] = self._groups
         return _Way(cluster, owner, self._np.bincount(owner, minlength=self._size))
 
+    def _levels(self) -> Iterator[tuple[Array, list[Array], bool]]:
+        """Strata, what they take, and whether they are the last: the groups themselves. Coarser ones are seldom asked for."""
+        for place, labels in enumerate(self._labels):
+            if place == len(self._known):
+                self._known.append(self._level(labels))
+            yield *self._known[place], False
+        yield self._groups, [self._np.ones(self._size)] * len(self._ways), True
+
     def _level(self, labels: Array) -> tuple[Array, list[Array]]:
         """Each row's stratum within its group, and the degrees of freedom that the strata take from each way."""
-        found, stratum = self._np.unique(pair_codes(self._groups, labels), return_inverse=True)
+        found, stratum = numbered(pair_codes(self._groups, labels))
         return stratum, [self._lost(stratum, len(found), way) for way in self._ways]
 
     def _lost(self, stratum: Array, strata: int, way: _Way) -> Array:
@@ -73,11 +82,11 @@ class Grouped:
         One degree where every cluster is made alike of all strata, one for each stratum where none has more than one.
         """
         np = self._np
-        cells, first, cell = np.unique(way.cluster * strata + stratum, return_index=True, return_inverse=True)
+        cells, cell = numbered(way.cluster * strata + stratum)
         cluster, own = np.divmod(cells, strata)
         weight = np.bincount(cell, 1 / self._count[self._groups])
         of_cluster, of_stratum = np.bincount(cluster, weight), np.bincount(own, weight)
-        group = self._groups[first]
+        group = way.owner[cluster]
 
         def by_group(values: Array, groups: Array) -> Array:
             return np.bincount(groups, values, minlength=self._size)
@@ -90,7 +99,7 @@ class Grouped:
         else:
             left, right = _pairs(number)
             both = weight[left] * weight[right]
-            code, place = np.unique(own[left] * strata + own[right], return_inverse=True)
+            code, place = numbered(own[left] * strata + own[right])
             meet = np.bincount(place, both)
             one, other = np.divmod(code, strata)
             owner = np.zeros(strata, dtype=int)
@@ -108,12 +117,13 @@ class Grouped:
             mean = np.bincount(self._groups, weights * values, minlength=self._size) / total
             shares = weights / total[self._groups]
             variance, freedom = np.full(self._size, np.nan), np.zeros(self._size)
-            for stratum, lost in self._levels:
+            for stratum, lost, last in self._levels():
                 found, left = self._variance(values, shares, stratum, lost)
-                last = stratum is self._levels[-1][0]
                 enough = [2 * gone <= way.number for gone, way in zip(lost, self._ways, strict=True)]
                 taken = np.isnan(variance) & (left > 0) & (last | np.logical_and.reduce(enough))
                 variance[taken], freedom[taken] = found[taken], left[taken]
+                if not self._loose and not np.isnan(variance).any():
+                    break
             if self._loose:
                 variance += self._loose * np.maximum(found - variance, 0)
         clusters = np.minimum.reduce([way.number for way in self._ways])
@@ -122,8 +132,8 @@ class Grouped:
     def _varied(self, values: Array) -> Array:
         """By group, how many clusters hold a value off its commonest: of the way with fewest."""
         np = self._np
-        distinct, value = np.unique(values, return_inverse=True)
-        cells, times = np.unique(self._groups * len(distinct) + value, return_counts=True)
+        distinct, value = numbered(values)
+        cells, times = counted(self._groups * len(distinct) + value)
         order = np.argsort(times, kind="stable")
         commonest = np.zeros(self._size, dtype=int)
         commonest[cells[order] // len(distinct)] = cells[order] % len(distinct)

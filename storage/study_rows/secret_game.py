@@ -1,21 +1,33 @@
 """The conversations of a secret game: what each side revealed, who sat out, what was planted and said."""
 
 import sqlite3
+from collections.abc import Iterator
 from typing import Any
 
 from tidepool.storage.reading.units import MOST_UNITS
 from tidepool.storage.unit_ids import unit_id
 
+PAGE = 50_000
+"""rows read at once: between pages nobody holds a snapshot of the file open"""
 
-def outcomes(connection: sqlite3.Connection, batch_id: str) -> list[tuple[Any, ...]]:
+
+def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[Any, ...]]:
     """Both sides of every conversation, the opener's first: (conversation id, mode, game, agent, opponent, opener,
     revealed, obtained, turn, score, scenario, uncertain, the judge's verdict)."""
-    rows = connection.execute(
-        f"SELECT {_SIDE} FROM batch b JOIN unit u ON u.batch_number = b.number "
-        "JOIN outcome o ON o.unit_id = u.id WHERE b.id = ? ORDER BY o.unit_id, o.side",
-        (batch_id,),
-    )
-    return [tuple(row) for row in rows]
+    last = unit_id(batch_number, MOST_UNITS)
+    unit, side = unit_id(batch_number, 0), 0
+    while True:
+        cursor = connection.execute(
+            f"SELECT {_SIDE}, o.side FROM outcome o WHERE (o.unit_id, o.side) > (?, ?) AND o.unit_id <= ? "
+            "ORDER BY o.unit_id, o.side LIMIT ?",
+            (unit, side, last, PAGE),
+        )
+        cursor.row_factory = None  # plain tuples: two million of anything else take seconds
+        page = cursor.fetchall()
+        yield from page
+        if len(page) < PAGE:
+            return
+        unit, side = page[-1][0], page[-1][-1]
 
 
 _SIDE = (

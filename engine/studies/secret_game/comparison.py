@@ -17,7 +17,6 @@ from tidepool.engine.statistics.contrasts import FEWEST_TESTED, Contrast, within
 from tidepool.engine.statistics.rates import Rate, gap_interval, p_value_of
 from tidepool.engine.studies.secret_game.findings import records
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
-from tidepool.engine.studies.secret_game.findings.outcomes import Sides
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.findings.shares import overall_rate
 from tidepool.storage.study_rows.secret_game import reveals_by_meeting
@@ -47,7 +46,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 def _batch(connection: sqlite3.Connection, batch: sqlite3.Row) -> _Batch:
     played = PlayedWith.of(StoredConfig(batch["config"], checked))
-    sides = Sides.of(records.outcome_rows(connection, batch["id"]))
+    sides = records.sides_of(connection, batch["number"])
     meetings = {tuple(row[:3]): tuple(row[3:]) for row in reveals_by_meeting(connection, batch["id"])}
     return _Batch(played.linked, Clustering(sides, linked=played.linked), meetings)  # type: ignore[arg-type]
 

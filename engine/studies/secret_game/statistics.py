@@ -9,7 +9,7 @@ from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.studies.secret_game.findings import records
 from tidepool.engine.studies.secret_game.findings.agreement import agreement
-from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics, analysed
+from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics, analysed_sides
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 
 
@@ -21,8 +21,8 @@ def secret_game_statistics(
     connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig
 ) -> SecretGameStatistics:
     played_with = PlayedWith.of(config)
-    found = analysed(
-        records.outcome_rows(connection, batch["id"]),
+    found = analysed_sides(
+        records.sides_of(connection, batch["number"]),
         records.failed_pairs(connection, batch["id"]),
         played_with.for_statistics(batch["seed"] % 2**32),
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
 from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.labels import distinct_number
 from tidepool.engine.statistics.rates import UNIT, Rate, rates_of
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.outcomes import Sides
@@ -50,15 +51,15 @@ class Clustering:
 
     @cached_property
     def talks(self) -> int:
-        return _number(self.sides.talk)
+        return distinct_number(self.sides.talk)
 
     @cached_property
     def games(self) -> int:
-        return _number(self.sides.game)
+        return distinct_number(self.sides.game)
 
     @cached_property
     def scenarios(self) -> int:
-        return _number(self.sides.scenario[self.sides.scenario > 0])
+        return distinct_number(self.sides.scenario[self.sides.scenario > 0])
 
     @property
     def by_talk(self) -> bool:
@@ -73,7 +74,7 @@ class Clustering:
     @property
     def fewest(self) -> int:
         """clusters, of the way with fewest"""
-        return min(_number(way) for way in self.ways)
+        return min(distinct_number(way) for way in self.ways)
 
     def grouped(self, groups: Array, size: int, levels: Sequence[Array] = (), rows: Array | None = None) -> Grouped:
         """`groups` and `levels` are of all sides; only `rows` of them count. The same arrays are sorted once."""
@@ -123,12 +124,6 @@ class Clustering:
         )
 
 
-def _number(labels: Array) -> int:
-    import numpy
-
-    return len(numpy.unique(labels))
-
-
 def _speaks_of(clustering: Clustering) -> str:
     whose = "these agents in "
     if clustering.by_scenario:
@@ -151,8 +146,8 @@ def _note(clustering: Clustering) -> str | None:
         return (
             f"{clustering.fewest} {word}: hardly any inference beyond them. More of them make the intervals narrower."
         )
-    met = _number(pair_codes(clustering.sides.pair, clustering.sides.scenario))
-    if clustering.by_scenario and met == _number(clustering.sides.pair) > 1:
+    met = distinct_number(pair_codes(clustering.sides.pair, clustering.sides.scenario))
+    if clustering.by_scenario and met == distinct_number(clustering.sides.pair) > 1:
         return (
             "every two agents met in one scenario alone: what is theirs and what is the scenario's cannot be told apart. "
             'pairing = "ordered", or another number of scenarios, crosses them.'

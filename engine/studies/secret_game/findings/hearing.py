@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tidepool.engine.statistics.grouped import Array
 from tidepool.engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.statistics.labels import numbered
 from tidepool.engine.statistics.rates import quantile
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
@@ -120,10 +121,10 @@ def _odds(clustering: Clustering, turns: list[Turn]) -> tuple[float | None, Inte
     balance = numpy.zeros(len(clustering.sides))
     for turn in turns:
         balance[turn.rows] += turn.pulls(ratio)[2]
-    present = numpy.unique(numpy.concatenate([turn.rows for turn in turns]))
+    present = numbered(numpy.concatenate([turn.rows for turn in turns]))[0]
     errors = []
     for way in (*clustering.ways, clustering.sides.talk):
-        _, cluster = numpy.unique(way[present], return_inverse=True)
+        _, cluster = numbered(way[present])
         number = int(cluster.max()) + 1
         if number < 2:
             return ratio, None

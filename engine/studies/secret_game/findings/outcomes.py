@@ -4,15 +4,18 @@ A row is one side of a finished conversation, as in the view `outcomes`; the two
 opener's first. A talk of an agent with itself counts as two interactions of that agent, one for each side.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 from tidepool.engine.statistics.grouped import Array, pair_codes
+from tidepool.engine.statistics.labels import numbered
 
 _MOST_POINTS = 1e100
+_AT_ONCE = 50_000
 Pair = tuple[str, str]
 """two agents in alphabetical order"""
 
@@ -74,36 +77,13 @@ class Sides:
     """not a number where there is none"""
 
     @classmethod
-    def of(cls, rows: Iterable[SideOutcome]) -> "Sides":
-        import numpy
-
-        rows = list(rows)
-        times = Counter(row[0] for row in rows)
-        whole = [row for row in rows if times[row[0]] == 2]  # in a damaged file a talk may lack a side
-        columns: Sequence[Sequence[Any]] = list(zip(*whole, strict=True)) or [()] * len(SideOutcome._fields)
-        told = dict(zip(SideOutcome._fields, columns, strict=True))
-        agents = _labels((*told["agent"], *told["opponent"]))
-        half = len(told["agent"])
-
-        def numbers(name: str, absent: float) -> Array:
-            return numpy.array([absent if value is None else value for value in told[name]], dtype=float)
-
-        return cls(
-            talk=_labels(told["conversation_id"], ordered=False).codes,
-            mode=_labels(told["mode"]),
-            game=_labels(told["game"]).codes,
-            names=agents.names,
-            agent=agents.codes[:half],
-            opponent=agents.codes[half:],
-            opener=numbers("opener", 0).astype(bool),
-            revealed=numbers("revealed", 0).astype(bool),
-            obtained=numbers("obtained", 0).astype(bool),
-            turn=numbers("turn", 0).astype(int),
-            score=_finite(numbers("score", numpy.nan)),
-            scenario=numbers("scenario", 0).astype(int),
-            uncertain=numbers("uncertain", 0).astype(bool),
-            verdict=numbers("verdict", numpy.nan),
-        )
+    def of(cls, rows: Iterable[Sequence[Any]]) -> "Sides":
+        """From rows as `SideOutcome` has them; what comes behind is passed over. They are read once, some at a time."""
+        columns = _Columns()
+        rows = iter(rows)
+        while some := list(islice(rows, _AT_ONCE)):
+            columns.add(some)
+        return cls(**columns.of_whole_talks())
 
     def __len__(self) -> int:
         return len(self.talk)
@@ -137,10 +117,83 @@ def _finite(scores: Array) -> Array:
     return numpy.where(abs(scores) < _MOST_POINTS, scores, numpy.nan)
 
 
-def _labels(values: Sequence[Any], *, ordered: bool = True) -> Labels:
-    import numpy
+class _Columns:
+    """Rows turned into arrays as they come: a million talks are never there as objects."""
 
-    distinct = dict.fromkeys(values)
-    names = tuple(sorted(distinct)) if ordered else tuple(distinct)
-    places = {name: place for place, name in enumerate(names)}
-    return Labels(names, numpy.array([places[value] for value in values], dtype=int))
+    def __init__(self) -> None:
+        self._parts: defaultdict[str, list[Array]] = defaultdict(list)
+        self._modes, self._games, self._agents = _Names(), _Names(), _Names()
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+        import numpy
+
+        told = dict(zip(SideOutcome._fields, zip(*rows, strict=True), strict=False))
+        self._keep("talk", numpy.array(told["conversation_id"]))
+        self._keep("mode", self._modes.codes(told["mode"]))
+        self._keep("game", self._games.codes(told["game"]))
+        self._keep("agent", self._agents.codes(told["agent"]))
+        self._keep("opponent", self._agents.codes(told["opponent"]))
+
+        def numbers(name: str) -> Array:
+            return numpy.array(told[name], dtype=float)  # what is absent is not a number
+
+        for name in ("opener", "revealed", "obtained", "uncertain"):
+            self._keep(name, numpy.nan_to_num(numbers(name)).astype(bool))
+        for name in ("turn", "scenario"):
+            self._keep(name, numpy.nan_to_num(numbers(name)).astype(int))
+        self._keep("score", _finite(numbers("score")))
+        self._keep("verdict", numbers("verdict"))
+
+    def _keep(self, name: str, column: Array) -> None:
+        self._parts[name].append(column)
+
+    def of_whole_talks(self) -> dict[str, Any]:
+        """All columns of `Sides`; in a damaged file a talk may lack a side, and does not count."""
+        import numpy
+
+        if not self._parts:
+            self.add([SideOutcome(0, "", 0, "", "", False, False, False, None, None)])  # one side alone: no talk
+        found = {name: numpy.concatenate(self._parts.pop(name)) for name in list(self._parts)}
+        talk = numbered(found["talk"])[1]
+        whole = numpy.bincount(talk)[talk] == 2
+        if not whole.all():
+            found = {name: column[whole] for name, column in found.items()}
+            talk = numbered(talk[whole])[1]
+        modes, mode = self._modes.in_order([found["mode"]])
+        _, game = self._games.in_order([found["game"]])
+        names, agents = self._agents.in_order([found["agent"], found["opponent"]])
+        return found | {
+            "talk": talk,
+            "mode": Labels(modes, mode[0]),
+            "game": game[0],
+            "names": names,
+            "agent": agents[0],
+            "opponent": agents[1],
+        }
+
+
+class _Names:
+    """Numbers for names, as they occur."""
+
+    def __init__(self) -> None:
+        self._places: dict[Any, int] = {}
+
+    def codes(self, values: Sequence[Any]) -> Array:
+        import numpy
+
+        places = self._places
+        for name in dict.fromkeys(values):
+            places.setdefault(name, len(places))
+        return numpy.fromiter(map(places.__getitem__, values), dtype=int, count=len(values))
+
+    def in_order(self, columns: Sequence[Array]) -> tuple[tuple[Any, ...], list[Array]]:
+        """The names that these columns hold, in order, and the columns with their places."""
+        import numpy
+
+        held = numpy.zeros(len(self._places), dtype=bool)
+        for column in columns:
+            held[column] = True
+        ordered = sorted((name, place) for name, place in self._places.items() if held[place])
+        new = numpy.zeros(len(self._places), dtype=int)
+        new[[place for _, place in ordered]] = numpy.arange(len(ordered))
+        return tuple(name for name, _ in ordered), [new[column] for column in columns]

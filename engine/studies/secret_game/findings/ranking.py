@@ -10,6 +10,7 @@ from typing import Any
 
 from tidepool.engine.statistics.grouped import Array
 from tidepool.engine.statistics.intervals import LEVEL, Interval
+from tidepool.engine.statistics.labels import numbered
 from tidepool.engine.statistics.rates import Rate
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
@@ -77,9 +78,7 @@ def _errors(clustering: Clustering, agents: list[int]) -> Array | None:
     times = numpy.bincount(agent, minlength=len(sides.names))
     fitted = (numpy.bincount(agent, score, minlength=len(times)) / numpy.maximum(times, 1))[agent]
     rest = (score - fitted) / times[agent]
-    found = [
-        _products(numpy.unique(way[known], return_inverse=True)[1], agent, rest, len(times)) for way in clustering.ways
-    ]
+    found = [_products(numbered(way[known])[1], agent, rest, len(times)) for way in clustering.ways]
     errors = [one for one in found if one is not None]
     if len(errors) < len(found):
         return None

@@ -8,7 +8,7 @@ from typing import cast
 
 from tidepool.engine.studies.secret_game.detectors import DETECTORS
 from tidepool.engine.studies.secret_game.findings.agreement import SideTruth, Sighting, sighting
-from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
+from tidepool.engine.studies.secret_game.findings.outcomes import Sides
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
 from tidepool.storage.reading.units import last_unit
@@ -21,9 +21,8 @@ WAYS = {"plain": "exact", "misspelt": "fuzzy"}
 """the simulated provider's words for a detector's own case, where they differ"""
 
 
-def outcome_rows(connection: sqlite3.Connection, batch_id: str) -> list[SideOutcome]:
-    rows = game_rows.outcomes(connection, batch_id)
-    return [SideOutcome(*row) for row in rows]
+def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
+    return Sides.of(game_rows.outcomes(connection, batch_number))
 
 
 def failed_pairs(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str, str]]:

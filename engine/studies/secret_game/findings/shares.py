@@ -13,6 +13,7 @@ from typing import Any
 
 from tidepool.engine.statistics.grouped import Array, pair_codes
 from tidepool.engine.statistics.intervals import Interval
+from tidepool.engine.statistics.labels import numbered
 from tidepool.engine.statistics.rates import Rate
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.secret_game.findings.clustering import Clustering
@@ -272,12 +273,11 @@ def of_these_scenarios(clustering: Clustering) -> Interval | None:
 
 
 def pair_statistics(shares: Shares, clustering: Clustering, missing: Mapping[Pair, int]) -> dict[str, PairStatistics]:
-    import numpy
 
     sides, names = clustering.sides, clustering.sides.names
-    present, codes = numpy.unique(sides.pair, return_inverse=True)
+    present, codes = numbered(sides.pair)
     talks = shares.of_talks(codes, len(present), [sides.seat, sides.agent], [])
-    ways, direction = numpy.unique(sides.direction, return_inverse=True)
+    ways, direction = numbered(sides.direction)
     told = shares.of_sides(direction, len(ways), [sides.opener.astype(int)])
     by_way = {divmod(int(way), len(names)): SideStatistics(**one) for way, one in zip(ways, told, strict=True)}
     found = {}
