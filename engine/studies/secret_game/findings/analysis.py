@@ -113,6 +113,7 @@ def analysed_sides(
     agents = agent_statistics(shares, clustering, missing)
     means = shares.of_scores(sides.agent, len(sides.names), [sides.seat, sides.direction])
     places = ranking(clustering, means, played.seed)
+    needed = precision(shares, sides, half_width)
     groups = _Groups(shares, sides)
     return SecretGameStatistics(
         agents=agents,
@@ -128,7 +129,7 @@ def analysed_sides(
         ranking=places,
         comparisons=comparisons(clustering, [place.agent for place in places], bounds),
         hearing=hearing(clustering, played.messages),
-        precision=precision(shares, sides, half_width),
+        precision=needed,
         verdicts=verdict_statistics(clustering) if played.judged else None,
     )
 

@@ -21,6 +21,8 @@ FEW_TALKS = 10
 """fewer talks take their spread from the batch as a whole"""
 FEW_CLUSTERS = 5
 """fewer games or scenarios are told of as hardly any"""
+MOST_KEPT = 2
+"""groupings whose arrays are kept for the next figure: of a million talks each takes a hundred megabytes"""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Clustering:
             return Grouped(groups[rows], size, ways, finer, self.missing)
         key = (id(groups), *map(id, levels))
         if key not in self._known:
+            if len(self._known) >= MOST_KEPT:
+                del self._known[next(iter(self._known))]
             self._known[key] = Grouped(groups, size, self.ways, levels, self.missing), (groups, levels)
         return self._known[key][0]
 
