@@ -17,7 +17,9 @@ from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.reading import search
+from tidepool.storage.reading.figures import models_to_keep
 from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
+from tidepool.storage.study_rows.findings import ASKED_MODELS
 from tidepool.storage.under_way import UNDER_WAY, book_under_way
 from tidepool.storage.unit_ids import unit_id
 
@@ -194,7 +196,13 @@ def end(
     path: Path, batch_id: str, *, status: BatchStatus, reason: str | None, stop_code: StopCode | None = None
 ) -> None:
     """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
+    with reading(path) as connection:
+        number = find_batch(connection, batch_id)["number"]
+        models = models_to_keep(connection, number)
     with writing(path) as connection:
+        if models is not None:
+            keep = "INSERT OR REPLACE INTO finding (batch_number, name, content) VALUES (?, ?, ?)"
+            connection.execute(keep, (number, ASKED_MODELS, models))
         connection.execute(
             "UPDATE batch SET status = ?, reason = ?, stop_code = ?, paused = 0, finished_at = ? WHERE id = ?",
             (status, reason, stop_code, time.time(), batch_id),
@@ -203,7 +211,7 @@ def end(
             "UPDATE progress SET in_flight = '[]' WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",
             (batch_id,),
         )
-        book_under_way(connection, find_batch(connection, batch_id)["number"])
+        book_under_way(connection, number)
 
 
 _KEEP_PAID = (

@@ -11,6 +11,7 @@ from tidepool.storage.exporting.contents import PLAIN, ExportContents
 from tidepool.storage.exporting.files import finished, write_text
 from tidepool.storage.exporting.rows import RowPage, columns_of, page_of, rows_of, unit_pages
 from tidepool.storage.plain_text import json_text
+from tidepool.storage.study_rows.findings import findings
 
 
 def export_results(
@@ -48,7 +49,7 @@ def _pieces(
         for count, values in enumerate(table.rows):
             yield (", " if count else "") + _dump(_without_batch(dict(zip(table.columns, values, strict=True))))
         yield "]"
-    yield f',\n"findings": {_dump(_findings(connection, batch["number"]))}}}\n'
+    yield f',\n"findings": {_dump(findings(connection, batch["number"]))}}}\n'
 
 
 def units_of(
@@ -91,11 +92,6 @@ def _details(connection: sqlite3.Connection, page: RowPage) -> dict[int, dict[st
 def _without_batch(row: dict[str, Any]) -> dict[str, Any]:
     row.pop("batch_id", None)
     return row
-
-
-def _findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
-    rows = connection.execute("SELECT name, content FROM finding WHERE batch_number = ? ORDER BY name", (batch_number,))
-    return {row["name"]: json.loads(row["content"]) for row in rows.fetchall()}
 
 
 def _dump(content: Any) -> str:

@@ -1,15 +1,22 @@
 """What a batch's summary is made of, beside its progress row: waves, failures, and how its answers were bought."""
 
+import json
 import sqlite3
 from collections import Counter
 from typing import Any
 
 from tidepool.storage.states import ASKED, BESIDE_SQL
+from tidepool.storage.study_rows.findings import ASKED_MODELS, finding
 from tidepool.storage.unit_ids import unit_id
 
 MOST_WAVES = 20_000
 MOST_MODELS = 200
 LONGEST_WORDS = 2_000
+MANY_CALLS = 100_000
+"""a batch with more keeps what a summary would count in them"""
+
+Asked = tuple[str, str | None, int]
+"""a model, who answered for it as the provider says, and how often"""
 
 
 def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.Row]:
@@ -30,16 +37,43 @@ def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) ->
 
 def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """How many calls each model had; and which models the providers say have answered for it."""
+    rows = _kept(connection, batch_number) or _counted(connection, batch_number)
+    calls: Counter[str] = Counter()
+    for model, _, replies in rows:
+        calls[model] += replies
+    names = ("model", "served", "replies")
+    return dict(calls.most_common()), [dict(zip(names, row, strict=True)) for row in rows if row[1] is not None]
+
+
+def _counted(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
     bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
     rows = connection.execute(
-        "SELECT model, served_model AS served, count(*) AS replies FROM call "
-        f"WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY model, served_model ORDER BY model, replies DESC, served LIMIT ?",
+        "SELECT model, served_model, count(*) AS replies FROM call "
+        f"WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY 1, 2 ORDER BY model, replies DESC, served_model LIMIT ?",
         (*bounds, MOST_MODELS),
-    ).fetchall()
-    calls: Counter[str] = Counter()
-    for row in rows:
-        calls[row["model"]] += row["replies"]
-    return dict(calls.most_common()), [dict(row) for row in rows if row["served"] is not None]
+    )
+    return [tuple(row) for row in rows.fetchall()]
+
+
+def models_to_keep(connection: sqlite3.Connection, batch_number: int) -> str | None:
+    """What `asked_models` counts, of a batch so large that nobody should wait for it twice; None of others."""
+    return json.dumps(_counted(connection, batch_number)) if _calls(connection, batch_number) > MANY_CALLS else None
+
+
+def _kept(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
+    """As counted when the batch ended, where that is all of its calls today; nothing else, whoever wrote it."""
+    found = finding(connection, batch_number, ASKED_MODELS)
+    rows = [tuple(row) for row in found if isinstance(row, list)] if isinstance(found, list) else []
+    shaped = all(
+        len(row) == 3 and isinstance(row[0], str) and isinstance(row[1], str | None) and isinstance(row[2], int)
+        for row in rows
+    )
+    return rows if shaped and rows and sum(row[2] for row in rows) == _calls(connection, batch_number) else []
+
+
+def _calls(connection: sqlite3.Connection, batch_number: int) -> int:
+    row = connection.execute("SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def has_provider_batches(connection: sqlite3.Connection, batch_number: int) -> bool:

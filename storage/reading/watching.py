@@ -337,6 +337,8 @@ def log_after(connection: sqlite3.Connection, batch_number: int, after: int, mos
 # -- the past ------------------------------------------------------------------------------------------------
 
 
+MOST_SAMPLED = 4_000
+"""units, at least, of which the past is read where there are twice as many"""
 SHORTEST_SLICE = 0.25
 """seconds: a pace over less than that is noise"""
 
@@ -352,18 +354,34 @@ class Stretch:
 
 
 def past(connection: sqlite3.Connection, batch_number: int, slices: int = 240) -> list[Stretch]:
-    """The life of a batch in equal slices: one pass over its calls, made once when a screen opens."""
-    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
-    first, last = connection.execute(
-        "SELECT min(at), max(at) FROM call WHERE unit_id BETWEEN ? AND ?", bounds
+    """The life of a batch in equal slices, made once when a screen opens: of a batch with very many units from an even
+    sample of them, as large as fits on a screen."""
+    step = max(1, last_begun(connection, batch_number) // MOST_SAMPLED)
+    whose, which = _sampled(batch_number, step)
+    first, last, seen = connection.execute(
+        f"SELECT min(at), max(at), count(*) FROM call WHERE {whose}", which
     ).fetchone()
     if first is None:
         return []
     width = max((last - first) / slices, SHORTEST_SLICE)
     rows = connection.execute(
-        "SELECT CAST((at - ?) / ? AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
+        "SELECT CAST((at - :first) / :width AS INTEGER) AS slice, count(*), coalesce(sum(cost_usd), 0.0), "
         "avg(CASE WHEN source = 'live' AND status = 'answered' THEN seconds END) "
-        "FROM call WHERE unit_id BETWEEN ? AND ? GROUP BY slice ORDER BY slice",
-        (first, width, *bounds),
+        f"FROM call WHERE {whose} GROUP BY slice ORDER BY slice",
+        {**which, "first": first, "width": width},
     ).fetchall()
-    return [Stretch(first + (row[0] + 1) * width, row[1], row[2], row[3]) for row in rows]
+    calls = connection.execute("SELECT calls FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
+    scale = calls[0] / seen if step > 1 and calls else 1
+    return [Stretch(first + (row[0] + 1) * width, round(row[1] * scale), row[2] * scale, row[3]) for row in rows]
+
+
+def _sampled(batch_number: int, step: int) -> tuple[str, dict[str, int]]:
+    """Which calls are those of every so manieth unit."""
+    bounds = {"low": unit_id(batch_number, 0), "high": unit_id(batch_number + 1, 0) - 1}
+    if step == 1:
+        return "unit_id BETWEEN :low AND :high", bounds
+    units = (
+        "WITH RECURSIVE each(unit) AS (SELECT :low + :step UNION ALL SELECT unit + :step FROM each LIMIT :most) "
+        "SELECT unit FROM each"
+    )
+    return f"unit_id IN ({units})", {"low": bounds["low"], "step": step, "most": 2 * MOST_SAMPLED}

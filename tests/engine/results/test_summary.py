@@ -2,8 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.engine.studies.simulation.panels import panel
+from tests.support.state import query
+from tests.support.studies import game
 from tidepool import run_batch
+from tidepool.engine.results.summary import read_summary
+from tidepool.storage.file import reading, writing
+from tidepool.storage.reading import figures, watching
 
 
 async def test_failures_are_told_by_reason_with_where_to_read_the_first(database: Path) -> None:
@@ -19,3 +26,40 @@ async def test_the_latency_is_that_of_live_calls_alone(database: Path) -> None:
     summary = await run_batch(panel(num_simulations=6, n_turns=2, service="auto", simulated=slow), database)
     assert "batch+live" in {wave["transport"] for wave in summary["waves"]} and not summary["failures"]
     assert 0.02 <= summary["performance"]["mean_latency"] < 0.2
+
+
+async def test_a_large_batch_keeps_which_models_it_asked_and_says_the_same_by_counting(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "MANY_CALLS", 10)
+    summary = await run_batch(game(10), database)
+    ((kept,),) = query(database, "SELECT content FROM finding")
+    assert "simulated:guarded" in kept and list(summary["roles"]) == list(read_summary("last", database)["roles"])
+    with writing(database) as connection:
+        connection.execute("UPDATE finding SET content = replace(content, 'guarded', 'other')")
+    assert "simulated:other" in str(read_summary("last", database)["roles"]), "it is not counted again"
+    with writing(database) as connection:
+        connection.execute("DELETE FROM call WHERE id = 1")
+        connection.execute("UPDATE progress SET calls = calls - 1")
+    counted = read_summary("last", database)
+    assert "simulated:other" not in str(counted["roles"]), "what is kept is of other calls"
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", '[["a", "b"]]', '[["a", 1, "c"]]', "[[]]"])
+async def test_what_a_stranger_kept_of_models_is_counted_instead(database: Path, content: str) -> None:
+    summary = await run_batch(game(3), database)
+    with writing(database) as connection:
+        connection.execute("INSERT INTO finding VALUES (1, 'asked models', ?)", (content,))
+    assert read_summary("last", database)["roles"] == summary["roles"]
+
+
+async def test_the_past_of_very_many_units_is_told_from_a_sample_as_large_as_the_whole(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run_batch(game(40), database)
+    with reading(database) as connection:
+        whole = watching.past(connection, 1)
+        monkeypatch.setattr(watching, "MOST_SAMPLED", 5)
+        sample = watching.past(connection, 1)
+    assert sum(one.calls for one in whole) == 120
+    assert sum(one.calls for one in sample) == pytest.approx(120, abs=len(sample))
