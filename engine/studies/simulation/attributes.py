@@ -147,10 +147,9 @@ def group_mean(measure: str, members: Mapping[str, EntityCounts], scale: Interva
     whole = _sum(totals.values())
     if not whole[1]:
         return None
-    parts = [
-        _sum([totals[name], *(beside.of(measure) for other, beside in counts.beside.items() if other in members)])
-        for name, counts in members.items()
-    ]
+    talks = next((counts.talks for counts in members.values()), None)
+    shared = talks.in_talks_of(measure, members) if talks else {}
+    parts = [shared.get(name, own) for name, own in totals.items()]
     return Mean(whole[0] / whole[1], interval_over(whole, parts, _bounds(measure, scale)))
 
 

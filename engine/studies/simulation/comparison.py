@@ -37,8 +37,9 @@ def compared(first: Rated, second: Rated) -> dict[str, Any] | None:
     both = [name for name in first if first[name].ratings and name in second and second[name].ratings]
     if len(both) < 2:
         return None
+    shared = [_shared(batch) for batch in (first, second)]
     gaps = [_mean(first[name].total("rating")) - _mean(second[name].total("rating")) for name in both]
-    without = [fmean(rest) for name in both if (rest := list(_without(name, both, first, second)))]
+    without = [fmean(rest) for name in both if (rest := list(_without(name, both, (first, second), shared)))]
     variance = jackknife_variance(without) if len(without) == len(both) else float("nan")
     found = student("jackknife", len(both), fmean(gaps), variance, len(both) - 1)
     return {
@@ -51,18 +52,31 @@ def compared(first: Rated, second: Rated) -> dict[str, Any] | None:
     }
 
 
-def _without(left_out: str, names: Sequence[str], first: Rated, second: Rated) -> Iterator[float]:
+def _shared(batch: Rated) -> Mapping[tuple[str, str], Total]:
+    """What the second of two was rated in the talks that both had."""
+    talks = next((counts.talks for counts in batch.values()), None)
+    return talks.between("rating") if talks else {}
+
+
+def _without(
+    left_out: str,
+    names: Sequence[str],
+    batches: tuple[Rated, Rated],
+    shared: Sequence[Mapping[tuple[str, str], Total]],
+) -> Iterator[float]:
     """The gaps of the others, without the talks they had with the one left out."""
     for name in names:
         if name != left_out:
-            means = [_mean(_rest(batch[name], batch[left_out], name)) for batch in (first, second)]
+            means = [
+                _mean(_rest(batch[name], between.get((left_out, name), (0.0, 0))))
+                for batch, between in zip(batches, shared, strict=True)
+            ]
             if means[0] is not None and means[1] is not None:
                 yield means[0] - means[1]
 
 
-def _rest(counts: EntityCounts, left_out: EntityCounts, name: str) -> Total:
+def _rest(counts: EntityCounts, shared: Total) -> Total:
     total, times = counts.total("rating")
-    shared = left_out.beside[name].of("rating") if name in left_out.beside else (0.0, 0)
     return total - shared[0], times - shared[1]
 
 

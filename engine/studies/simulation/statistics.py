@@ -24,7 +24,7 @@ from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.combinations import combinations_possible
 from tidepool.engine.studies.simulation.config import Judge
 from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts, SpeechTally
-from tidepool.storage.reading.units import units_in_pages
+from tidepool.storage.reading.units import spoken_in_pages
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
@@ -38,12 +38,11 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
 
 def _tally(connection: sqlite3.Connection, batch_number: int, *, repeated: bool) -> SpeechTally:
     tally = SpeechTally(repeated=repeated)
-    for unit in units_in_pages(connection, batch_number):
+    for unit in spoken_in_pages(connection, batch_number):
         if unit.status == "completed":
-            said = ((message.speaker, message.content) for message in unit.messages)
-            tally.completed(unit.interaction_type or "", unit.participants, said, unit.ratings)
+            tally.completed(unit.interaction_type, unit.participants, unit.said, unit.ratings)
         else:
-            tally.unfinished(unit.interaction_type or "", unit.status)
+            tally.unfinished(unit.interaction_type, unit.status)
     return tally
 
 
