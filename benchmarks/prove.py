@@ -61,6 +61,7 @@ PROOFS = {
     "truth.planted": "Prompt evolution: what no seed says",
     "evolution_speed": "Prompt evolution: many calls at once",
     "simulations": "Two thousand simulations",
+    "scale.reading": "A million conversations, read",
     "app": "The terminal app",
 }
 

@@ -1,0 +1,1 @@
+"""Very many conversations in one batch: made once, and read by everything that reads a batch."""
