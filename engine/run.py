@@ -4,15 +4,16 @@ import asyncio
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import NewBranch
+from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
 from tidepool.engine.config.study import Study
+from tidepool.engine.config.user_endpoints import hands_of
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl
@@ -27,6 +28,7 @@ from tidepool.engine.trust.adoption import refuse_changed, take_over
 from tidepool.engine.trust.commands import config_of, keep_commands, programs_to_tell, told_changes
 from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell, without_words_to_packages
+from tidepool.engine.version import program_version
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
@@ -41,7 +43,8 @@ async def run_batch(
 ) -> Summary:
     """Runs a study to its end and returns its summary. Bad input raises before anything is called or written."""
     path = Path(database)
-    return await run_frozen(freeze(study, path), path, folder=_folder_of(study), on_event=on_event, control=control)
+    folder, config = _folder_of(study), freeze(study, path)
+    return await run_frozen(config, path, folder=folder, on_event=on_event, control=control, cluster=study.cluster)
 
 
 async def run_frozen(
@@ -53,16 +56,17 @@ async def run_frozen(
     branch: NewBranch | None = None,
     on_event: Listener | None = None,
     control: RunControl | None = None,
+    cluster: Cluster | None = None,
 ) -> Summary:
     """`play` leads the study in place of its kind; in `folder` lies code of its own, if there is any; `branch` is what the
-    config goes on from, where it is a branch's."""
+    config goes on from, where it is a branch's; `cluster` who makes the live calls, if this was said."""
     kind = load_kind(config.batch.kind)
     if branch is not None:
         kind = branching(kind, branch.branch)
     plan, rule = kind.plan(config), None if branch is not None else stop_rule(kind, config)
     folder = await asyncio.to_thread(found_code, folder, kind, config)
     servers = name_servers(kind, config, on_event)
-    async with OpenAccounts(kind.models(config), config) as accounts:
+    async with OpenAccounts(kind.models(config), config, hands_of(cluster)) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config, folder, branch)
         accounts.name_batch(batch_id)
         turn = Turn(batch_id, config, plan, on_event, resumed=False, servers=servers, rule=rule)
@@ -165,7 +169,7 @@ async def resume_led(
     """`play` leads the study in place of its kind."""
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
-    changes = tuple(overrides)
+    cluster, changes = said_in(overrides)
     config = config_of(batch["id"], batch["config"], changes)
     if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
@@ -174,7 +178,7 @@ async def resume_led(
     verdict.refuse(trust)
     await asyncio.to_thread(find_code_again, kind, config, batch["id"], path)
     servers = name_servers(kind, config, on_event)
-    async with OpenAccounts(kind.models(config), config) as accounts:
+    async with OpenAccounts(kind.models(config), config, hands_of(cluster)) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
         turn = Turn(
@@ -246,13 +250,6 @@ def refuse_strangers(batch: sqlite3.Row) -> None:
     config = load_frozen(batch["config"])
     kind = load_kind(config.batch.kind)
     judged(batch["id"], batch["config"], config, kind.models(config), code=kind.code(config)).refuse(trust=False)
-
-
-def program_version() -> str:
-    try:
-        return version("tidepool-lab")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 async def _run(session: Session, play: Play, resumption: Resumption | None = None) -> Summary:

@@ -34,7 +34,8 @@ from tidepool.engine.api.runs import Launch, Runs
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.run import enlist, program_version, refuse_strangers
+from tidepool.engine.run import enlist, refuse_strangers
+from tidepool.engine.version import program_version
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
 from tidepool.storage.file import prepare, reading

@@ -4,8 +4,12 @@ The figures are far above what a study needs, and low enough that a batch at eve
 begun in seconds: whatever is larger is a slip of the hand, or comes from a file that was made to hurt.
 """
 
+from typing import Annotated
+
+from annotated_types import MaxLen
+
 UNITS = 1_000_000
-"""units of a batch; each that waits for its wave holds about 4 KB while the batch runs"""
+"""units of a batch"""
 UNITS_BY_API = 100_000
 """of a batch that is asked for over HTTP: half a gigabyte, in a process that nobody looks at"""
 WAVES = 10_000
@@ -54,3 +58,7 @@ DATA_BYTES = 256 * 2**20
 """of a file of problems"""
 ROWS = 1_000_000
 """of a file of problems"""
+
+Text = Annotated[str, MaxLen(TEXT)]
+Word = Annotated[str, MaxLen(WORD)]
+Address = Annotated[str, MaxLen(ADDRESS)]

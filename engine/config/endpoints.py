@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Family = Literal["openai", "anthropic", "ollama"]
+LOCAL = "local"
+"""in place of hosts: the server of whichever machine a call leaves from"""
 FAMILIES: tuple[Family, ...] = ("openai", "anthropic", "ollama")
 
 

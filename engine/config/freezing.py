@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tidepool.engine.batch_command import without_commands
+from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.frozen import FrozenConfig, sealed
 from tidepool.engine.config.loading import config_from
@@ -112,15 +113,15 @@ def _refuse_missing_package(batch: object) -> None:
 
 
 def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConfig:
-    """`--set` on resume: what is asked is frozen, only how it is asked may change."""
-    changes = tuple(overrides)
+    """`--set` on resume: what is asked is frozen, only how it is asked may change. Who asks stands in no batch."""
+    _, changes = said_in(overrides)
     if not changes:
         return config
     data = config.as_written()
     for override in changes:
         if not override.startswith(CHANGEABLE):
             raise UsageError(
-                f"--set {override}: with --resume only service.* and providers.* may change, the study may not."
+                f"--set {override}: with --resume only service.*, providers.* and cluster.* may change, the study may not."
             )
         apply_override(data, override)
     return _frozen(config_from(data, source="--set"), "--set", None)

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.design import Design, Hypothesis
@@ -52,6 +53,7 @@ def _sections() -> Iterator[str]:
     yield from _table("[design]", Design)
     yield from _table("[[design.hypotheses]]", Hypothesis)
     yield from _table("[stop]", StopWhenSure)
+    yield from _table("[cluster]", Cluster)
     for name in KINDS.own:
         yield from _table(f"[{name}]", load_kind(name).settings())
 

@@ -23,11 +23,13 @@ from pydantic import (
 from pydantic_core import to_json
 
 from tidepool.engine.batch_command import BatchCommand, refuse_misplaced
+from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.ceilings import Address, Word
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.constructing import with_keywords_in_help
 from tidepool.engine.config.design import Design
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, LOCAL, Family, is_endpoint_name
 from tidepool.engine.config.presets import known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import Section as Section
@@ -57,9 +59,7 @@ Temperature = Annotated[float | None, BeforeValidator(lambda said: None if said 
 """None leaves it to the provider: `temperature = "none"` in TOML, which has no null"""
 
 
-Text = Annotated[str, MaxLen(ceilings.TEXT)]
-Word = Annotated[str, MaxLen(ceilings.WORD)]
-Address = Annotated[str, MaxLen(ceilings.ADDRESS)]
+Hosts = Annotated[list[Address], BeforeValidator(lambda said: [LOCAL] if said == LOCAL else said)]
 
 
 class Reasons(Protocol):
@@ -164,8 +164,8 @@ class ProviderSettings(Limits):
     """how an endpoint of one's own speaks: openai, anthropic or ollama; those that are known by name need none"""
     base_url: str | None = Field(default=None, max_length=ceilings.ADDRESS)
     """else the provider's own environment variable, as its SDK reads it, and its usual address"""
-    hosts: list[Address] = Field(default_factory=list, max_length=ceilings.SERVERS)
-    """several servers form one pool, instead of base_url"""
+    hosts: Hosts = Field(default_factory=list, max_length=ceilings.SERVERS)
+    """several servers form one pool, instead of base_url; or "local": each hand of a [cluster] asks the server of its own node"""
     api_key_env: str | None = Field(default=None, max_length=ceilings.WORD, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """environment variable that holds the key; an endpoint of one's own gets no key without it"""
     prices: dict[str, ModelPrice] = Field(default_factory=dict, max_length=ceilings.SERVERS)
@@ -381,6 +381,8 @@ class Config(ConfigSections):
 
     design: Design | None = None
     """factors that are crossed: the config is then one of a study of several batches"""
+    cluster: Cluster | None = None
+    """who makes the live calls; no batch keeps it"""
     _origin: ConfigOrigin = PrivateAttr(default=ConfigOrigin("", None))
 
     @property
@@ -395,6 +397,6 @@ class Config(ConfigSections):
         return known
 
     def as_given(self) -> dict[str, Any]:
-        """The config in the layout of its file, with what was written and nothing else."""
-        given = self.model_dump(mode="json", exclude_unset=True, exclude={"settings"})
+        """The study in the layout of its file, with what was written and nothing else."""
+        given = self.model_dump(mode="json", exclude_unset=True, exclude={"settings", "cluster"})
         return {**given, self.batch.kind: self.settings.model_dump(mode="json", exclude_unset=True)}

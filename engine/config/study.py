@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.design import Design
 from tidepool.engine.config.sections import Batch, Config, Providers, Section, Service
 from tidepool.engine.config.stop import StopWhenSure
@@ -22,6 +23,8 @@ class Study(Batch):
     """settings of single providers"""
     design: Design | None = None
     """factors that are crossed: then it is a study of several batches, for `run_study`"""
+    cluster: Cluster | None = None
+    """who makes the live calls, where this process does not make them itself"""
     stop: StopWhenSure | None = None
     """when it may end before all that is planned is asked; secret games and simulations"""
 
@@ -34,6 +37,7 @@ class Study(Batch):
             service=self.service,
             providers=self.providers,
             stop=self.stop,
+            cluster=self.cluster,
             settings=self.settings_type(**_only(written, self.settings_type)),
             **self.participants(),
             **_only({"design": self.design} if self.design is not None else {}, Config),

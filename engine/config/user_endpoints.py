@@ -1,6 +1,6 @@
 """Endpoints that belong to the user and to no study: `providers.toml` in the user's config folder.
 
-Its sections [providers.NAME] are those of a config. What a study names of them is written into it when it is frozen, so
+Its sections [providers.NAME] are those of a config, and so is [cluster], if the user's live calls leave from one. What a study names of them is written into it when it is frozen, so
 that a batch needs no such file; a study file of somebody else never gets any of it.
 """
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.batch_command import KEY, NOT_KEPT
+from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.model_fields import models_at
 from tidepool.engine.config.presets import resolve_model, unknown_provider
 from tidepool.engine.config.problems import validated
@@ -33,13 +34,26 @@ def user_file() -> Path:
 
 def user_providers() -> Providers:
     """What the user has declared for all studies."""
+    return validated(Providers, _sections().get("providers", {}), str(user_file()), ("providers",))
+
+
+def hands_of(said: Cluster | None) -> Cluster | None:
+    """Who makes the live calls: as somebody said just now, else as the user has it in all studies. None: this process."""
+    if said is None and (written := _sections().get("cluster")) is not None:
+        said = validated(Cluster, written, str(user_file()), ("cluster",))
+    return said if said is not None and said.hands else None
+
+
+def _sections() -> dict[str, Any]:
     path = user_file()
     if not path.exists():
-        return Providers()
+        return {}
     data = parse_toml(read_text(path), str(path))
-    if strange := [name for name in data if name != "providers"]:
-        raise UsageError(f"{path}: [{strange[0]}] does not belong there: it holds sections [providers.NAME] alone.")
-    return validated(Providers, data.get("providers", {}), str(path), ("providers",))
+    if strange := [name for name in data if name not in ("providers", "cluster")]:
+        raise UsageError(
+            f"{path}: [{strange[0]}] does not belong there: it holds sections [providers.NAME], and [cluster], alone."
+        )
+    return data
 
 
 def declared_names() -> tuple[str, ...]:

@@ -114,6 +114,8 @@ class Account:
                 limiter.refused(asked_at)
                 self.rest(error.retry_after or 0.0, "Retry-After")
             return False
+        if error.silence is Silence.LOST:
+            return False
         if outage.failed(address, error, asked_at, alone=limiter.answered == answered_before):
             return True
         if error.silence in (Silence.TIMEOUT, Silence.UNREACHED):

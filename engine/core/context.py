@@ -7,6 +7,7 @@ recorder of answers, the control from outside, and `BatchRun`, which puts them t
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
@@ -39,6 +40,8 @@ class SharedRun:
         """all that can wait for a wave has come to its end"""
         self.give_up: Callable[[str], None] = lambda order_id: None
         """lets go of a provider batch that somebody does not want to wait for any more: the scheduler's"""
+        self.hands: Callable[[], list[dict[str, Any]]] = list
+        """the hands that live calls leave from, for watchers"""
         self.fault: asyncio.Future[TidepoolError] = asyncio.get_running_loop().create_future()
         """what stops the whole run"""
         self.ledgers: dict[int, Ledger] = {}

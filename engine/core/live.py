@@ -114,7 +114,7 @@ class LiveCall:
         """Without a reply: it is under way no longer, but may have been answered, and charged, where nobody heard it."""
         if self.pending.under_way:
             self.books.returned(self.pending)
-        if error.silence in (Silence.TIMEOUT, Silence.BROKEN):
+        if error.silence in (Silence.TIMEOUT, Silence.BROKEN, Silence.LOST):
             self.books.possibly_paid(self.pending, self.account, error.silence.value)
 
     async def _retry(self, first: ProviderError) -> Answer:

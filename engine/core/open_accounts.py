@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 
+from tidepool.engine.cluster.crew import Crew
+from tidepool.engine.cluster.far_provider import FarProvider
+from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired
 from tidepool.engine.core.accounts import Account
@@ -11,8 +14,11 @@ from tidepool.engine.providers.protocol import ProviderError
 
 
 class OpenAccounts:
-    def __init__(self, models: Iterable[str], config: FrozenConfig) -> None:
+    def __init__(self, models: Iterable[str], config: FrozenConfig, cluster: Cluster | None = None) -> None:
+        """`cluster`: who makes the live calls; None: this process itself."""
         self._config = config
+        self._cluster = cluster
+        self.crew: Crew | None = None
         self._models = sorted(models)
         self.by_provider: dict[str, Account] = {}
 
@@ -20,11 +26,19 @@ class OpenAccounts:
         try:
             for model in self._models:
                 refuse_retired(model)
+            if self._cluster is not None:
+                from tidepool.engine.cluster.ray_cluster import gathered
+
+                self.crew = await gathered(self._cluster)
+                self.crew.on_change = self._fit_to_hands
             for name in sorted({model.partition(":")[0] for model in self._models}):
                 limits = self._config.limits_for(name)
                 provider = open_provider(name, limits)
+                if self.crew is not None:
+                    provider = FarProvider(provider, self.crew)
                 self.by_provider[name] = Account(provider, limits)
                 await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])
+            self._fit_to_hands()
             self._refuse_blind_budget()
         except ProviderError as error:
             await self.__aexit__()
@@ -38,6 +52,13 @@ class OpenAccounts:
         for account in self.by_provider.values():
             account.outage.close()
             await account.provider.close()
+        if self.crew is not None:
+            await self.crew.close()
+
+    def _fit_to_hands(self) -> None:
+        """Servers beside hands come and go with them."""
+        for account in self.by_provider.values() if self.crew is not None else ():
+            account.limiter.change(max_concurrent=account.provider.concurrency(account.settings.max_concurrent))
 
     def name_batch(self, batch_id: str) -> None:
         for account in self.by_provider.values():

@@ -104,6 +104,7 @@ class RunControl:
                 "providers": {name: _limits_of(account) for name, account in accounts.items()},
                 "budget_usd": context.budget.cap,
                 "reserved_usd": context.budget.reserved,
+                **({"hands": hands} if (hands := context.run.hands()) else {}),
             },
         )
 

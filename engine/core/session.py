@@ -233,12 +233,17 @@ class _Session:
 
     def _open(self) -> None:
         turns, context = self._session.turns, self._context
+        if (crew := self._session.accounts.crew) is not None:
+            crew.notices.listen(partial(context.log, "warning"))
+            self._shared.hands = crew.shown
         for account in self._accounts.values():
             account.provider.notices.listen(partial(context.log, "warning"))
             account.outage.tell = context.log
         for turn, run in zip(turns, self.runs, strict=True):
             if not turn.ended:
                 self._open_one(turn, run)
+        if crew is not None:
+            context.log("info", crew.in_words)
         exact = self._plan.exact and not any(turn.rule for turn in turns)
         context.emit(CallsExpected(self._plan.calls_expected, exact))
         self._tell_transport()

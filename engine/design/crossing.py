@@ -13,7 +13,7 @@ from tidepool.engine.config.problems import validated
 from tidepool.engine.config.section import Section
 from tidepool.engine.errors import UsageError
 
-FIXED = ("service", "providers", "design", "batch", "stop")
+FIXED = ("service", "providers", "design", "batch", "stop", "cluster")
 """sections that a study has once: how all of its calls are made, and what it is called"""
 LONGEST_LEVEL = 200
 WRITTEN = 'A level is written { level = "…", set = { KEY = VALUE } }; set = {} leaves all as it is.'

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
 from tidepool.engine.config.study import Study
+from tidepool.engine.config.user_endpoints import hands_of
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
@@ -58,7 +60,8 @@ async def run_study(
     """
     path = Path(database)
     config = study.as_config() if isinstance(study, Study) else study
-    return await run_planned(plan_study(config, path), path, on_event=on_event, control=control, into=into)
+    planned = plan_study(config, path)
+    return await run_planned(planned, path, on_event=on_event, control=control, into=into, cluster=config.cluster)
 
 
 async def run_planned(
@@ -68,13 +71,14 @@ async def run_planned(
     on_event: Listener | None = None,
     control: RunControl | None = None,
     into: str | None = None,
+    cluster: Cluster | None = None,
 ) -> StudySummary:
     """A study whose cells are known: of a config, or of another file."""
     study_id = await asyncio.to_thread(_written_down, path, planned, into)
     if on_event:
         for words in planned.warnings:
             on_event(Logged("warning", words))
-    return await resume_study(study_id, path, on_event=on_event, control=control, fresh=into is None)
+    return await _taken_up(study_id, path, (), on_event, control, fresh=into is None, cluster=cluster)
 
 
 def enlist_study(config: Config, database: str | Path) -> str:
@@ -207,10 +211,23 @@ async def resume_study(
     on_event: Listener | None = None,
     control: RunControl | None = None,
     trust: bool | str = False,
-    fresh: bool = False,
 ) -> StudySummary:
     """Goes on with all cells that are not completed, and retries failed units; buys nothing twice."""
-    path, changes = Path(database), tuple(overrides)
+    cluster, changes = said_in(overrides)
+    return await _taken_up(reference, Path(database), changes, on_event, control, trust=trust, cluster=cluster)
+
+
+async def _taken_up(
+    reference: str,
+    path: Path,
+    changes: Sequence[str],
+    on_event: Listener | None,
+    control: RunControl | None,
+    *,
+    trust: bool | str = False,
+    fresh: bool = False,
+    cluster: Cluster | None = None,
+) -> StudySummary:
     with reading(path) as connection:
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
@@ -230,7 +247,7 @@ async def resume_study(
         on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
     servers = dict.fromkeys(line for one in taken for line in name_servers(kind, one.config, None))
     rules = rules_of(kind, [(one.config, one.cell.levels, one.cell.replicate) for one in taken])
-    async with OpenAccounts(models, taken[0].config) as accounts:
+    async with OpenAccounts(models, taken[0].config, hands_of(cluster)) as accounts:
         accounts.name_batch(study.id)
         turns = [
             Turn(

@@ -4,11 +4,12 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, OWN_ENDPOINTS, Family, KnownEndpoint, title_of
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, LOCAL, OWN_ENDPOINTS, Family, KnownEndpoint, title_of
 from tidepool.engine.config.sections import ModelPrice, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.prices import FREE, PriceTag
 from tidepool.engine.providers.keys import watch
+from tidepool.engine.trust.origins import is_loopback
 
 NO_KEY = "none"
 """what is sent where an SDK insists on a key and the endpoint has none"""
@@ -32,6 +33,8 @@ class Endpoint:
     prices: dict[str, ModelPrice]
     command: str | None
     """what answers files of its calls as local jobs; empty: there was one, which only its user knows"""
+    beside: bool
+    """it is the server of whichever machine a call leaves from"""
     by_environment: bool
     """its SDK may read keys and headers in the environment, as it always does for the house that made it"""
 
@@ -59,6 +62,12 @@ class Endpoint:
 
     def where(self) -> tuple[str, ...]:
         """The addresses, of which there must be one."""
+        if not self.addresses and self.beside:
+            raise UsageError(
+                f'[providers.{self.name}]: hosts = "local" is a server on each machine, and where it listens there is not said: '
+                'write base_url = "http://127.0.0.1:8000/v1", or whichever port it has.',
+                ("providers", self.name, "base_url"),
+            )
         if not self.addresses:
             raise UsageError(
                 f'[providers.{self.name}] does not say where {self.title} is: write base_url = "https://…", '
@@ -88,21 +97,25 @@ def is_endpoint(name: str, settings: ProviderSettings) -> bool:
 def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
     """The endpoint of a section [providers.NAME]."""
     known = KNOWN_ENDPOINTS.get(name) or KnownEndpoint(name, settings.like or "openai", free=settings.like == "ollama")
-    command = settings.batch_command
-    usual = os.environ.get(known.address_variable or "-") or known.address
+    command, beside = settings.batch_command, settings.hosts == [LOCAL]
+    in_environment = None if beside else os.environ.get(known.address_variable or "-")
+    usual = in_environment or known.address
     stated = settings.base_url or (usual if command is None else "")  # who has a command need not have a server
+    if beside and not is_loopback(stated):
+        stated = ""
     keys = (settings.api_key_env,) if settings.api_key_env else known.keys
     watch(keys)
     return Endpoint(
         name=name,
         like=settings.like or known.like,
-        addresses=tuple(dict.fromkeys(settings.hosts or ([stated] if stated else []))),
+        addresses=tuple(dict.fromkeys((not beside and settings.hosts) or ([stated] if stated else []))),
         key_variables=keys,
         key_needed=bool(keys) and (known.key_needed or settings.api_key_env is not None),
         has_batches=command is not None or (known.batch_api if settings.batch_api is None else settings.batch_api),
         free=known.free or command is not None,
         prices=settings.prices,
         command=command,
+        beside=beside,
         by_environment=name in OWN_ENDPOINTS and settings.api_key_env is None,
     )
 

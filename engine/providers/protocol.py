@@ -31,6 +31,8 @@ class Silence(Enum):
     """no answer in time: it may have been bought"""
     BROKEN = "broken"
     """what came was not whole, or is nothing that can be read: it may have been bought"""
+    LOST = "lost"
+    """who carried it is gone: it may have been bought, and nothing is known of the provider"""
 
 
 class ProviderError(Exception):

@@ -5,8 +5,9 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.ceilings import Word
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Temperature, Word
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Temperature
 
 Style = Literal["enacted", "narrated"]
 

@@ -1,0 +1,238 @@
+"""The hands of a run: who gets which calls, and what happens when one is lost.
+
+A hand that is lost is started again, later each time, while the others carry on. Where none is left, calls leave from
+the process at home until one is back; those that only a hand can make, beside a server of its own, wait for one as for a
+provider that is down.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from tidepool.engine.call import Call
+from tidepool.engine.cluster.dealing import PIECE, dealt
+from tidepool.engine.cluster.hand import WINDOW, Fault, Job, Opening
+from tidepool.engine.cluster.trade import FarHand, HandTrade, first_line
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.protocol import Answer, ErrorClass, Notices, ProviderError
+from tidepool.engine.version import program_version
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+"""seconds before a lost hand is started again"""
+MOST_NAMED = 5
+MOST_SHOWN = 200
+"""hands that a watcher is shown one by one"""
+
+
+class Starter(Protocol):
+    """Who starts hands."""
+
+    start_seconds: float
+    """after which the hands that are there begin without the others"""
+
+    async def start(self) -> FarHand:
+        """A new hand, as soon as there is room for it."""
+
+    async def close(self) -> None: ...
+
+    def room(self) -> str:
+        """In words, what there is and what a hand takes: told where none can be started."""
+
+
+class Crew:
+    def __init__(self, starter: Starter, hands: int) -> None:
+        self.hands: list[HandTrade] = []
+        self.notices = Notices()
+        self.on_change: Callable[[], None] = lambda: None
+        """told when a hand came or went"""
+        self._starter = starter
+        self._wanted = hands
+        self._openings: dict[str, Opening] = {}
+        self._batch_id = ""
+        self._listeners: dict[str, Notices] = {}
+        self._outbox: dict[str, list[tuple[Job, asyncio.Future[Answer]]]] = {}
+        self._number = 0
+        self._starting: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def gather(self) -> None:
+        """Starts the hands, and waits for them, or for as many as come in time. Raises where none does."""
+        first = [self._begin_start() for _ in range(self._wanted)]
+        await asyncio.wait(first, timeout=self._starter.start_seconds)
+        if not self.hands:
+            failed = next((task.exception() for task in first if task.done() and task.exception()), None)
+            why = f" ({first_line(failed)})" if failed else ""
+            raise UsageError(
+                f"No hand could be started{why}. {self._starter.room()} Say less in [cluster] resources, add nodes, or "
+                "go on without: --set cluster.hands=0.",
+                ("cluster", "resources"),
+            )
+        if len(self.hands) < self._wanted:
+            self.notices(
+                f"{len(self.hands)} of {self._wanted} hands have started, and calls leave from them; the others join "
+                f"in as soon as there is room. {self._starter.room()}"
+            )
+
+    async def open(self, opening: Opening, notices: Notices) -> None:
+        """Has every hand take up a provider. Raises a ProviderError where it can be asked from none of them."""
+        self._openings[opening.name], self._listeners[opening.name] = opening, notices
+        faults = await asyncio.gather(*(self._opened(hand, opening) for hand in list(self.hands)))
+        if self.having(opening.name):
+            return
+        fault = next(filter(None, faults), None)
+        raise fault.error() if fault else ProviderError(ErrorClass.SYSTEMIC, "No hand is left.")
+
+    def serve(self, batch_id: str) -> None:
+        self._batch_id = batch_id
+        for hand in self.hands:
+            hand.tell(hand.far.serve(batch_id))
+
+    def change(self, name: str, settings: ProviderSettings) -> None:
+        if (opening := self._openings.get(name)) is None:
+            return
+        self._openings[name] = replace(opening, settings=settings)
+        for hand in self.having(name):
+            hand.tell(hand.far.change({name: settings}))
+
+    def having(self, provider: str) -> list[HandTrade]:
+        return [hand for hand in self.hands if provider in hand.providers]
+
+    def nodes(self, provider: str) -> int:
+        return len({hand.card.node for hand in self.having(provider)})
+
+    async def complete(self, provider: str, call: Call, seed: int, attempt: int) -> Answer:
+        """One call from some hand; there is one that has the provider."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._number += 1
+        if not self._outbox:
+            asyncio.get_running_loop().call_later(WINDOW, self._deal)
+        self._outbox.setdefault(provider, []).append((Job(self._number, provider, call, seed, attempt), answer))
+        return await answer
+
+    def shown(self) -> list[dict[str, Any]]:
+        """For watchers: each hand with its node, calls in flight, calls that came back, and calls a second."""
+        return [
+            {
+                "node": hand.card.node,
+                "process": hand.card.process,
+                "in_flight": len(hand.in_flight),
+                "returned": hand.returned,
+                "per_second": round(hand.rate, 1),
+            }
+            for hand in self.hands[:MOST_SHOWN]
+        ]
+
+    @property
+    def in_words(self) -> str:
+        nodes = sorted({hand.card.node for hand in self.hands})
+        count = f"{len(self.hands)} hands" if len(self.hands) != 1 else "one hand"
+        more = f" and {len(nodes) - MOST_NAMED:,} nodes more" if len(nodes) > MOST_NAMED else ""
+        return f"Live calls leave from {count} on {', '.join(nodes[:MOST_NAMED])}{more}."
+
+    async def close(self) -> None:
+        self._closed = True
+        for task in self._starting:
+            task.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
+        await asyncio.gather(*(hand.close() for hand in self.hands))
+        self.hands.clear()
+        await self._starter.close()
+
+    # -- dealing -----------------------------------------------------------------------------------------
+
+    def _deal(self) -> None:
+        outbox, self._outbox = self._outbox, {}
+        for provider, waiting in outbox.items():
+            wanted = [(job, answer) for job, answer in waiting if not answer.done()]
+            hands = {id(hand): hand for hand in self.having(provider)}
+            if not hands:
+                for _, answer in wanted:
+                    answer.set_exception(NoHandLeft())
+                continue
+            piece = 1 if self._openings[provider].beside else PIECE
+            taken = iter(wanted)
+            for key, share in dealt(len(wanted), {key: len(hand.in_flight) for key, hand in hands.items()}, piece):
+                part = [next(taken) for _ in range(share)]
+                hands[key].give([job for job, _ in part], [answer for _, answer in part])
+
+    # -- coming and going --------------------------------------------------------------------------------
+
+    def _begin_start(self, pause: float = 0.0) -> "asyncio.Task[None]":
+        task = asyncio.create_task(self._start(pause))
+        self._starting.add(task)
+        task.add_done_callback(self._started)
+        return task
+
+    async def _start(self, pause: float) -> None:
+        await asyncio.sleep(pause)
+        while True:
+            far = await self._starter.start()
+            try:
+                hand = HandTrade(far, await far.card(), self._lost)
+                refuse_other_version(hand.card.version, hand.card.node)
+                for opening in self._openings.values():
+                    await self._opened(hand, opening)
+                break
+            except UsageError:
+                far.kill()
+                raise
+            except BaseException as error:
+                far.kill()
+                if self._closed or not isinstance(error, Exception) or not pause:
+                    raise
+                pause = min(LONGEST_PAUSE, pause * 2)
+                await asyncio.sleep(pause)
+        hand.notice = self._notice
+        hand.pause = max(FIRST_PAUSE, 2 * pause)
+        hand.begin()
+        self.hands.append(hand)
+        if pause:
+            self.notices(
+                f"A hand was started again, on {hand.card.node}: {len(self.hands)} of {self._wanted} are there."
+            )
+        self.on_change()
+
+    def _started(self, task: "asyncio.Task[None]") -> None:
+        self._starting.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and self.hands:
+            self.notices(f"A hand could not be started: {first_line(error)}")
+
+    async def _opened(self, hand: HandTrade, opening: Opening) -> Fault | None:
+        fault = await hand.far.open(opening)
+        if fault is None:
+            hand.providers.add(opening.name)
+            if self._batch_id:
+                await hand.far.serve(self._batch_id)
+        else:
+            self.notices(
+                f"From {hand.card.node} {opening.name} cannot be asked, and gets no calls there: {fault.words}"
+            )
+        return fault
+
+    def _lost(self, hand: HandTrade, why: str) -> None:
+        self.hands.remove(hand)
+        in_flight = len(hand.in_flight)
+        what = f"its {in_flight:,} calls are asked again" if in_flight else "it had no calls in flight"
+        left = f"{len(self.hands)} of {self._wanted} are left" if self.hands else "none is left"
+        self.notices(f"The hand {hand.card.process} on {hand.card.node} was lost ({why}): {what}; {left}.")
+        self.on_change()
+        if not self._closed:
+            self._begin_start(min(LONGEST_PAUSE, hand.pause))
+
+    def _notice(self, provider: str, words: str) -> None:
+        self._listeners[provider](words)
+
+
+class NoHandLeft(Exception):
+    """Nobody can make the call just now."""
+
+
+def refuse_other_version(version: str, node: str) -> None:
+    """What travels are objects of this very program."""
+    if version != program_version():
+        raise UsageError(
+            f"The node {node} has Tidepool {version}, and this is {program_version()}: install the same version on all nodes."
+        )

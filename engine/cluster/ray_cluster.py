@@ -1,0 +1,177 @@
+"""Hands as actors of a Ray cluster: the only place that knows Ray, and loads it.
+
+Ray delivers an actor's task at most once unless told otherwise, as paid calls need it. Authentication by token is on and
+usage statistics are off unless the user's environment says otherwise. Nothing that a dashboard could show holds a key.
+"""
+
+import asyncio
+import logging
+import os
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import Any
+
+from tidepool.engine.cluster.crew import Crew
+from tidepool.engine.cluster.hand import Fault, HandCard, HandWork, Opening
+from tidepool.engine.cluster.section import Cluster
+from tidepool.engine.cluster.trade import first_line
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.errors import UsageError
+
+ENVIRONMENT = {
+    "RAY_AUTH_MODE": "token",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # A busy machine needs longer than Ray waits by itself.
+    "RAY_agent_register_timeout_ms": "120000",
+    "RAY_raylet_start_wait_time_s": "120",
+}
+START_SECONDS = 60.0
+LEAST_STORE = 80_000_000
+"""bytes: no result is kept in Ray's store, and this is the smallest it takes"""
+_OWN_NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
+
+
+async def gathered(cluster: Cluster) -> Crew:
+    """The hands that a config asks for, at work. Raises UsageError where there is no such cluster, or no room in it."""
+    ray_cluster = RayCluster(cluster)
+    crew = Crew(ray_cluster, cluster.hands)
+    try:
+        await ray_cluster.join()
+        await crew.gather()
+    except BaseException:
+        await crew.close()
+        raise
+    return crew
+
+
+class RayCluster:
+    start_seconds = START_SECONDS
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._actor: Any = None
+        self._joined = False
+        # Ray's processes end with the thread that has started them: it is one that stays until they are told to.
+        self._thread = ThreadPoolExecutor(1, "ray")
+
+    async def join(self) -> None:
+        if find_spec("ray") is None:
+            raise UsageError(
+                'Hands need Ray: pip install "tidepool-lab[cluster]", on every node. Without it: --set cluster.hands=0.',
+                ("cluster",),
+            )
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._join)
+
+    async def start(self) -> "RayHand":
+        return RayHand(self._actor.remote())
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._leave)
+        self._thread.shutdown(wait=False)
+
+    def room(self) -> str:
+        import ray
+
+        takes = ", ".join(f"{name} {amount:g}" for name, amount in self._takes().items())
+        try:
+            there = ray.cluster_resources()
+        except Exception:
+            return f"A hand takes {takes}."
+        plain = {name: amount for name, amount in there.items() if ":" not in name and "memory" not in name}
+        has = ", ".join(f"{name} {amount:g}" for name, amount in sorted(plain.items()))
+        return f"A hand takes {takes}; the cluster has {has} in all."
+
+    def _takes(self) -> dict[str, float]:
+        return {"cpu": 1.0, **self._cluster.resources}
+
+    def _options(self) -> dict[str, Any]:
+        takes = self._takes()
+        options: dict[str, Any] = {_OWN_NAMES[name]: amount for name, amount in takes.items() if name in _OWN_NAMES}
+        options["resources"] = {name: amount for name, amount in takes.items() if name not in _OWN_NAMES}
+        return options
+
+    def _join(self) -> None:
+        for name, value in ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        import ray
+
+        logging.getLogger("ray").setLevel(logging.ERROR)  # importing it has set another
+        if not ray.is_initialized():
+            try:
+                ray.init(**self._way(), log_to_driver=False, configure_logging=False)
+            except Exception as error:
+                raise UsageError(_not_joined(self._cluster.ray, error), ("cluster", "ray")) from error
+            self._joined = True
+        # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
+        kept = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
+        self._actor = ray.remote(HandWork).options(**kept, **self._options())
+
+    def _way(self) -> dict[str, Any]:
+        if self._cluster.ray != "local":
+            return {"address": self._cluster.ray}
+        own = self._options()
+        hands = self._cluster.hands
+        way: dict[str, Any] = {name: amount * hands for name, amount in own["resources"].items()}
+        return {
+            "address": "local",
+            "num_cpus": max(1, round(own["num_cpus"] * hands)),
+            "resources": way or None,
+            "include_dashboard": False,
+            "object_store_memory": LEAST_STORE,
+        }
+
+    def _leave(self) -> None:
+        if self._joined:
+            import ray
+
+            ray.shutdown()
+
+
+class RayHand:
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def card(self) -> HandCard:
+        found: HandCard = await self._actor.card.remote()
+        return found
+
+    async def open(self, opening: Opening) -> Fault | None:
+        fault: Fault | None = await self._actor.open.remote(opening)
+        return fault
+
+    async def serve(self, batch_id: str) -> None:
+        await self._actor.serve.remote(batch_id)
+
+    async def change(self, settings: dict[str, ProviderSettings]) -> None:
+        await self._actor.change.remote(settings)
+
+    async def give(self, packed: bytes) -> None:
+        await self._actor.give.remote(packed)
+
+    async def take(self) -> bytes:
+        packed: bytes = await self._actor.take.remote()
+        return packed
+
+    async def close(self) -> None:
+        await self._actor.close.remote()
+
+    def kill(self) -> None:
+        import ray
+
+        if ray.is_initialized():
+            ray.kill(self._actor)
+
+
+def _not_joined(place: str, error: Exception) -> str:
+    why = first_line(error)
+    if place == "local":
+        return f"Ray could not be started on this machine: {why}"
+    cluster = (
+        "no Ray cluster that this machine is a node of"
+        if place == "auto"
+        else f"the Ray cluster at {place} cannot be joined"
+    )
+    return (
+        f"There is {cluster}: {why} Start one with `ray start --head`, or join one with `ray start --address=HOST:PORT`, on "
+        'this machine too; or use this machine alone: ray = "local".'
+    )

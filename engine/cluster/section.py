@@ -1,0 +1,64 @@
+"""The section [cluster]: who makes the live calls, where this process does not make them itself.
+
+It says nothing of the study, so no batch keeps it: a study goes on with other hands, or without any, and no file of a
+stranger can name an address that this machine then joins. It is said anew each time: in the config that is run, by
+`--set cluster.…`, or once for all in the user's own `providers.toml`.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any, Self
+
+from annotated_types import Ge, Le, MaxLen
+from pydantic import AfterValidator, Field, model_validator
+
+from tidepool.engine.config import ceilings
+from tidepool.engine.config.constructing import with_keywords_in_help
+from tidepool.engine.config.problems import WrongValue, validated
+from tidepool.engine.config.section import Section
+from tidepool.engine.config.toml_files import apply_override
+
+PREFIX = "cluster."
+MOST_HANDS = 1_000
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]{1,5})", re.ASCII)
+
+
+def _place(ray: str) -> str:
+    found = _ADDRESS.fullmatch(ray)
+    if ray not in ("auto", "local") and (found is None or not 0 < int(found[1]) < 65_536):
+        raise ValueError('it is "local", "auto" or the address HOST:PORT of a cluster that this machine is a node of')
+    return ray
+
+
+Place = Annotated[str, MaxLen(ceilings.ADDRESS), AfterValidator(_place)]
+Amount = Annotated[float, Ge(0), Le(1e15)]
+
+
+@with_keywords_in_help
+class Cluster(Section):
+    """Workers on Ray (the extra `cluster`). What comes out does not depend on it."""
+
+    ray: Place = "local"
+    """local: workers on this machine; auto: the cluster that runs here, or that RAY_ADDRESS names; or its HOST:PORT"""
+    hands: int = Field(default=8, ge=0, le=MOST_HANDS)
+    """workers that calls leave from; 0: from this process itself"""
+    resources: dict[str, Amount] = Field(default_factory=dict, max_length=ceilings.SERVERS)
+    """what each hand takes of its node, by Ray's names: cpu (1 unless said), gpu, memory, or a node's own such as { llm = 1 }"""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        for name in self.resources:
+            if not name or len(name) > ceilings.WORD:
+                raise WrongValue("a resource has a name, such as gpu", "resources")
+        return self
+
+
+def said_in(overrides: Iterable[str]) -> tuple[Cluster | None, tuple[str, ...]]:
+    """What `--set` says of the cluster, and all else that it says."""
+    changes = tuple(overrides)
+    data: dict[str, Any] = {}
+    for change in changes:
+        if change.startswith(PREFIX):
+            apply_override(data, change)
+    rest = tuple(change for change in changes if not change.startswith(PREFIX))
+    return (validated(Cluster, data["cluster"], "--set", ("cluster",)) if data else None), rest

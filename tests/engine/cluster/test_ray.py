@@ -1,0 +1,62 @@
+"""Hands as Ray has them: real processes, one of which is killed in the middle of a study."""
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command import Tidepool
+
+pytest.importorskip("ray", reason="the extra `cluster` is not installed")
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "secret_game.toml"
+STUDY = ("--run", str(EXAMPLE), "--set", "service.name=live", "--set", "secret_game.num_interactions=60")
+SLOW = ("--set", "providers.simulated.latency=0.4", "--set", "service.max_concurrent=40")
+CONTENT = (
+    'SELECT unit_id, step, "key", text, truth, input_tokens, output_tokens, status FROM call ORDER BY unit_id, step'
+)
+
+
+def _read(database: Path, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(database, timeout=30)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def _busy_hand(database: Path) -> dict[str, Any]:
+    """One that has calls in flight, as a watcher sees it."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        with suppress(sqlite3.Error):
+            for (limits,) in _read(database, "SELECT limits FROM progress"):
+                for hand in json.loads(limits).get("hands", ()):
+                    if hand["in_flight"] and hand["returned"]:
+                        return dict(hand)
+        time.sleep(0.05)
+    raise AssertionError("no hand has shown itself")
+
+
+def test_a_study_by_hands_is_the_study_and_a_hand_killed_in_the_middle_costs_what_it_had(
+    tidepool: Tidepool, tmp_path: Path
+) -> None:
+    at_home = tmp_path / "home.db"
+    assert tidepool("--db", str(at_home), *STUDY).returncode == 0
+    far = tmp_path / "far.db"
+    with tidepool.start("--db", str(far), *STUDY, *SLOW, "--set", "cluster.hands=2", HOME=str(tmp_path)) as process:
+        hand = _busy_hand(far)
+        os.kill(hand["process"], signal.SIGKILL)
+        out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    assert "Traceback" not in err and "Ray" not in err and "ray::" not in out + err
+    assert _read(far, CONTENT) == _read(at_home, CONTENT)
+    ((calls, bought, retried, failed),) = _read(far, "SELECT calls, bought, retried, failed FROM progress")
+    lost = _read(far, "SELECT count(*) FROM surplus WHERE reason = 'lost'")[0][0]
+    assert (calls, bought - calls, retried, failed) == (300, lost, lost, 0) and 0 < lost <= 40
+    log = [line for (line,) in _read(far, "SELECT message FROM log_line")]
+    assert any(line.startswith("Live calls leave from 2 hands on ") for line in log)
+    assert any(line.startswith(f"The hand {hand['process']} on ") and "are asked again" in line for line in log)
