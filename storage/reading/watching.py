@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.storage.batches import status_now
+from tidepool.storage.reading.hands import HandLine, hands_in
 from tidepool.storage.reading.typed_rows import whole
 from tidepool.storage.states import BESIDE_SQL, OPEN_PHASES, BatchStatus
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
@@ -63,6 +64,11 @@ class Watched:
     @property
     def resting(self) -> dict[str, Any]:
         return resting_in(self.limits) if self.running else {}
+
+    @property
+    def hands(self) -> tuple[HandLine, ...]:
+        """Those that its live calls leave from; none where its process makes them itself."""
+        return hands_in(self.limits) if self.running else ()
 
     @property
     def partly_simulated(self) -> bool:

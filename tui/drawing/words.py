@@ -4,6 +4,7 @@ import time
 
 from tidepool.engine.results.wording import in_flight as in_flight
 from tidepool.engine.results.wording import span as span
+from tidepool.storage.reading.hands import HandLine
 
 
 def count(value: float) -> str:
@@ -43,6 +44,14 @@ def resting(provider: str, since: float, until: float, why: str, down: bool) -> 
     if down:
         return f"{provider} is down: waiting for {ago(since, now)}, gives up in {countdown(left)}"
     return f"{provider} rests {countdown(left)} more ({why})"
+
+
+def hand_words(hand: HandLine) -> str:
+    """A worker of a cluster: where it is, and what it does."""
+    return (
+        f"hand {hand.process} on {hand.node}: {count(hand.in_flight)} in flight, {rate(hand.per_second)}, "
+        f"{count(hand.returned)} came back"
+    )
 
 
 def countdown(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.sections import Agent, Batch, Limits, Providers, Service
 from tidepool.engine.config.user_endpoints import declared_names
 from tidepool.engine.registries import KINDS, PROVIDERS
@@ -46,7 +47,7 @@ def pages_of(kind: str) -> tuple[OutlinePage, ...]:
     service = tuple(_placed([("Service", _SERVICE)], fields_of(Service, ("service",)), "Service"))
     return (
         *pages,
-        OutlinePage("service", "Service", service),
+        OutlinePage("service", "Service", (*service, _cluster())),
         OutlinePage("providers", "Providers", tuple(_providers())),
     )
 
@@ -54,6 +55,12 @@ def pages_of(kind: str) -> tuple[OutlinePage, ...]:
 def _batch() -> FieldGroup:
     fields = {field.key: field for field in fields_of(Batch, ("batch",))}
     return FieldGroup("Batch", tuple(fields[name] for name in ("name", "seed", "description", "metadata")))
+
+
+def _cluster() -> FieldGroup:
+    """Nothing of it is written unless somebody wants hands."""
+    fields = (replace(field, default=UNSET) for field in fields_of(Cluster, ("cluster",)))
+    return FieldGroup("Hands on Ray", tuple(fields), folded=True)
 
 
 def _kind_groups(kind: str) -> Iterator[FieldGroup]:

@@ -26,6 +26,7 @@ from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.throughput import Throughput
 from tidepool.tui.app.widgets.gauges import Expected, Gauges
+from tidepool.tui.app.widgets.hands_table import HandsTable
 from tidepool.tui.app.widgets.log_lines import LogLines
 from tidepool.tui.app.widgets.pace import PacePlots
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
@@ -171,6 +172,7 @@ class WatchScreen(BatchActions):
             with Horizontal(id="watch-bottom"):
                 yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
                 yield Panel("Pace", PacePlots(id="pace"), id="panel-pace")
+                yield Panel("Hands", HandsTable(id="hands"), id="panel-hands", offered=False)
                 yield Panel("Log", LogLines(id="log"), id="panel-log")
 
     @property
@@ -231,10 +233,19 @@ class WatchScreen(BatchActions):
             talk.empty = "enter opens the batch under the cursor" if seen.batch.cells else "nothing said yet"
             talk.show(seen.talk)
         self.query_one(LogLines).add(seen.log)
+        self._show_hands(seen.batch)
         if front.follow and seen.batch.running:
             self._follow(seen.batch)
         if changed:
             self.refresh_bindings()
+
+    def _show_hands(self, batch: Watched) -> None:
+        """Where live calls leave from a cluster, in place of the pace, which the gauges show too."""
+        hands, panel = batch.hands, self.query_one("#panel-hands", Panel)
+        self.query_one(HandsTable).show(hands)
+        if panel.offered != bool(hands):
+            self.query_one(PanelStrip).offer("panel-hands", bool(hands))
+            self.set_class(bool(hands), "-has-hands")
 
     def _follow(self, batch: Watched) -> None:
         flying = [number for number, _ in json.loads(batch.in_flight)]

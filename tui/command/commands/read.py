@@ -14,10 +14,11 @@ from tidepool.storage.study_rows.studies import cells_of, study_of
 from tidepool.tui.command.report import print_summary
 from tidepool.tui.command.saying import say, say_json
 from tidepool.tui.drawing.terminal import console
-from tidepool.tui.drawing.words import resting, utc
+from tidepool.tui.drawing.words import hand_words, resting, utc
 
 if TYPE_CHECKING:
     from tidepool.storage.reading.queries import Transcript
+    from tidepool.storage.reading.watching import Watched
 
 SPLITS = ("judge", "choose", "search")
 
@@ -62,8 +63,11 @@ def _show(options: argparse.Namespace) -> None:
         say_json(summary)
         return
     print_summary(options.db, summary, methods=True)
-    for provider, rest in _resting(options).items():
-        say(one_line(resting(provider, **rest)))
+    if (batch := _watched(options)) is not None:
+        for provider, rest in batch.resting.items():
+            say(one_line(resting(provider, **rest)))
+        for hand in batch.hands:
+            say(one_line(hand_words(hand)))
 
 
 def _study(options: argparse.Namespace) -> str | None:
@@ -84,12 +88,11 @@ def _show_study(options: argparse.Namespace, study_id: str) -> None:
         say_json(summary["statistics"] if options.command == "stats" else summary)
 
 
-def _resting(options: argparse.Namespace) -> dict[str, Any]:
+def _watched(options: argparse.Namespace) -> "Watched | None":
     from tidepool.storage.reading.watching import watched
 
     with reading(options.db) as connection:
-        batch = watched(connection, options.db, find_batch(connection, options.batch)["number"])
-    return batch.resting if batch is not None else {}
+        return watched(connection, options.db, find_batch(connection, options.batch)["number"])
 
 
 def _show_conversation(options: argparse.Namespace) -> None:

@@ -1,0 +1,56 @@
+"""The hands of a running batch, as watchers of the file are shown them: by Watch and by `show`."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.state import change
+from tests.tui.persons import opened, rows_text, until
+from tests.tui.studies import game, played_now
+from tidepool.storage.locks import holding
+from tidepool.storage.reading.hands import HandLine, hands_in
+from tidepool.tui.app.widgets.hands_table import HandsTable
+from tidepool.tui.app.widgets.panels import PanelStrip
+from tidepool.tui.command.main import main
+
+HANDS = [
+    {"node": "gpu1", "process": 41, "in_flight": 12, "returned": 3400, "per_second": 85.0},
+    {"node": "gpu[/2]", "process": 42, "in_flight": 0, "returned": 7, "per_second": 0.5},
+]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "study.db"
+    batch_id = played_now(path, game(talks=1))
+    change(path, "UPDATE batch SET status = 'in_progress'")
+    change(path, "UPDATE progress SET heartbeat_at = ?, limits = ?", time.time(), json.dumps({"hands": HANDS}))
+    with holding(path, batch_id):
+        yield path
+
+
+def test_show_names_each_hand(running: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--db", str(running), "show", "last"]) == 0
+    assert "hand 41 on gpu1: 12 in flight, 85/s, 3,400 came back" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("size", [(160, 48), (80, 24)])
+async def test_watch_has_a_panel_of_them(running: Path, size: tuple[int, int]) -> None:
+    async with opened(running, size) as (app, pilot):
+        await pilot.press("3")
+        await until(pilot, lambda: app.screen.has_class("-has-hands"), "the hands")
+        table = app.screen.query_one(HandsTable)
+        if size[0] < 100:
+            app.screen.query_one(PanelStrip).choose("panel-hands")
+        await until(pilot, lambda: table.region.height > 1, "their panel")
+        assert rows_text(table)[0].split() == ["12", "85/s", "3,400", "gpu1", "41"]
+        assert "gpu[/2]" in rows_text(table)[1]
+
+
+@pytest.mark.parametrize("hands", ["gpu1", 3, [3], [{"node": 3}], [{"node": "a", "process": "b"}], [{}], None])
+def test_what_somebody_wrote_into_a_file_as_hands_is_none(hands: object) -> None:
+    assert hands_in(json.dumps({"hands": hands})) == ()
+    assert hands_in(json.dumps({"hands": HANDS}))[0] == HandLine("gpu1", 41, 12, 3400, 85.0)
