@@ -48,6 +48,8 @@ PROOFS = {
     "limits.pace": "A limit of requests a minute",
     "limits.slow_server": "A server slower than its timeout",
     "limits.outage": "A server that goes away for a minute",
+    "cluster.hands": "Hands on three nodes, killed one after another",
+    "cluster.cost": "What hands cost, and what they bring",
     "secret_game": "A thousand conversations in each mode",
     "truth.statistics": "Intervals and tests",
     "designs.confirming": "Designs: what hypotheses find",

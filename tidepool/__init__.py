@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tidepool.engine.cluster.section import Cluster
     from tidepool.engine.config.design import Design, Hypothesis
     from tidepool.engine.config.loading import load_config
     from tidepool.engine.config.sections import (
@@ -79,6 +80,7 @@ __all__ = [
     "CallFailed",
     "CallLost",
     "CallRetried",
+    "Cluster",
     "Config",
     "Design",
     "Entity",
@@ -126,6 +128,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "tidepool.engine.cluster.section": "Cluster",
     "tidepool.engine.config.design": "Design Hypothesis",
     "tidepool.engine.config.loading": "load_config",
     "tidepool.engine.config.sections": "Agent Config OllamaSettings Providers ProviderSettings Service SimulatedSettings",

@@ -17,6 +17,7 @@ from tests.emulator import RemoteEmulator
 from tests.emulator.stalls import StallWatch
 from tidepool import SecretGame
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.sections import Agent, Providers, ProviderSettings, Service
 from tidepool.engine.run import run_batch
 
@@ -59,7 +60,7 @@ class Pace:
 
 def prove() -> Iterator[Measurement]:
     for per_minute in (600, 1200):
-        pace, a_second = asyncio.run(_paced(per_minute)), per_minute / 60
+        pace, a_second = asyncio.run(paced(per_minute)), per_minute / 60
         limit = f"{per_minute:,} requests a minute, {a_second:.0f} in any second"
         ran, total = pace.seconds_it_ran(), int(pace.arrivals[-1][0] - pace.arrivals[0][0])
         yield at_least("seconds in which the machine ran", ran, "s", ENOUGH, f"of {total}; {limit}")
@@ -69,18 +70,20 @@ def prove() -> Iterator[Measurement]:
         yield at_least(f"share used of {limit}", pace.share_while_it_ran(a_second), "", 0.95, in_all)
 
 
-async def _paced(per_minute: int) -> Pace:
+async def paced(per_minute: int, cluster: Cluster | None = None) -> Pace:
+    """`cluster`: the hands that calls leave from."""
     conduct = {"latency": 0.5, "jitter": 0.5, "requests_per_minute": per_minute, "window": WINDOW}
     watch = StallWatch()
     async with RemoteEmulator(faults={"openai": conduct}) as emulator:
         os.environ.update(emulator.env())
         study = SecretGame(
-            agents=[Agent(name=name, model="openai:gpt-4o-mini", secret=name) for name in ("Ada", "Bob")],
+            agents=[Agent(name=name, model="openai:gpt-4o-mini", secret=f"marigold {name}") for name in ("Ada", "Bob")],
             num_interactions=per_minute * MINUTES,
             messages_per_interaction=1,
             detection=["exact"],
             service=Service(name="live", requests_per_minute=per_minute, max_concurrent=100),
             providers=Providers(openai=ProviderSettings()),
+            cluster=cluster,
         )
         watch.start()
         await emulator.stalls()

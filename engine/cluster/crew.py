@@ -79,7 +79,7 @@ class Crew:
     async def open(self, opening: Opening, notices: Notices) -> None:
         """Has every hand take up a provider. Raises a ProviderError where it can be asked from none of them."""
         self._openings[opening.name], self._listeners[opening.name] = opening, notices
-        faults = await asyncio.gather(*(self._opened(hand, opening) for hand in list(self.hands)))
+        faults = await asyncio.gather(*(self._open_at(hand, opening) for hand in list(self.hands)))
         if self.having(opening.name):
             return
         fault = next(filter(None, faults), None)
@@ -199,6 +199,14 @@ class Crew:
         self._starting.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None and self.hands:
             self.notices(f"A hand could not be started: {first_line(error)}")
+
+    async def _open_at(self, hand: HandTrade, opening: Opening) -> Fault | None:
+        """A hand that is lost just then is one less."""
+        try:
+            return await self._opened(hand, opening)
+        except Exception as error:
+            hand.lose(first_line(error))
+            return None
 
     async def _opened(self, hand: HandTrade, opening: Opening) -> Fault | None:
         fault = await hand.far.open(opening)

@@ -16,6 +16,7 @@ from tidepool.engine.cluster.hand import Fault, HandCard, HandWork, Opening
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.cluster.trade import first_line
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.errors import UsageError
 
 ENVIRONMENT = {
@@ -42,6 +43,14 @@ async def gathered(cluster: Cluster) -> Crew:
         await crew.close()
         raise
     return crew
+
+
+class HandActor(HandWork):
+    """A hand in a process of its own, which does nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        CalmGarbageCollector().__enter__()
 
 
 class RayCluster:
@@ -104,7 +113,7 @@ class RayCluster:
             self._joined = True
         # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
         kept = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
-        self._actor = ray.remote(HandWork).options(**kept, **self._options())
+        self._actor = ray.remote(HandActor).options(**kept, **self._options())
 
     def _way(self) -> dict[str, Any]:
         if self._cluster.ray != "local":

@@ -65,6 +65,7 @@ def _vouched_for(study_id: str, data: dict[str, Any], known: Sequence[Mapping[st
             f"The design of study {study_id} has code run that only its file names. Export its batches one by one."
         )
     data = without_code(without(data, says_where))
+    data.pop("cluster", None)
     if known:
         data["providers"] = known[0].get("providers", {})
         code = {key: value for key in CODE if (value := _alike(known, name, key)) is not None}

@@ -318,7 +318,7 @@ async def test_the_program_s_version_and_host_are_recorded(database: Path) -> No
 async def test_what_is_asked_cannot_change_on_resume(database: Path, override: str) -> None:
     await run_batch(game(2, 1), database)
     change(database, "UPDATE batch SET status = 'interrupted'")
-    with pytest.raises(UsageError, match=r"only service\.\* and providers\.\* may change"):
+    with pytest.raises(UsageError, match=r"only service\.\*, providers\.\* and cluster\.\* may change"):
         await resume_batch("last", database, overrides=[override])
     assert query(database, "SELECT status FROM batches") == [("interrupted",)]
 

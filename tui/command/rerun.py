@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import Any
 
+from tidepool.engine.cluster.section import said_in
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import Listener
 from tidepool.engine.publishing.place import StudyInFile
@@ -33,7 +34,8 @@ async def run_again(
         return await run_batch(rerun.parts[0].written, options.db, on_event=listener, control=control)
     from tidepool.engine.design.running import run_planned
 
-    return await run_planned(rerun.planned(), options.db, on_event=listener, control=control)
+    cluster, _ = said_in(options.set)
+    return await run_planned(rerun.planned(), options.db, on_event=listener, control=control, cluster=cluster)
 
 
 def said_yes(place: StudyInFile, options: argparse.Namespace) -> str | bool:

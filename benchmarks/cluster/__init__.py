@@ -1,0 +1,1 @@
+"""Far hands, at length: killed one after another, and measured."""

@@ -1,0 +1,55 @@
+"""`hosts = "local"`: the server of whichever machine a call leaves from."""
+
+import pytest
+
+from tests.emulator import Emulator
+from tests.engine.cluster.near import NearStarter
+from tests.support.stage import question
+from tidepool.engine.cluster.crew import Crew
+from tidepool.engine.cluster.far_provider import FarProvider
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.errors import UsageError
+from tidepool.engine.providers.catalogue import open_provider
+from tidepool.engine.providers.endpoint import endpoint_of
+from tidepool.engine.trust.servers import strangers_of
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "address"),
+    [
+        ("ollama", {}, "http://127.0.0.1:11434"),
+        ("vllm", {}, "http://127.0.0.1:8000/v1"),
+        ("vllm", {"base_url": "http://localhost:8100/v1"}, "http://localhost:8100/v1"),
+        ("lab", {"like": "openai", "base_url": "http://127.0.0.1:9000/v1"}, "http://127.0.0.1:9000/v1"),
+    ],
+)
+def test_it_is_at_its_usual_port_or_the_one_that_is_written(
+    name: str, settings: dict[str, str], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "http://elsewhere:1")  # says where Ollama is for this machine, not for a node
+    chosen = ProviderSettings.model_validate({"hosts": "local", **settings})
+    assert chosen.hosts == ["local"]
+    assert endpoint_of(name, chosen).where() == (address,)
+    assert strangers_of(name, chosen) == []
+
+
+@pytest.mark.parametrize("settings", [{"like": "openai"}, {"like": "openai", "base_url": "http://gpu1:8000/v1"}])
+def test_a_place_that_is_not_on_the_machine_itself_is_refused(settings: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r'\[providers.lab\]: hosts = "local" is a server on each machine'):
+        open_provider("lab", ProviderSettings.model_validate({"hosts": "local", **settings}))
+
+
+async def test_each_node_counts_as_a_server_and_hands_ask_there() -> None:
+    async with Emulator() as emulator:
+        settings = ProviderSettings(like="openai", hosts=["local"], base_url=emulator.urls["openai"], max_concurrent=3)
+        crew = Crew(NearStarter(), 2)
+        await crew.gather()
+        home = open_provider("lab", settings)
+        provider = FarProvider(home, crew)
+        assert provider.concurrency(3) == 3
+        await provider.check(["gpt-4o-mini"])
+        assert provider.concurrency(3) == 6
+        answer = await provider.complete(question("t1", model="lab:gpt-4o-mini", text="Good morning"), 1, 1)
+        assert answer.text and emulator.books.bought_of("openai") == 1
+        await crew.close()
+        await home.close()
