@@ -55,6 +55,7 @@ class Crew:
         self._listeners: dict[str, Notices] = {}
         self._outbox: dict[str, list[tuple[Job, asyncio.Future[Answer]]]] = {}
         self._number = 0
+        self._dealt_at = 0.0
         self._starting: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -108,7 +109,7 @@ class Crew:
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._number += 1
         if not self._outbox:
-            asyncio.get_running_loop().call_later(WINDOW, self._deal)
+            self._deal_soon()
         self._outbox.setdefault(provider, []).append((Job(self._number, provider, call, seed, attempt), answer))
         return await answer
 
@@ -143,7 +144,17 @@ class Crew:
 
     # -- dealing -----------------------------------------------------------------------------------------
 
+    def _deal_soon(self) -> None:
+        """What comes after a pause leaves at once, so that calls paced by a limit stay as even as they were let go."""
+        loop = asyncio.get_running_loop()
+        wait = self._dealt_at + WINDOW - loop.time()
+        if wait > 0:
+            loop.call_later(wait, self._deal)
+        else:
+            loop.call_soon(self._deal)
+
     def _deal(self) -> None:
+        self._dealt_at = asyncio.get_running_loop().time()
         outbox, self._outbox = self._outbox, {}
         for provider, waiting in outbox.items():
             wanted = [(job, answer) for job, answer in waiting if not answer.done()]

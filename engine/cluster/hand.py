@@ -94,6 +94,7 @@ class HandWork:
         self._back: list[Returned] = []
         self._notices: list[tuple[str, str]] = []
         self._something = asyncio.Event()
+        self._taken_at = 0.0
 
     async def card(self) -> HandCard:
         return HandCard(socket.gethostname(), os.getpid(), program_version())
@@ -129,14 +130,16 @@ class HandWork:
             task.add_done_callback(self._tasks.discard)
 
     async def take(self) -> bytes:
-        """What has come back since it was last asked; it waits for something, and a moment longer for more."""
+        """What has come back since it was last asked; it waits for something, and where it has just said
+        something, a moment longer for more."""
         try:
             async with asyncio.timeout(LONGEST_SILENCE):
                 await self._something.wait()
         except TimeoutError:
             pass
         else:
-            await asyncio.sleep(WINDOW)
+            await asyncio.sleep(max(0.0, self._taken_at + WINDOW - time.monotonic()))
+        self._taken_at = time.monotonic()
         bunch = Bunch(self._back, self._notices)
         self._back, self._notices = [], []
         self._something.clear()
