@@ -22,11 +22,13 @@ from tidepool.engine.errors import UsageError
 ENVIRONMENT = {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_BACKEND_LOG_LEVEL": "error",
     # A busy machine needs longer than Ray waits by itself.
     "RAY_agent_register_timeout_ms": "120000",
     "RAY_raylet_start_wait_time_s": "120",
 }
 START_SECONDS = 60.0
+CONNECT_SECONDS = 10.0
 LEAST_STORE = 80_000_000
 """bytes: no result is kept in Ray's store, and this is the smallest it takes"""
 _OWN_NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
@@ -69,7 +71,21 @@ class RayCluster:
                 'Hands need Ray: pip install "tidepool-lab[cluster]", on every node. Without it: --set cluster.hands=0.',
                 ("cluster",),
             )
+        await self._refuse_nobody()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._join)
+
+    async def _refuse_nobody(self) -> None:
+        """Ray waits for minutes where nobody listens."""
+        host, _, port = self._cluster.ray.rpartition(":")
+        if not host:
+            return
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        except (OSError, TimeoutError) as error:
+            why = "no answer in time" if isinstance(error, TimeoutError) else first_line(error)
+            raise UsageError(_not_joined(self._cluster.ray, why), ("cluster", "ray")) from None
+        writer.close()
 
     async def start(self) -> "RayHand":
         return RayHand(self._actor.remote())
@@ -109,7 +125,7 @@ class RayCluster:
             try:
                 ray.init(**self._way(), log_to_driver=False, configure_logging=False)
             except Exception as error:
-                raise UsageError(_not_joined(self._cluster.ray, error), ("cluster", "ray")) from error
+                raise UsageError(_not_joined(self._cluster.ray, first_line(error)), ("cluster", "ray")) from error
             self._joined = True
         # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
         kept = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
@@ -171,16 +187,11 @@ class RayHand:
             ray.kill(self._actor)
 
 
-def _not_joined(place: str, error: Exception) -> str:
-    why = first_line(error)
+def _not_joined(place: str, why: str) -> str:
     if place == "local":
         return f"Ray could not be started on this machine: {why}"
-    cluster = (
-        "no Ray cluster that this machine is a node of"
-        if place == "auto"
-        else f"the Ray cluster at {place} cannot be joined"
-    )
+    what = "There is no Ray cluster that this machine is a node of" if place == "auto" else f"{place} cannot be joined"
     return (
-        f"There is {cluster}: {why} Start one with `ray start --head`, or join one with `ray start --address=HOST:PORT`, on "
-        'this machine too; or use this machine alone: ray = "local".'
+        f"{what} ({why}). Start a cluster with `ray start --head`, or join one with `ray start --address=HOST:PORT`, on this "
+        'machine too, with the same ~/.ray/auth_token on all nodes; or use this machine alone: ray = "local".'
     )

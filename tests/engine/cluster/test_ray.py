@@ -60,3 +60,8 @@ def test_a_study_by_hands_is_the_study_and_a_hand_killed_in_the_middle_costs_wha
     log = [line for (line,) in _read(far, "SELECT message FROM log_line")]
     assert any(line.startswith("Live calls leave from 2 hands on ") for line in log)
     assert any(line.startswith(f"The hand {hand['process']} on ") and "are asked again" in line for line in log)
+
+
+def test_an_address_where_nobody_listens_is_told_at_once(tidepool: Tidepool) -> None:
+    done = tidepool(*STUDY, "--set", "cluster.ray=127.0.0.1:1")
+    assert done.returncode == 2 and "127.0.0.1:1 cannot be joined (" in done.stderr
