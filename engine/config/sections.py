@@ -25,11 +25,10 @@ from pydantic_core import to_json
 from tidepool.engine.batch_command import BatchCommand, refuse_misplaced
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.ceilings import Address, Word
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.constructing import with_keywords_in_help
 from tidepool.engine.config.design import Design
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, LOCAL, Family, is_endpoint_name
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, Hosts, is_endpoint_name
 from tidepool.engine.config.presets import known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.section import Section as Section
@@ -57,9 +56,6 @@ REASONING_ROOM = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_38
 
 Temperature = Annotated[float | None, BeforeValidator(lambda said: None if said == "none" else said)]
 """None leaves it to the provider: `temperature = "none"` in TOML, which has no null"""
-
-
-Hosts = Annotated[list[Address], BeforeValidator(lambda said: [LOCAL] if said == LOCAL else said)]
 
 
 class Reasons(Protocol):
@@ -346,7 +342,7 @@ class ConfigSections(Section):
     service: Service = Field(default_factory=Service)
     providers: SerializeAsAny[Providers] = Field(default_factory=Providers)
     agents: list[Agent] = Field(default_factory=list, max_length=ceilings.AGENTS)
-    agent_ids: list[Word] = Field(default_factory=list, max_length=ceilings.AGENTS)
+    agent_ids: list[ceilings.Word] = Field(default_factory=list, max_length=ceilings.AGENTS)
     """agents of the file's library"""
     entities: list[dict[str, Any]] = Field(default_factory=list, max_length=ceilings.ENTITIES)
     stop: StopWhenSure | None = None
