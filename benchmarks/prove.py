@@ -63,6 +63,7 @@ PROOFS = {
     "truth.planted": "Prompt evolution: what no seed says",
     "evolution_speed": "Prompt evolution: many calls at once",
     "simulations": "Two thousand simulations",
+    "scale.running": "A million conversations, run",
     "scale.reading": "A million conversations, read",
     "app": "The terminal app",
 }

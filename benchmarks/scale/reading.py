@@ -4,22 +4,16 @@ List, a summary, a transcript and what Watch reads when it opens must cost as mu
 may take longer, in bounded memory. CPU seconds of whole processes, the least of three.
 """
 
-import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.scale.cost import COMMAND, MOST_MEMORY, Cost, cost_of
 from benchmarks.scale.files import KINDS, MANY, file_of, place_of_files
 from tidepool.engine.bench.figures import Measurement, at_most
 
 FEW, HUNDRED_THOUSAND = 1_000, min(100_000, MANY)
 TIMES = 3
-MOST_MEMORY = 900
-"""MB"""
-
-COMMAND = (sys.executable, "-m", "tidepool")
 SUMMARY = """
 import sys
 from pathlib import Path
@@ -41,13 +35,6 @@ with reading(path) as connection:
     watching.log_after(connection, 1, 0)
 """
 """what the first screen and Watch ask of the file, with all that the app loads"""
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    cpu: float
-    memory: float
-    """MB at most"""
 
 
 def readers(path: Path) -> dict[str, Sequence[str]]:
@@ -81,18 +68,8 @@ def stats(path: Path) -> Sequence[str]:
 
 
 def cheapest(command: Sequence[str], times: int = TIMES) -> Cost:
-    costs = [_cost(command) for _ in range(times)]
+    costs = [cost_of(command) for _ in range(times)]
     return Cost(min(cost.cpu for cost in costs), max(cost.memory for cost in costs))
-
-
-def _cost(command: Sequence[str]) -> Cost:
-    """As the kernel counted that one process."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 if __name__ == "__main__":
