@@ -79,6 +79,7 @@ _RECALL = (
     "SELECT unit_id, step, key, status, text, input_tokens, output_tokens, cost_usd, seconds, source, error, finish_reason, "
     "served_model FROM call WHERE unit_id"
 )
+_TELL = "SELECT unit_id, step, text, error, finish_reason, served_model FROM call WHERE unit_id"
 
 LONGEST_REPLY = 4_000_000
 """letters, beyond what any model says: a longer one was put into the file by somebody, and does not serve again"""
@@ -109,12 +110,12 @@ class Ledger:
             found.setdefault(number, Remembered(UnitStatus.IN_PROGRESS, {})).entries[row["step"]] = row
         return found
 
-    def recall_again(self, sequence_numbers: Iterable[int]) -> Iterator[tuple[UnitLine, Remembered]]:
-        """These units once more: what the file says of each, with its calls."""
+    def recall_again(self, sequence_numbers: Iterable[int], *, whole: bool) -> Iterator[tuple[UnitLine, Remembered]]:
+        """These units once more: what the file says of each, with its calls, whole or as far as a story sees them."""
         ids = json.dumps([unit_id(self.batch_number, number) for number in sequence_numbers])
         entries: dict[int, dict[str, sqlite3.Row]] = defaultdict(dict)
-        for row in self.reader.execute(f"{_RECALL} IN (SELECT value FROM json_each(?))", (ids,)):
-            entries[row["unit_id"]][row["step"]] = row
+        for row in self.reader.execute(f"{_RECALL if whole else _TELL} IN (SELECT value FROM json_each(?))", (ids,)):
+            entries[row[0]][row[1]] = row
         for identity, number, participants, game, round, kind, details, status in self.reader.execute(
             "SELECT id, sequence_number, participants, game, round, interaction_type, details, status FROM unit "
             "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",

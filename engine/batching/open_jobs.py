@@ -40,6 +40,10 @@ class OpenJobs:
         for address in job.addresses:
             self.by_address[address] = job
 
+    def key_at(self, address: Address) -> bytes | None:
+        job = self.by_address.get(address)
+        return None if job is None else bytes.fromhex(job.addresses[address])
+
     def check(self, address: Address, key: bytes) -> None:
         """Where one of them holds a call at this address, it is this call."""
         job = self.by_address.get(address)

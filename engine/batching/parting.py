@@ -121,6 +121,8 @@ class Parting:
     def _calls_of(self, job: ProviderBatch, units: set[int]) -> Iterator[tuple[Address, str]]:
         """Its calls that these units wait for."""
         calls = [call for call in self._book.calls_of(job.id) if call[0][0] in units]
+        if job not in self._restored:
+            return iter(calls)
         answered = self._book.answered(address for address, _ in calls)
         return (call for call in calls if call[0] not in answered)
 

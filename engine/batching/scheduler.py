@@ -80,6 +80,10 @@ class BatchScheduler:
         """Calls of this account are gathered: it has a batch API that has not refused."""
         return account.provider.batches is not None and account.name not in self._refused
 
+    def key_at(self, unit_id: int, step: str) -> bytes | None:
+        """Of what a provider batch holds there: what was asked in this run before need not be hashed again."""
+        return self._open.key_at((unit_id, step))
+
     def check(self, unit_id: int, step: str, key: bytes) -> None:
         """A resumed story must ask what a provider batch holds at its address."""
         self._open.check((unit_id, step), key)

@@ -244,7 +244,7 @@ class BatchRun:
     async def ask(self, unit: Unit, call: Call) -> Reply:
         unit.take_address(call.step)
         seed = seed_of(self.seed, unit.number, call.step)
-        key = call.key(seed)
+        key = (unit.told_again and self.scheduler.key_at(self._first_id | unit.number, call.step)) or call.key(seed)
         if (row := unit.recall(call.step)) is not None:
             return self._replay(unit.number, call, key, row)
         context = self.context

@@ -63,7 +63,7 @@ class Stories:
         held against what they asked then."""
         assert self._again is not None
         wanted = [number for number in numbers if number not in self._alive]
-        for line, remembered in self._context.ledger.recall_again(wanted):
+        for line, remembered in self._context.ledger.recall_again(wanted, whole=checked):
             self._begin(self._again(line), remembered, told_again=not checked)
 
     def let_go(self, number: int) -> None:

@@ -12,12 +12,11 @@ from sys import intern
 from typing import Any
 
 from tidepool.engine.call import Call, Reply
-from tidepool.engine.core.call_rows import reply_of
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import CallFailed, RunError
 from tidepool.engine.streams import seed_of, stream
 from tidepool.storage.ledger import Ledger, Remembered
-from tidepool.storage.states import CallStatus, UnitStatus
+from tidepool.storage.states import Source, UnitStatus
 
 FEW_STEPS = 16
 """most units ask no more than this, and a short list takes a fifth of the memory of a set"""
@@ -48,7 +47,7 @@ class UnitResult:
     error: str | None = None
 
 
-_FAILED = CallStatus.FAILED.value
+_REPLAY = Source.REPLAY.value
 _IN_PROGRESS = UnitStatus.IN_PROGRESS.value
 _NOTHING: dict[str, sqlite3.Row] = {}
 """shared by the units that remember nothing: a hundred thousand empty dictionaries are not nothing"""
@@ -87,6 +86,8 @@ class Unit:
         self._asked: list[str] | set[str] = []
 
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
+        if self.told_again and (row := self._remembered.get(call.step)) is not None:
+            return _told(row)
         return self._ask(self, call)
 
     def ask_step(self, step: str, build: Callable[[], Call]) -> Coroutine[Any, Any, Reply]:
@@ -135,9 +136,10 @@ class Unit:
 
 
 async def _told(row: sqlite3.Row) -> Reply:
-    if row["status"] == _FAILED:
-        raise CallFailed(row["error"])
-    return reply_of(row)
+    _, _, text, error, finish_reason, served_model = row
+    if error is not None:
+        raise CallFailed(error)
+    return Reply(text, 0, 0, 0.0, 0.0, _REPLAY, None, finish_reason, served_model)
 
 
 Ask = Callable[[Unit, Call], Coroutine[Any, Any, Reply]]
