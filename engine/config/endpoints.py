@@ -5,16 +5,11 @@ A study declares more of them, as [providers.NAME] with `like`. What it does not
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from pydantic import BeforeValidator
-
-from tidepool.engine.config import ceilings
+from typing import Literal
 
 Family = Literal["openai", "anthropic", "ollama"]
 LOCAL = "local"
 """in place of hosts: the server of whichever machine a call leaves from"""
-Hosts = Annotated[list[ceilings.Address], BeforeValidator(lambda said: [LOCAL] if said == LOCAL else said)]
 FAMILIES: tuple[Family, ...] = ("openai", "anthropic", "ollama")
 
 

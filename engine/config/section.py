@@ -1,8 +1,14 @@
 """What every table of a config is made of."""
 
-from pydantic import ConfigDict
+from typing import Annotated
 
+from pydantic import BeforeValidator, ConfigDict
+
+from tidepool.engine.config.ceilings import Address
 from tidepool.engine.config.constructing import Constructed
+from tidepool.engine.config.endpoints import LOCAL
+
+Hosts = Annotated[list[Address], BeforeValidator(lambda said: [LOCAL] if said == LOCAL else said)]
 
 
 class Section(Constructed):

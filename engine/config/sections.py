@@ -28,9 +28,10 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.constructing import with_keywords_in_help
 from tidepool.engine.config.design import Design
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, Hosts, is_endpoint_name
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name
 from tidepool.engine.config.presets import known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
+from tidepool.engine.config.section import Hosts
 from tidepool.engine.config.section import Section as Section
 from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.errors import UsageError

@@ -48,11 +48,13 @@ def _marked(labels: Array) -> tuple[int, Array, Array] | None:
     if not len(labels) or labels.dtype.kind not in "iuf":
         return None
     lowest, highest = labels.min(), labels.max()
+    if labels.dtype.kind == "f" and not max(-lowest, highest) <= _MOST:
+        return None
     if not highest - lowest < min(_ROOM * len(labels) + _FEW, _MOST):
         return None
     if labels.dtype.kind == "f":
         # points, or no and yes as values, are whole numbers as a rule
-        if max(-lowest, highest) > _MOST or not (numpy.floor(labels) == labels).all():
+        if not (numpy.floor(labels) == labels).all():
             return None
         labels = labels.astype(numpy.int64)
     lowest, highest = int(lowest), int(highest)
