@@ -84,7 +84,8 @@ def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> It
 
 def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage) -> list[sqlite3.Row]:
     """The rows of a view by unit that belong to the units of one page."""
+    # The plus keeps SQLite from walking all units of the batch for each page: it is to begin with the page.
     return connection.execute(
-        f"SELECT * FROM {view} WHERE batch_id = ? AND {PAGED_BY[view]} BETWEEN ? AND ? ORDER BY {ORDER[view]}",
+        f"SELECT * FROM {view} WHERE +batch_id = ? AND {PAGED_BY[view]} BETWEEN ? AND ? ORDER BY {ORDER[view]}",
         (batch["id"], page.first, page.last),
     ).fetchall()
