@@ -41,11 +41,12 @@ class OpenJobs:
             self.by_address[address] = job
 
     def key_at(self, address: Address) -> bytes | None:
+        """Of what one of them holds there: what was asked in this run before need not be hashed again."""
         job = self.by_address.get(address)
         return None if job is None else bytes.fromhex(job.addresses[address])
 
     def check(self, address: Address, key: bytes) -> None:
-        """Where one of them holds a call at this address, it is this call."""
+        """A resumed story must ask what one of them holds at its address."""
         job = self.by_address.get(address)
         if job is not None and job.addresses[address] != key.hex():
             unit, step = sequence_number_of(address[0]), address[1]

@@ -42,12 +42,12 @@ class BatchScheduler:
         self._recorders: dict[int, CallRecorder] = {}
         self._book = ProviderBatchBook(context.ledger)
         self._assembly = BatchAssembly(context.run.run_id, self._book, own=context.own)
-        self._open = OpenJobs(context, self._book)
+        self.jobs = OpenJobs(context, self._book)
         self._lifecycles: dict[str, BatchLifecycle] = {}
         self._departures = Departures(
-            context, self._assembly, self._open, self._lifecycle_taking, self._send, self._go_live
+            context, self._assembly, self.jobs, self._lifecycle_taking, self._send, self._go_live
         )
-        self.parting = Parting(context, self._open, self._book)
+        self.parting = Parting(context, self.jobs, self._book)
         self._absent_since_restart = False
         self._placing = 0
         """provider batches that are being created"""
@@ -55,7 +55,7 @@ class BatchScheduler:
         self._tasks = JobTasks(context, self.consider_leaving)
         self._returned: Counter[Address] = Counter()
         """how often calls that are still open came back from a provider batch"""
-        self._settlement = Settlement(context, self._recorders, self._open, self._returned)
+        self._settlement = Settlement(context, self._recorders, self.jobs, self._returned)
         self._refused: set[str] = set()
         """providers whose batch API takes nothing"""
         self._losers: set[str] = set()
@@ -70,27 +70,19 @@ class BatchScheduler:
     # -- gathering ---------------------------------------------------------------------------------------
 
     def knows(self, unit_id: int, step: str) -> bool:
-        if (unit_id, step) in self._open.by_address:
+        if (unit_id, step) in self.jobs.by_address:
             return True
         if self._absent_since_restart:
             self.parting.take_back_untold(unit_id)
-        return (unit_id, step) in self._open.by_address
+        return (unit_id, step) in self.jobs.by_address
 
     def takes(self, account: Account) -> bool:
         """Calls of this account are gathered: it has a batch API that has not refused."""
         return account.provider.batches is not None and account.name not in self._refused
 
-    def key_at(self, unit_id: int, step: str) -> bytes | None:
-        """Of what a provider batch holds there: what was asked in this run before need not be hashed again."""
-        return self._open.key_at((unit_id, step))
-
-    def check(self, unit_id: int, step: str, key: bytes) -> None:
-        """A resumed story must ask what a provider batch holds at its address."""
-        self._open.check((unit_id, step), key)
-
     def gather(self, pending: Gathered) -> None:
         """Keeps a parked call until its wave leaves, or attaches it to the provider batch that holds it already."""
-        job = self._open.by_address.get(pending.address)
+        job = self.jobs.by_address.get(pending.address)
         if job is None:
             self._departures.keep(pending)
             return
@@ -116,13 +108,13 @@ class BatchScheduler:
 
     def _leave(self) -> None:
         """Everything gathered leaves, as far as it may."""
-        if late := [job for job in self._open.all if job.deal is not None and self._can_go_on(job)]:
+        if late := [job for job in self.jobs.all if job.deal is not None and self._can_go_on(job)]:
             for job in late:
                 self._tasks.start_busy(self._deal(job))
             return
         if self._departures.leave() or self._run.room.let_in_urgent():
             return
-        waiting = self._open.all or self._tasks or not self._departures.is_empty
+        waiting = self.jobs.all or self._tasks or not self._departures.is_empty
         if not waiting and not self._run.finished:
             self._context.fail(RunError("The study waits for something that nobody will bring: this is a bug in it."))
 
@@ -150,7 +142,7 @@ class BatchScheduler:
 
     async def _see_through(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
         ending = await lifecycle.follow(job, self._give_up_waiting)
-        self._open.leave_queue(job)
+        self.jobs.leave_queue(job)
         if ending.results is not None:
             self._collect(job, ending)
         elif ending.refusal is not None and not job.withdrawn:
@@ -182,8 +174,8 @@ class BatchScheduler:
             self._refused.add(job.provider)
             words = f"Nothing of a provider batch at {job.provider} can be read"
             self._context.log("warning", f"{words}: its calls, and those that follow, go live.")
-        self._open.queue_of(job).served()
-        self._open.record_surplus(job)
+        self.jobs.queue_of(job).served()
+        self.jobs.record_surplus(job)
         self._conclude(job, self._settle)
 
     def _conclude(self, job: ProviderBatch, deal: Deal) -> None:
@@ -206,7 +198,7 @@ class BatchScheduler:
         assert job.results is not None
         done: list[Gathered] = []
         remainder: list[Gathered] = []
-        for pending in self._open.take_waiting(job):
+        for pending in self.jobs.take_waiting(job):
             fate = self._settlement.fate(job, pending)
             (remainder if fate is Fate.OPEN else done).append(pending)
         outcomes = await asyncio.gather(*(self._settlement.record(job, pending) for pending in done))
@@ -220,7 +212,7 @@ class BatchScheduler:
     def _close_if_over(self, job: ProviderBatch, phase: ProviderBatchPhase) -> None:
         if not job.is_over:
             return
-        self._open.close(job, phase)
+        self.jobs.close(job, phase)
         self.parting.forget(job)
         if job.reads:
             job.reads = False
@@ -233,7 +225,7 @@ class BatchScheduler:
         for pending in remainder:
             self._returned[pending.address] += 1
             self._context.ledger_of(pending.unit_id).tally.retried()
-            self._open.free(pending)
+            self.jobs.free(pending)
         retries = self._context.accounts[job.provider].settings.retries
         hurried = job.cancelled_at is not None or is_small(len(remainder), job.ticket.count)
         hurried = hurried or job.provider in self._refused
@@ -255,7 +247,7 @@ class BatchScheduler:
         count, provider = job.ticket.count, job.provider
         smaller = refusal.too_large and count > 2
         if smaller and job.remote_id is not None:
-            self._open.queue_of(job).refused(job.tokens)
+            self.jobs.queue_of(job).refused(job.tokens)
             words = f"{provider} has no room for a batch of {count:,} ({refusal}): less follows."
         elif smaller:
             self._departures.halve(provider, count)
@@ -265,19 +257,19 @@ class BatchScheduler:
             words = f"{provider} refused a provider batch ({refusal}): {count:,} calls go live."
         self._context.log("warning", words)
         if refusal.doubtful:
-            self._go_live(self._open.leave_in_doubt(job))
+            self._go_live(self.jobs.leave_in_doubt(job))
             return
         self._conclude(job, partial(self._dissolve, phase=ProviderBatchPhase.REFUSED, live=not smaller))
 
     async def _dissolve(self, job: ProviderBatch, *, phase: ProviderBatchPhase, live: bool, paid: bool = False) -> None:
         """The provider batch is no more: its calls look for another way. `paid`: they may be charged all the same."""
-        pendings = self._open.take_waiting(job)
+        pendings = self.jobs.take_waiting(job)
         if paid:
             self._settlement.book_lost(job, pendings)
         self._close_if_over(job, phase)
         for pending in pendings:
             self._returned[pending.address] += 1
-            self._open.free(pending)
+            self.jobs.free(pending)
         if live:
             self._go_live(pendings)
         else:
@@ -291,13 +283,13 @@ class BatchScheduler:
             self._conclude(job, self._abandon)
 
     async def _abandon(self, job: ProviderBatch) -> None:
-        self._go_live(self._open.abandon_waiting(job))
+        self._go_live(self.jobs.abandon_waiting(job))
         if job.is_over:
             job.deal = None
 
     def give_up(self, order_id: str) -> None:
         """Somebody does not want to wait for this provider batch any more, by its id here or at its provider."""
-        job = next((job for job in self._open.all if order_id in (job.id, job.remote_id)), None)
+        job = next((job for job in self.jobs.all if order_id in (job.id, job.remote_id)), None)
         if job is None or job.results is not None or (job.remote_id is None and job.waiting):
             what = "is just being created" if job is not None and job.results is None else "is not open"
             self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
@@ -311,10 +303,10 @@ class BatchScheduler:
         if job.life is not None:
             job.life.cancel()
             await asyncio.gather(job.life, return_exceptions=True)
-        if job.results is not None or job not in self._open.all:
+        if job.results is not None or job not in self.jobs.all:
             return  # it ended in the same moment
         results = await self._lifecycles[job.provider].wind_up(job, GIVE_UP_SECONDS)
-        self._open.leave_queue(job)
+        self.jobs.leave_queue(job)
         job.given_up = True
         if results is None:
             self._lose(job, "it was given up, and what it still does may be charged")
@@ -326,6 +318,7 @@ class BatchScheduler:
     def _go_live(self, pendings: list[Gathered]) -> None:
         """The stories buy these themselves: they count as live calls from now on."""
         for pending in pendings:
+            self._returned.pop(pending.address, None)
             self._run.tasks.release(pending.future, None)
 
     # -- restarts and stops ------------------------------------------------------------------------------
@@ -344,14 +337,14 @@ class BatchScheduler:
                 )
             if stored.phase == ProviderBatchPhase.INTENDED:
                 job.addresses, job.absent = {}, Absent()
-                self._open.close(job, ProviderBatchPhase.LOST)
+                self.jobs.close(job, ProviderBatchPhase.LOST)
                 continue
-            self._open.keep(job)
+            self.jobs.keep(job)
             self.parting.keep_restored(job)
             if not job.is_over or job.abandoned:
                 job.life = self._tasks.start(self._take_up_one(job, lifecycle))
             else:
-                self._open.close(job, ProviderBatchPhase.COLLECTED)
+                self.jobs.close(job, ProviderBatchPhase.COLLECTED)
 
     async def _take_up_one(self, job: ProviderBatch, lifecycle: BatchLifecycle) -> None:
         if job.remote_id is None and not await lifecycle.creation.recover(job):
@@ -364,7 +357,7 @@ class BatchScheduler:
     async def stop(self, *, cancel: bool) -> None:
         """Finishes a creation in flight, never waits for a provider batch."""
         await self._end_tasks()
-        for job in self._open.all:
+        for job in self.jobs.all:
             if cancel:
                 await self._lifecycles[job.provider].cancel(job)
             elif job.remote_id is not None:
@@ -375,12 +368,12 @@ class BatchScheduler:
         """The study is over: what provider batches still bring is surplus, and what they have not begun need not be
         paid."""
         await self._end_tasks()
-        for job in list(self._open.all):
+        for job in list(self.jobs.all):
             job.abandoned |= job.addresses | self.parting.left_out(job)
             if job.results is None:
                 job.results = await self._lifecycles[job.provider].wind_up(job)
-            self._open.record_surplus(job)
-            self._open.close(job, ProviderBatchPhase.LOST if job.remote_id is None else ProviderBatchPhase.CANCELLED)
+            self.jobs.record_surplus(job)
+            self.jobs.close(job, ProviderBatchPhase.LOST if job.remote_id is None else ProviderBatchPhase.CANCELLED)
 
     # -- tasks -------------------------------------------------------------------------------------------
 

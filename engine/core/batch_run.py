@@ -244,7 +244,9 @@ class BatchRun:
     async def ask(self, unit: Unit, call: Call) -> Reply:
         unit.take_address(call.step)
         seed = seed_of(self.seed, unit.number, call.step)
-        key = (unit.told_again and self.scheduler.key_at(self._first_id | unit.number, call.step)) or call.key(seed)
+        key = (unit.told_again and self.scheduler.jobs.key_at((self._first_id | unit.number, call.step))) or call.key(
+            seed
+        )
         if (row := unit.recall(call.step)) is not None:
             return self._replay(unit.number, call, key, row)
         context = self.context
@@ -259,7 +261,7 @@ class BatchRun:
                 return await self._from_cache(Pending(identity, call, key, 0, asked_at), row)
             pending: Pending
             if bought or (self._batched and self._is_gathered(unit, call, account)):
-                self.scheduler.check(identity, call.step, key)
+                self.scheduler.jobs.check((identity, call.step), key)
                 pending = Gathered(identity, call, key, seed, asked_at, future=self.tasks.park(), unit=unit)
                 self.scheduler.gather(pending)
                 if (given := await pending.future) is not None:
