@@ -114,7 +114,10 @@ class Ledger:
         """These units once more: what the file says of each, with its calls, whole or as far as a story sees them."""
         ids = json.dumps([unit_id(self.batch_number, number) for number in sequence_numbers])
         entries: dict[int, dict[str, sqlite3.Row]] = defaultdict(dict)
-        for row in self.reader.execute(f"{_RECALL if whole else _TELL} IN (SELECT value FROM json_each(?))", (ids,)):
+        calls = self.reader.cursor()
+        if not whole:
+            calls.row_factory = None  # plain tuples are half the work
+        for row in calls.execute(f"{_RECALL if whole else _TELL} IN (SELECT value FROM json_each(?))", (ids,)):
             entries[row[0]][row[1]] = row
         for identity, number, participants, game, round, kind, details, status in self.reader.execute(
             "SELECT id, sequence_number, participants, game, round, interaction_type, details, status FROM unit "

@@ -264,8 +264,12 @@ class BatchRun:
                 self.scheduler.jobs.check((identity, call.step), key)
                 pending = Gathered(identity, call, key, seed, asked_at, future=self.tasks.park(), unit=unit)
                 self.scheduler.gather(pending)
-                if (given := await pending.future) is not None:
-                    return given
+                try:
+                    if (given := await pending.future) is not None:
+                        return given
+                except BaseException:
+                    del pending  # whose future holds the error, which holds this frame: a circle
+                    raise
             else:
                 pending = Pending(identity, call, key, seed, asked_at)
             reply = self._enter(pending, *await self._purchase(pending))

@@ -86,15 +86,21 @@ class Unit:
         self._asked: list[str] | set[str] = []
 
     def ask(self, call: Call) -> Coroutine[Any, Any, Reply]:
-        if self.told_again and (row := self._remembered.get(call.step)) is not None:
-            return _told(row)
-        return self._ask(self, call)
+        return self._tell(call.step) if self.has_told(call.step) else self._ask(self, call)
 
-    def ask_step(self, step: str, build: Callable[[], Call]) -> Coroutine[Any, Any, Reply]:
-        """Like `ask`; the question is built where it must be: not for a story that is told again."""
-        if self.told_again and (row := self._remembered.get(step)) is not None:
-            return _told(row)
-        return self._ask(self, build())
+    def told(self, step: str) -> Reply | None:
+        """What was answered before, for a story that is told again: where it is there, nothing is asked nor even built."""
+        if not self.told_again or (row := self._remembered.get(step)) is None:
+            return None
+        _, _, text, error, finish_reason, served_model = row
+        if error is not None:
+            raise CallFailed(error)
+        return Reply(text, 0, 0, 0.0, 0.0, _REPLAY, None, finish_reason, served_model)
+
+    async def _tell(self, step: str) -> Reply:
+        reply = self.told(step)
+        assert reply is not None
+        return reply
 
     def has_told(self, step: str) -> bool:
         """Whether this run has seen the answer to this step before, so that what follows from it is written already."""
@@ -133,13 +139,6 @@ class Unit:
 
     def recall(self, step: str) -> sqlite3.Row | None:
         return self._remembered.pop(step, None)
-
-
-async def _told(row: sqlite3.Row) -> Reply:
-    _, _, text, error, finish_reason, served_model = row
-    if error is not None:
-        raise CallFailed(error)
-    return Reply(text, 0, 0, 0.0, 0.0, _REPLAY, None, finish_reason, served_model)
 
 
 Ask = Callable[[Unit, Call], Coroutine[Any, Any, Reply]]

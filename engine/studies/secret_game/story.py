@@ -98,7 +98,7 @@ class Conversation:
             stands = await self._stands()
             for turn in range(1, self.cast.settings.messages_per_interaction + 1):
                 stand = stands[(turn - 1) % 2]
-                reply = await unit.ask_step(f"t{turn}", partial(self._call, stand, turn, said))
+                reply = unit.told(f"t{turn}") or await unit.ask(self._call(stand, turn, said))
                 said.append(reply.text)
                 served[(turn - 1) % 2] = reply.served_model
         except CallFailed:
@@ -208,9 +208,12 @@ class Conversation:
         part = self.cast.parts(self.meeting)[side]
         last = max(turn for turn, (speaker, _) in enumerate(talk, 1) if speaker == side)
         step = f"t{last}/judge"
-        build = partial(judge_call, self.cast.judge_model, step, len(talk) + 1, talk, side, part, self.cast.settings)
+        settings = self.cast.settings
         try:
-            verdict = read_verdict((await unit.ask_step(step, build)).text)
+            reply = unit.told(step) or await unit.ask(
+                judge_call(self.cast.judge_model, step, len(talk) + 1, talk, side, part, settings)
+            )
+            verdict = read_verdict(reply.text)
         except CallFailed:
             verdict = None
         if not unit.settled and not unit.has_told(step):

@@ -89,7 +89,7 @@ class EntityConversation:
         for turn in range(1, self.stage.turns + 1):
             for place, member in enumerate(self.cast, 1):
                 step = f"t{turn}.{place}"
-                reply = await unit.ask_step(step, partial(self._message, member.entity, place, turn, talk))
+                reply = unit.told(step) or await unit.ask(self._message(member.entity, place, turn, talk))
                 others = [name for name in self.names if name != member.entity.name]
                 speech = self._speech(reply.text, member.entity.name, others)
                 if speech.text != Span(0, len(reply.text)) and not unit.settled and not unit.has_told(step):
@@ -124,7 +124,7 @@ class EntityConversation:
         talk: list[SpokenLine] = []
         for number in range(1, self.stage.settings.simulation_rounds + 1):
             step = f"r{number}"
-            reply = await unit.ask_step(step, partial(self._scene, number, scenes))
+            reply = unit.told(step) or await unit.ask(self._scene(number, scenes))
             speeches = read_scene(reply.text, self.names, self.stage.setting.thoughts)
             if not unit.settled and not unit.has_told(step):
                 turns = _turns_of(speeches, number, self.stage.settings.n_turns)
@@ -159,7 +159,7 @@ class EntityConversation:
         assert judge is not None
         step = f"judge.{place}"
         try:
-            reply = await unit.ask_step(step, partial(self._question, place, talk))
+            reply = unit.told(step) or await unit.ask(self._question(place, talk))
             cut = reply.finish_reason == FinishReason.CUT
             rating = read_rating(reply.text, (judge.scale[0], judge.scale[1]), cut=cut)
         except CallFailed:
