@@ -20,6 +20,8 @@ class ConversationList(Rows):
         self._heads: Mapping[int, Any] = {}
         self.matter: Matter = Talks()
         self._hits: list[Hit] | None = None
+        self.all_read = True
+        """all that was said can be searched by now"""
         self._words: tuple[str, ...] = ()
 
     @property
@@ -94,6 +96,8 @@ class ConversationList(Rows):
             self.post_message(Wavefront.Scrolled())
 
     def empty_text(self) -> str:
+        if not self.all_read:
+            return "nothing found yet"
         return "nothing found" if self._hits is not None else "nothing fits"
 
     def draw(self, index: int, width: int) -> Sequence[Piece]:

@@ -131,6 +131,7 @@ class ConversationsPane(Vertical):
         wanted = self.filter
         with while_open(self.app):
             try:
+                self.list.all_read = True
                 searched = search.match_of(self.matter.words(wanted.words))
                 await (self._search if searched else self._list)(self._batch, wanted)
             except TidepoolError as error:
@@ -156,14 +157,20 @@ class ConversationsPane(Vertical):
         show = self._show_hits if self.matter.lists_hits else self._list
         if batch.running or self._ids[1] < self._ids[0]:
             self._ids = await file.dig(search.range_now, batch.number, self._ids)
-        await show(batch, wanted)
         state = await file.dig(search.filled)
+        self.list.all_read = state.complete
+        await show(batch, wanted)
         if state.complete:
             return
+        shown_at = monotonic()
         while not state.complete:
             state = await file.do(search.fill_some, self._app.path)
+            if not self.list.count and monotonic() > shown_at + GROWING_SECONDS:
+                await show(batch, wanted)
+                shown_at = monotonic()
             self._say(f"reading everything once, to find fast: {100 * state.share:.0f} %")
             await asyncio.sleep(0.02)
+        self.list.all_read = True
         await show(batch, wanted)
 
     async def _show_hits(self, batch: Watched, wanted: Wanted) -> None:
