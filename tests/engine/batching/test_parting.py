@@ -144,15 +144,15 @@ async def test_what_expired_goes_into_another_and_what_failed_fails(
     )
 
 
-@pytest.mark.parametrize("judge", [None, "simulated:judge"])
+@pytest.mark.parametrize(("judge", "on_stop"), [(None, "leave"), ("simulated:judge", "leave"), (None, "cancel")])
 async def test_a_study_of_many_waiting_calls_is_taken_up_where_it_was(
-    judge: str | None, tmp_path: Path, told: list[int], monkeypatch: pytest.MonkeyPatch
+    judge: str | None, on_stop: str, tmp_path: Path, told: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped while provider batches hold more calls than stories are kept: they are told when those have ended."""
     settings = {"judge": judge} if judge else {}
     slow, database = {"batch_seconds": 0.5}, tmp_path / "stopped.db"
     for stops in range(4):
-        control, created = RunControl("leave"), 0
+        control, created = RunControl(on_stop), 0
 
         def listen(event: Any, control: RunControl = control) -> None:
             nonlocal created
