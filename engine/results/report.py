@@ -38,17 +38,20 @@ def kind_report(kind: str, origin: object = None) -> KindReport | None:
     return spec.report() if spec and spec.report else None
 
 
-def report_of(database: Path, summary: Summary) -> Report:
-    """A kind may have blocks beyond its statistics, which it reads from the file: `further(connection, batch)`."""
+def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Report:
+    """A kind may have blocks beyond its statistics, which it reads from the file: `further(connection, batch)`.
+
+    Who shows no methods need not have them told: their figures are counted over all calls of the batch.
+    """
     own = kind_report(summary["kind"], summary["origin"])
     findings = own.blocks(summary["statistics"]) if own else plain_blocks("statistics", summary["statistics"])
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
         if further := getattr(own, "further", None):
             findings = [*findings, *further(connection, batch)]
-        methods = _methods(connection, batch, summary)
+        told = _methods(connection, batch, summary) if methods else ()
     findings = [*stopping_blocks(summary["statistics"]), *findings]
-    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), tuple(findings), methods)
+    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), tuple(findings), told)
 
 
 def _methods(connection: sqlite3.Connection, batch: sqlite3.Row, summary: Summary) -> tuple[Block, ...]:

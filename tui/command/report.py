@@ -18,7 +18,7 @@ from tidepool.tui.drawing.terminal import console
 
 def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True, methods: bool = False) -> None:
     """The methods are for who comes back to a batch, and not for the end of every run."""
-    print_report(console(), report_of(database, summary), waves=waves, methods=methods)
+    print_report(console(), report_of(database, summary, methods=methods), waves=waves, methods=methods)
 
 
 def print_study(database: Path, summary: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,15 @@ async def test_a_stranger_s_config_spoils_no_report(database: Path) -> None:
         connection.commit()
     (block,) = report_of(database, summary).methods
     assert isinstance(block, Words) and block.level == "warning"
+
+
+async def test_who_shows_no_methods_reads_none_and_all_else_is_the_same(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = await run_batch(game(2), database)
+    whole = report_of(database, summary)
+    monkeypatch.setattr("tidepool.engine.results.report.methods_of", None)
+    assert report_of(database, summary, methods=False) == replace(whole, methods=())
 
 
 def shares(name: str, value: float) -> dict[str, Any]:
