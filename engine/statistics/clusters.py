@@ -6,7 +6,9 @@ interval.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain, repeat, starmap
 
 from tidepool.engine.statistics.intervals import LEVEL, Interval
 from tidepool.engine.statistics.rates import Rate, effective_number, quantile
@@ -15,28 +17,35 @@ Total = tuple[float, int]
 """a sum, and of how many values"""
 
 
-def jackknife_variance(without: Sequence[float]) -> float:
-    """From the estimates without each unit in turn."""
-    number = len(without)
-    middle = math.fsum(without) / number
-    return (number - 1) / number * math.fsum((one - middle) ** 2 for one in without)
+def jackknife_variance(without: Iterable[float]) -> float:
+    """From the estimates without each unit in turn, or how often each occurs: sums are exact, so equal ones go together."""
+    often = Counter(without)
+    number = often.total()
+    middle = math.fsum(often.elements()) / number
+    squares = [((one - middle) ** 2, units) for one, units in often.items()]
+    return (number - 1) / number * math.fsum(chain.from_iterable(starmap(repeat, squares)))
 
 
-def interval_over(whole: Total, parts: Sequence[Total], bounds: Interval) -> Interval | None:
+def interval_over(whole: Total, parts: Iterable[Total], bounds: Interval) -> Interval | None:
     """The interval of the mean of the whole, by the part of it that each unit has a hand in.
 
-    On a scale with two ends it is Wilson's; else Student's. None where there are fewer than two units, or where one has
+    Parts may be given with how often each occurs. On a scale with two ends it is Wilson's; else Student's. None where there are fewer than two units, or where one has
     a hand in everything.
     """
     total, count = whole
-    rests = [(total - part, count - times) for part, times in parts if times]
-    if len(rests) < 2 or not all(times for _, times in rests):
+    often: Counter[float] = Counter()
+    for (part, times), units in Counter(parts).items():
+        if times == count:
+            return None
+        if times:
+            often[(total - part) / (count - times)] += units
+    if (number := often.total()) < 2:
         return None
-    mean, freedom = total / count, len(rests) - 1
-    variance = jackknife_variance([rest / times for rest, times in rests])
+    mean, freedom = total / count, number - 1
+    variance = jackknife_variance(often)
     low, high = bounds
     if math.isfinite(low) and math.isfinite(high) and low < high:
         share, spread = (mean - low) / (high - low), variance / (high - low) ** 2
-        return Rate(mean, effective_number(share, spread, len(rests), count), freedom, count, bounds).interval()
+        return Rate(mean, effective_number(share, spread, number, count), freedom, count, bounds).interval()
     reach = quantile(freedom, LEVEL) * math.sqrt(variance)
     return max(low, mean - reach), min(high, mean + reach)

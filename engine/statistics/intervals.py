@@ -92,7 +92,3 @@ def resampled_means(counts: Mapping[float, int], random: "numpy.random.Generator
     sizes = [min(at_once, RESAMPLES - done) for done in range(0, RESAMPLES, at_once)]
     means: numpy.ndarray[Any, Any] = numpy.concatenate([sums(size) for size in sizes]) / total
     return means
-
-
-def mean_of_counts(counts: Mapping[float, int]) -> float:
-    return sum(value * times for value, times in counts.items()) / sum(counts.values())

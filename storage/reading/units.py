@@ -8,6 +8,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from tidepool.storage.unit_ids import unit_id
@@ -47,13 +48,18 @@ class StoredUnit:
     """a judge's, by entity"""
 
 
-class SpokenUnit(NamedTuple):
-    status: str
-    interaction_type: str
-    participants: list[str]
-    said: Sequence[tuple[str, str]]
-    """speakers and their words, in no order"""
-    ratings: Sequence[tuple[str, float | None]]
+class SpokenPage(NamedTuple):
+    """Units that follow one another, with no more of them than their statistics need."""
+
+    units: Sequence[int]
+    """their ids, rising"""
+    statuses: Sequence[str]
+    kinds: Sequence[str]
+    casts: Sequence[list[str]]
+    said: tuple[Sequence[int], Sequence[str], Sequence[bytes]]
+    """units, speakers and words (in UTF-8) of messages, in no order"""
+    ratings: Sequence[tuple[int, str, float | None]]
+    """unit, entity and what a judge gave"""
 
 
 def units_in_pages(connection: sqlite3.Connection, batch_number: int, size: int = PAGE) -> Iterator[StoredUnit]:
@@ -88,20 +94,44 @@ def rated_between(
     return [([str(name) for name in _read(row["participants"], list)], ratings[row["id"]]) for row in rows]
 
 
-def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[SpokenUnit]:
-    """All units with no more of them than their statistics need: a million come by in little over ten seconds."""
+def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[SpokenPage]:
+    """All units, page by page: what a page holds is gone when the next is read."""
     low, high = unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS)
     query = "SELECT id, status, interaction_type, participants FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
     while rows := _plain(connection.execute(query, (low, high, SPOKEN_PAGE))):
-        bounds = (rows[0][0], rows[-1][0])
-        said: dict[int, list[tuple[str, str]]] = {}
-        for unit, speaker, content in _plain(connection.execute(_SAID, bounds)):
-            said.setdefault(unit, []).append((_text(speaker), _text(content)))
-        ratings = _ratings(connection, bounds)
-        for unit, status, kind, participants in rows:
-            names = [str(name) for name in _read(participants, list)]
-            yield SpokenUnit(status, kind or "", names, said.get(unit, ()), ratings.get(unit, ()))
-        low = rows[-1][0] + 1
+        units, statuses, kinds, participants = zip(*rows, strict=True)
+        bounds = (units[0], units[-1])
+        yield SpokenPage(
+            units,
+            statuses,
+            [kind or "" for kind in kinds],
+            _casts(participants),
+            _said(connection, bounds),
+            _plain(connection.execute(_RATINGS, bounds)),
+        )
+        low = units[-1] + 1
+
+
+def _said(
+    connection: sqlite3.Connection, bounds: tuple[int, int]
+) -> tuple[Sequence[int], Sequence[str], Sequence[bytes]]:
+    rows = _plain(connection.execute(_SAID, bounds))
+    units, speakers, contents = zip(*rows, strict=True) if rows else ((), (), ())
+    return units, _texts(speakers), contents
+
+
+def _casts(participants: Sequence[object]) -> list[list[str]]:
+    """Each from its own JSON; all are read at once where all can be."""
+    found = _read(f"[{','.join(_texts(participants))}]", list)
+    if len(found) != len(participants) or not set(map(type, found)) <= {list}:
+        found = [_read(names, list) for names in participants]
+    if set(map(type, chain.from_iterable(found))) <= {str}:
+        return found
+    return [[str(name) for name in names] for names in found]
+
+
+def _texts(values: Sequence[object]) -> Sequence[str]:
+    return values if set(map(type, values)) <= {str} else [_text(value) for value in values]  # type: ignore[return-value]
 
 
 def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
@@ -115,7 +145,8 @@ _MESSAGES = (
     "FROM call c LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step "
     "WHERE c.unit_id BETWEEN ? AND ? AND c.status = 'answered' AND (c.turn IS NOT NULL OR l.step IS NOT NULL) "
 )
-_SAID = f"SELECT c.unit_id, coalesce(l.speaker, c.speaker), {_CONTENT} {_MESSAGES}"
+_SAID = f"SELECT c.unit_id, coalesce(l.speaker, c.speaker), CAST({_CONTENT} AS BLOB) {_MESSAGES}"
+_RATINGS = "SELECT unit_id, entity, rating FROM judgement WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, place"
 
 
 def units_from(
@@ -180,8 +211,6 @@ def _text(value: object) -> str:
 
 def _ratings(connection: sqlite3.Connection, bounds: tuple[int, int]) -> dict[int, list[tuple[str, float | None]]]:
     found: dict[int, list[tuple[str, float | None]]] = defaultdict(list)
-    for unit, entity, rating in connection.execute(
-        "SELECT unit_id, entity, rating FROM judgement WHERE unit_id BETWEEN ? AND ? ORDER BY unit_id, place", bounds
-    ).fetchall():
+    for unit, entity, rating in connection.execute(_RATINGS, bounds).fetchall():
         found[unit].append((entity, rating))
     return found

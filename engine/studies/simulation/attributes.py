@@ -6,7 +6,8 @@ test for groups, with Holm's correction over all attributes.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from tidepool.engine.library.entities import Attribute, Entity
 from tidepool.engine.statistics.association import group_difference, rank_correlation
 from tidepool.engine.statistics.clusters import Total, interval_over
 from tidepool.engine.statistics.comparisons import holm
-from tidepool.engine.statistics.intervals import Interval, mean_of_counts
+from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.typed import Statistics
 from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts
 
@@ -95,7 +96,7 @@ def compare_by_attribute(
     return {
         name: AttributeStatistics(
             kind="number" if attributed.numeric else "category",
-            groups=tuple(_group(group, counts, scale) for group in attributed.groups),
+            groups=tuple(_groups(attributed.groups, counts, scale)),
             tests=AttributeTests(**{measure: tests[measure].get(name) for measure in MEASURES}),
         )
         for name, attributed in found.items()
@@ -131,26 +132,36 @@ def _thirds(values: Mapping[str, Any]) -> list[AttributeGroup]:
     return labelled
 
 
-def _group(group: AttributeGroup, counts: Mapping[str, EntityCounts], scale: Interval) -> GroupStatistics:
-    members = {name: counts[name] for name in group.names}
-    return GroupStatistics(
-        value=group.label,
-        entities=len(members),
-        simulations=sum(member.simulations for member in members.values()),
-        **{measure: group_mean(measure, members, scale) for measure in MEASURES},
-    )
+def _groups(
+    groups: Sequence[AttributeGroup], counts: Mapping[str, EntityCounts], scale: Interval
+) -> Iterator[GroupStatistics]:
+    members = [{name: counts[name] for name in group.names} for group in groups]
+    means = {measure: _group_means(measure, members, scale) for measure in MEASURES}
+    for place, (group, own) in enumerate(zip(groups, members, strict=True)):
+        yield GroupStatistics(
+            value=group.label,
+            entities=len(own),
+            simulations=sum(member.simulations for member in own.values()),
+            **{measure: means[measure][place] for measure in MEASURES},
+        )
 
 
 def group_mean(measure: str, members: Mapping[str, EntityCounts], scale: Interval) -> Mean | None:
     """The mean over all talks of these entities, with an interval over entities; None without a value."""
-    totals = {name: counts.total(measure) for name, counts in members.items()}
-    whole = _sum(totals.values())
-    if not whole[1]:
-        return None
-    talks = next((counts.talks for counts in members.values()), None)
-    shared = talks.in_talks_of(measure, members) if talks else {}
-    parts = [shared.get(name, own) for name, own in totals.items()]
-    return Mean(whole[0] / whole[1], interval_over(whole, parts, _bounds(measure, scale)))
+    return _group_means(measure, [members], scale)[0]
+
+
+def _group_means(measure: str, groups: Sequence[Mapping[str, EntityCounts]], scale: Interval) -> list[Mean | None]:
+    totals = [{name: counts.total(measure) for name, counts in members.items()} for members in groups]
+    wholes = [_sum(own.values()) for own in totals]
+    talks = next((counts.talks for members in groups for counts in members.values()), None)
+    shared = talks.in_talks_of(measure, groups) if talks and any(times for _, times in wholes) else [{}] * len(groups)
+    found: list[Mean | None] = []
+    for whole, own, beside in zip(wholes, totals, shared, strict=True):
+        parts = [beside.get(name, total) for name, total in own.items()]
+        interval = interval_over(whole, parts, _bounds(measure, scale)) if whole[1] else None
+        found.append(Mean(whole[0] / whole[1], interval) if whole[1] else None)
+    return found
 
 
 def own_mean(measure: str, counts: EntityCounts, scale: Interval) -> Mean | None:
@@ -158,9 +169,9 @@ def own_mean(measure: str, counts: EntityCounts, scale: Interval) -> Mean | None
     total, times = counts.total(measure)
     if not times:
         return None
-    by_combination = [one.of(measure) for one in counts.combinations.values()]
-    single = [(value, 1) for value, often in counts.own(measure).items() for _ in range(often)]
-    return Mean(total / times, interval_over((total, times), by_combination or single, _bounds(measure, scale)))
+    single = Counter({(value, 1): often for value, often in counts.own(measure).items()})
+    parts = counts.combinations.get(measure) or single
+    return Mean(total / times, interval_over((total, times), parts, _bounds(measure, scale)))
 
 
 def _bounds(measure: str, scale: Interval) -> Interval:
@@ -188,7 +199,8 @@ def _tested(
     measure: str, attributed: Attributed, counts: Mapping[str, EntityCounts]
 ) -> tuple[float | None, float] | None:
     """(correlation, p): whether entities' means go with the attribute."""
-    means = {name: mean_of_counts(values) for name in attributed.values if (values := counts[name].own(measure))}
+    totals = {name: counts[name].total(measure) for name in attributed.values}
+    means = {name: total / times for name, (total, times) in totals.items() if times}
     if attributed.numeric:
         return rank_correlation([float(attributed.values[name]) for name in means], list(means.values()))
     p_value = group_difference([[means[name] for name in group.names if name in means] for group in attributed.groups])

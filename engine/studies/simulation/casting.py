@@ -3,15 +3,17 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from tidepool.engine.config.sections import Config, ConfigSections
 from tidepool.engine.config.toml_files import named_file, read_text
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.library.entities import Entity, checked_name, entity_from, refuse_doubled
 from tidepool.engine.library.entity_files import read_entities
 from tidepool.engine.studies.simulation.combinations import check_sizes
-from tidepool.engine.studies.simulation.config import SimulationSettings
+
+if TYPE_CHECKING:
+    from tidepool.engine.config.sections import Config, ConfigSections
+    from tidepool.engine.studies.simulation.config import SimulationSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +26,24 @@ class CastMember:
         return {"id": self.id, **self.entity.as_record()}
 
 
-def settings_of(config: ConfigSections) -> SimulationSettings:
-    return cast(SimulationSettings, config.settings)
+def settings_of(config: "ConfigSections") -> "SimulationSettings":
+    return cast("SimulationSettings", config.settings)
 
 
-def cast_of(config: ConfigSections) -> list[CastMember]:
+def cast_of(config: "ConfigSections") -> list[CastMember]:
     """All who may meet, in the order of the config."""
+    return cast_from(config.entities)
+
+
+def cast_from(records: Iterable[Mapping[str, Any]]) -> list[CastMember]:
     with located("entities"):
-        members = [_member(record, place) for place, record in enumerate(config.entities)]
+        members = [_member(record, place) for place, record in enumerate(records)]
         refuse_doubled((member.entity for member in members), "The batch")
         _refuse_doubled_ids(members)
     return members
 
 
-def taken_in(config: Config, folder: Path | None) -> Config:
+def taken_in(config: "Config", folder: Path | None) -> "Config":
     """The config with its context and the entities of its file inside."""
     settings = settings_of(config)
     from_file = _of_file(settings.entity_file, folder) if settings.entity_file else []
@@ -51,7 +57,7 @@ def taken_in(config: Config, folder: Path | None) -> Config:
     return whole.model_copy(update={"entities": [member.as_record() for member in members]})
 
 
-def _check(entities: int, settings: SimulationSettings) -> None:
+def _check(entities: int, settings: "SimulationSettings") -> None:
     if not entities:
         raise UsageError(
             "The simulation has no entities: list them under [[entities]], or name an entity_file, or entity_ids of "
@@ -67,7 +73,7 @@ def _of_file(name: str, folder: Path | None) -> list[Entity]:
         return read_entities(path)
 
 
-def _context(settings: SimulationSettings, folder: Path | None) -> str:
+def _context(settings: "SimulationSettings", folder: Path | None) -> str:
     context = settings.context
     if settings.context_file:
         path = named_file(settings.context_file, folder, "simulation", "context_file")

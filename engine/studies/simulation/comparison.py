@@ -14,7 +14,7 @@ from tidepool.engine.statistics.clusters import Total, jackknife_variance
 from tidepool.engine.statistics.comparisons import pairwise
 from tidepool.engine.statistics.contrasts import student
 from tidepool.engine.studies.simulation.measures import EntityCounts, SpeechTally
-from tidepool.storage.reading.units import units_in_pages
+from tidepool.storage.reading.units import spoken_in_pages
 
 Rated = Mapping[str, EntityCounts]
 
@@ -26,9 +26,8 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 def _rated(connection: sqlite3.Connection, batch_number: int) -> Rated:
     tally = SpeechTally()
-    for unit in units_in_pages(connection, batch_number):
-        if unit.status == "completed":
-            tally.completed("", unit.participants, (), unit.ratings)
+    for page in spoken_in_pages(connection, batch_number):
+        tally.take(page)
     return tally.entities
 
 

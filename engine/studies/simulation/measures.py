@@ -1,55 +1,22 @@
 """What was counted: simulations, and for each entity how much it said and how it was judged.
 
-Only completed simulations are measured; the others are counted as missing. Counts of equal values instead of lists
-keep this small for any number of simulations.
+Only completed simulations are measured; the others are counted as missing. Simulations are taken in many at a time and
+kept as columns, one row for each entity of each: nothing here is an object for each simulation.
 """
 
-import re
-from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain, compress, repeat
 
 from tidepool.engine.statistics.clusters import Total
 from tidepool.engine.statistics.labels import Array, numbered
-
-# Scripts written without spaces: there each character counts.
-_WORD = re.compile(
-    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
-)
-
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-
-
-def words_in(text: str) -> int:
-    spaced = text.isascii() or not _UNSPACED.search(text)
-    return len(text.split()) if spaced else len(_WORD.findall(text))
-
+from tidepool.engine.statistics.words import words_in_each
+from tidepool.storage.reading.units import SpokenPage
 
 MEASURES = ("words", "turns", "rating")
-Values = tuple[float, float, float | None]
-"""an entity's in one simulation, by measure; the rating may be missing"""
 _MISSING = float("nan")
-
-
-class Sums:
-    """Of values: a sum and a number for each measure."""
-
-    __slots__ = ("counts", "sums")
-
-    def __init__(self) -> None:
-        self.sums, self.counts = [0.0, 0.0, 0.0], [0, 0, 0]
-
-    def add(self, values: Values) -> None:
-        for place, value in enumerate(values):
-            if value is not None:
-                self.sums[place] += value
-                self.counts[place] += 1
-
-    def of(self, measure: str) -> Total:
-        place = MEASURES.index(measure)
-        return self.sums[place], self.counts[place]
+_NOTHING_SAID = ((), (), ())
 
 
 class SharedTalks:
@@ -60,43 +27,70 @@ class SharedTalks:
     """
 
     def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-        self._entity, self._talk = array("i"), array("i")
-        self._values = tuple(array("d") for _ in MEASURES)
-        self._talks = 0
+        self.places: dict[str, int] = {}
+        """of each entity that was seen, its number"""
+        self.number = 0
+        """of simulations"""
+        self._parts: dict[str, list[Array]] = {}
 
-    def add(self, values: Iterable[tuple[str, Values]]) -> None:
-        """One simulation: its entities with what each came to."""
-        words, turns, ratings = self._values
-        for name, (said, spoke, rating) in values:
-            self._entity.append(self._places.setdefault(name, len(self._places)))
-            self._talk.append(self._talks)
-            words.append(said)
-            turns.append(spoke)
-            ratings.append(_MISSING if rating is None else rating)
-        self._talks += 1
-
-    def in_talks_of(self, measure: str, members: Collection[str]) -> dict[str, Total]:
-        """For each of these entities, what all of them came to in the simulations that it was in."""
+    def numbers_of(self, names: Sequence[str]) -> Array:
         import numpy
 
-        entity, talk, values = self._known(measure)
-        wanted = numpy.zeros(len(self._places), dtype=bool)
-        wanted[[self._places[name] for name in members if name in self._places]] = True
-        rows = wanted[entity]
-        entity, talk, values = entity[rows], talk[rows], values[rows]
-        sums, times = numpy.bincount(talk, values), numpy.bincount(talk)
-        size = len(self._places)
-        own = numpy.bincount(entity, sums[talk], minlength=size).tolist()
-        counts = numpy.bincount(entity, times[talk], minlength=size).astype(int).tolist()
-        return {name: (own[place], counts[place]) for name in members if (place := self._places.get(name)) is not None}
+        for name in dict.fromkeys(names):
+            self.places.setdefault(name, len(self.places))
+        return numpy.fromiter(map(self.places.__getitem__, names), dtype=int, count=len(names))
+
+    def add(self, talks: int, **columns: Array) -> None:
+        """So many simulations more; `entity`, `talk` (its place among them) and the measures, by row."""
+        columns["talk"] = columns["talk"] + self.number
+        for name, column in columns.items():
+            self._parts.setdefault(name, []).append(column.astype("int32" if name in ("entity", "talk") else float))
+        self.number += talks
+
+    def column(self, name: str) -> Array:
+        import numpy
+
+        parts = self._parts.get(name) or [numpy.zeros(0, dtype=int)]
+        if len(parts) > 1:
+            parts[:] = [numpy.concatenate(parts)]
+        return parts[0]
+
+    def known(self, measure: str) -> tuple[Array, Array, Array]:
+        """Entity, talk and value of the rows that have one."""
+        import numpy
+
+        columns = self.column("entity"), self.column("talk"), self.column(measure)
+        known = ~numpy.isnan(columns[2])
+        entity, talk, values = columns if known.all() else (column[known] for column in columns)
+        return entity, talk, values
+
+    def in_talks_of(self, measure: str, groups: Sequence[Collection[str]]) -> list[dict[str, Total]]:
+        """For each entity of each group, what all of its group came to in the simulations that it was in.
+
+        Nobody is in two groups.
+        """
+        import numpy
+
+        group = numpy.full(len(self.places), -1)
+        for place, members in enumerate(groups):
+            group[[self.places[name] for name in members if name in self.places]] = place
+        size, number = len(self.places), len(groups)
+        entity, talk, values = self.known(measure)
+        rows = group[entity] >= 0
+        if not rows.all():
+            entity, talk, values = entity[rows], talk[rows], values[rows]
+        cell = talk.astype(int) * number + group[entity]
+        sums, times = numpy.bincount(cell, values), numpy.bincount(cell)
+        own, counts = numpy.bincount(entity, sums[cell], size), numpy.bincount(entity, times[cell], size)
+        told = list(zip(own.tolist(), counts.astype(int).tolist(), strict=True))
+        return [{name: told[self.places[name]] for name in members if name in self.places} for members in groups]
 
     def between(self, measure: str) -> dict[tuple[str, str], Total]:
         """What the second of two came to in the simulations that it shares with the first."""
         import numpy
 
-        entity, talk, values = self._known(measure)
-        size = len(self._places)
+        entity, talk, values = self.known(measure)
+        size = len(self.places)
         codes, beside = [], []
         for apart in range(1, int(numpy.bincount(talk).max(initial=0))):
             together = talk[apart:] == talk[:-apart]
@@ -107,18 +101,9 @@ class SharedTalks:
             return {}
         pairs, place = numbered(numpy.concatenate(codes))
         sums, times = numpy.bincount(place, numpy.concatenate(beside)), numpy.bincount(place)
-        names = list(self._places)
+        names = list(self.places)
         found = zip(pairs.tolist(), sums.tolist(), times.tolist(), strict=True)
         return {(names[pair // size], names[pair % size]): (total, count) for pair, total, count in found}
-
-    def _known(self, measure: str) -> tuple[Array, Array, Array]:
-        """The rows that have a value; copies, for columns that are looked at cannot grow."""
-        import numpy
-
-        columns: list[Any] = [self._entity, self._talk, self._values[MEASURES.index(measure)]]
-        entity, talk, values = (numpy.array(column) for column in columns)
-        known = ~numpy.isnan(values)
-        return (entity, talk, values) if known.all() else (entity[known], talk[known], values[known])
 
 
 @dataclass(slots=True)
@@ -131,8 +116,9 @@ class EntityCounts:
     unrated: int = 0
     talks: SharedTalks | None = None
     """its simulations, and those of all others of the tally; None where it shares none with anybody"""
-    combinations: dict[int, Sums] = field(default_factory=dict)
-    """its own values by combination; empty where none was repeated"""
+    combinations: Mapping[str, Sequence[Total]] = field(default_factory=dict)
+    """by measure its own values in each combination; empty where none was repeated"""
+    _totals: dict[str, Total] = field(default_factory=dict)
 
     @property
     def simulations(self) -> int:
@@ -142,8 +128,11 @@ class EntityCounts:
         return {"words": self.words, "turns": self.turns, "rating": self.ratings}[measure]
 
     def total(self, measure: str) -> Total:
-        values = self.own(measure)
-        return sum(value * times for value, times in values.items()), values.total()
+        """Worked out once: every attribute asks for it."""
+        if measure not in self._totals:
+            values = self.own(measure)
+            self._totals[measure] = sum(value * times for value, times in values.items()), values.total()
+        return self._totals[measure]
 
 
 @dataclass(slots=True)
@@ -155,22 +144,19 @@ class TypeCounts:
     words: int = 0
 
 
-@dataclass(slots=True)
 class SpeechTally:
-    types: dict[str, TypeCounts] = field(default_factory=dict)
-    entities: dict[str, EntityCounts] = field(default_factory=dict)
-    combinations: set[int] = field(default_factory=set)
-    """hashes of those that met and completed"""
-    unsplit: int = 0
-    """messages of no entity: narrated rounds in which no name was found"""
-    repeated: bool = False
-    """combinations meet more than once"""
-    talks: SharedTalks = field(default_factory=SharedTalks)
-
-    def unfinished(self, kind: str, status: str) -> None:
-        counts = self.types.setdefault(kind, TypeCounts())
-        counts.simulations += 1
-        counts.failed += status == "failed"
+    def __init__(self, *, repeated: bool = False) -> None:
+        """`repeated`: combinations meet more than once."""
+        self.types: dict[str, TypeCounts] = {}
+        self.unsplit = 0
+        """messages of no entity: narrated rounds in which no name was found"""
+        self.repeated = repeated
+        self.talks = SharedTalks()
+        self._met: list[Array] = []
+        """of each simulation that completed, a number that its combination alone has"""
+        self._given: list[tuple[Array, Array]] = []
+        """entities and what a judge gave them"""
+        self._entities: dict[str, EntityCounts] | None = None
 
     def completed(
         self,
@@ -180,49 +166,183 @@ class SpeechTally:
         ratings: Iterable[tuple[str, float | None]],
     ) -> None:
         """One completed simulation: who took part, who said what, and each entity's rating (None: missing)."""
-        names = tuple(cast)
-        combination = hash(tuple(sorted(names)))
-        self.combinations.add(combination)
-        words, turns = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-        for speaker, text in said:
-            if speaker in words:
-                words[speaker] += words_in(text)
-                turns[speaker] += 1
-            else:
-                self.unsplit += 1
-        for name in names:
-            counts = self._entity(name)
-            counts.words[words[name]] += 1
-            counts.turns[turns[name]] += 1
-        given = dict(ratings)
-        for name, rating in given.items():
-            self._rate(name, rating)
-        values = {name: (words[name], turns[name], given.get(name)) for name in names}
-        self._share(values, combination)
-        self._count(kind, sum(turns.values()), sum(words.values()))
+        told, given = list(said), [(0, *one) for one in ratings]
+        speakers, texts = [speaker for speaker, _ in told], [text.encode() for _, text in told]
+        self.take(SpokenPage([0], ["completed"], [kind], [list(cast)], ([0] * len(told), speakers, texts), given))
 
-    def _share(self, values: Mapping[str, Values], combination: int) -> None:
-        self.talks.add(values.items())
-        if self.repeated:
-            for name, own in values.items():
-                self.entities[name].combinations.setdefault(combination, Sums()).add(own)
+    def unfinished(self, kind: str, status: str) -> None:
+        self.take(SpokenPage([0], [status], [kind], [[]], _NOTHING_SAID, ()))
 
-    def _entity(self, name: str) -> EntityCounts:
-        found = self.entities.get(name)
-        if found is None:
-            found = self.entities[name] = EntityCounts(talks=self.talks)
+    def rated(self, talks: Sequence[tuple[list[str], Sequence[tuple[str, float | None]]]]) -> None:
+        """Completed simulations of which nothing is known but who took part and how they were rated."""
+        given = [(place, *one) for place, (_, ratings) in enumerate(talks) for one in ratings]
+        number = len(talks)
+        casts = [cast for cast, _ in talks]
+        self.take(SpokenPage(range(number), ["completed"] * number, [""] * number, casts, _NOTHING_SAID, given))
+
+    def take(self, page: SpokenPage) -> None:
+        """Simulations that follow one another, completed or not."""
+        import numpy
+
+        self._entities = None
+        for (kind, status), times in Counter(zip(page.kinds, page.statuses, strict=True)).items():
+            counts = self.types.setdefault(kind, TypeCounts())
+            counts.simulations += times
+            counts.completed += times if status == "completed" else 0
+            counts.failed += times if status == "failed" else 0
+        whole = [status == "completed" for status in page.statuses]
+        casts, kinds = list(compress(page.casts, whole)), list(compress(page.kinds, whole))
+        units = numpy.array(page.units, dtype=int)[whole]
+        given = {(unit, name): rating for unit, name, rating in page.ratings}
+        entity = self.talks.numbers_of(list(chain.from_iterable(casts)))
+        rated = self.talks.numbers_of([name for _, name in given])
+        rows = _Rows(units, numpy.repeat(numpy.arange(len(casts)), list(map(len, casts))), entity)
+        words, turns = self._spoken(rows, *page.said)
+        rating = self._rated(rows, [unit for unit, _ in given], rated, list(given.values()))
+        self.talks.add(len(casts), entity=rows.entity, talk=rows.talk, words=words, turns=turns, rating=rating)
+        self._met.append(rows.combinations())
+        self._count_by_kind(kinds, rows.talk, words, turns)
+
+    def _spoken(
+        self, rows: "_Rows", units: Sequence[int], speakers: Sequence[str], texts: Sequence[bytes]
+    ) -> tuple[Array, Array]:
+        """Words and turns of each row."""
+        import numpy
+
+        numbers = map(self.talks.places.get, speakers, repeat(-1))
+        in_whole, row = rows.of(units, numpy.fromiter(numbers, dtype=int, count=len(speakers)))
+        split = row >= 0
+        self.unsplit += int((in_whole & ~split).sum())
+        row, number = row[split], len(rows.entity)
+        return numpy.bincount(row, words_in_each(texts)[split], number), numpy.bincount(row, minlength=number)
+
+    def _rated(self, rows: "_Rows", units: Sequence[int], entity: Array, ratings: Sequence[float | None]) -> Array:
+        """The rating of each row; who was not there may have been rated too."""
+        import numpy
+
+        values = numpy.array([_MISSING if rating is None else rating for rating in ratings], dtype=float)
+        in_whole, row = rows.of(units, entity)
+        self._given.append((entity[in_whole], values[in_whole]))
+        found = numpy.full(len(rows.entity), _MISSING)
+        found[row[row >= 0]] = values[row >= 0]
         return found
 
-    def _rate(self, name: str, rating: float | None) -> None:
-        counts = self._entity(name)
-        if rating is None:
-            counts.unrated += 1
-        else:
-            counts.ratings[rating] += 1
+    def _count_by_kind(self, kinds: Sequence[str], talk: Array, words: Array, turns: Array) -> None:
+        import numpy
 
-    def _count(self, kind: str, messages: int, words: int) -> None:
-        counts = self.types.get(kind) or self.types.setdefault(kind, TypeCounts())
-        counts.simulations += 1
-        counts.completed += 1
-        counts.messages += messages
-        counts.words += words
+        places = {kind: place for place, kind in enumerate(dict.fromkeys(kinds))}
+        kind_of = numpy.array([places[kind] for kind in kinds], dtype=int)[talk]
+        messages, said = (numpy.bincount(kind_of, column, len(places)).tolist() for column in (turns, words))
+        for kind, place in places.items():
+            self.types[kind].messages += int(messages[place])
+            self.types[kind].words += int(said[place])
+
+    @property
+    def combinations_met(self) -> int:
+        """different ones, in simulations that completed"""
+        return len(self._combinations()[0])
+
+    def _combinations(self) -> tuple[Array, Array]:
+        import numpy
+
+        return numpy.unique(numpy.concatenate([numpy.zeros(0, "uint64"), *self._met]), return_inverse=True)
+
+    @property
+    def entities(self) -> dict[str, EntityCounts]:
+        if self._entities is None:
+            self._entities = self._counted()
+        return self._entities
+
+    def _counted(self) -> dict[str, EntityCounts]:
+        import numpy
+
+        talks, size = self.talks, len(self.talks.places)
+        if not self._given:
+            return {}
+        rated, given = (numpy.concatenate([numpy.zeros(0, int), *column]) for column in zip(*self._given, strict=True))
+        known = ~numpy.isnan(given)
+        entity = talks.column("entity")
+        columns = zip(
+            talks.places,
+            _counters(entity, talks.column("words"), size),
+            _counters(entity, talks.column("turns"), size),
+            _counters(rated[known], given[known], size),
+            numpy.bincount(rated[~known].astype(int), minlength=size).tolist(),
+            strict=True,
+        )
+        found = {
+            name: EntityCounts(words, turns, ratings, unrated, talks)
+            for name, words, turns, ratings, unrated in columns
+        }
+        if self.repeated:
+            for measure in MEASURES:
+                self._by_combination(measure, list(found.values()))
+        return found
+
+    def _by_combination(self, measure: str, counts: Sequence[EntityCounts]) -> None:
+        import numpy
+
+        different, combination = self._combinations()
+        entity, talk, values = self.talks.known(measure)
+        cells, cell = numbered(entity.astype(int) * len(different) + combination[talk])
+        sums, times = numpy.bincount(cell, values).tolist(), numpy.bincount(cell).tolist()
+        parts: list[list[Total]] = [[] for _ in counts]
+        for owner, total in zip((cells // len(different)).tolist(), zip(sums, times, strict=True), strict=True):
+            parts[owner].append(total)
+        for one, own in zip(counts, parts, strict=True):
+            one.combinations = {**one.combinations, measure: own}
+
+
+class _Rows:
+    """Who took part in which simulation of a page, each once."""
+
+    def __init__(self, units: Array, talk: Array, entity: Array) -> None:
+        import numpy
+
+        self._units = units
+        self._most = int(entity.max(initial=0)) + 1
+        self._keys, rows = numpy.unique(talk * self._most + entity, return_index=True)
+        kept = numpy.sort(rows)
+        self._order = numpy.searchsorted(kept, rows)
+        self.talk, self.entity = talk[kept], entity[kept]
+
+    def of(self, units: Sequence[int], entity: Array) -> tuple[Array, Array]:
+        """Whether each unit is one of these, and the row of the entity in it: -1 where it has none."""
+        import numpy
+
+        if not len(self._keys):
+            return numpy.isin(units, self._units), numpy.full(len(units), -1)
+        told = numpy.array(units, dtype=int)
+        talk = numpy.minimum(numpy.searchsorted(self._units, told), len(self._units) - 1)
+        here = self._units[talk] == told
+        key = talk * self._most + entity
+        place = numpy.minimum(numpy.searchsorted(self._keys, key), len(self._keys) - 1)
+        there = here & (entity >= 0) & (entity < self._most) & (self._keys[place] == key)
+        return here, numpy.where(there, self._order[place], -1)
+
+    def combinations(self) -> Array:
+        """Of each simulation a number that no other combination has, but by a chance of one in 2^64."""
+        import numpy
+
+        mixed = self.entity.astype("uint64")
+        for factor, shift in ((0x9E3779B97F4A7C15, 30), (0xBF58476D1CE4E5B9, 27), (0x94D049BB133111EB, 31)):
+            mixed = (mixed + numpy.uint64(1)) * numpy.uint64(factor)
+            mixed ^= mixed >> numpy.uint64(shift)
+        found = numpy.zeros(len(self._units), dtype="uint64")
+        numpy.add.at(found, self.talk, mixed)
+        return found
+
+
+def _counters(entity: Array, values: Array, size: int) -> list[Counter[float]]:
+    """By entity how often it has each value, in the order in which they came."""
+    import numpy
+
+    different, value = numbered(values)
+    number = max(1, len(different))
+    cells, first, times = numpy.unique(entity.astype(int) * number + value, return_index=True, return_counts=True)
+    order = numpy.argsort(first)
+    cells, found = cells[order], [Counter[float]() for _ in range(size)]
+    columns = (cells // number, different[cells % number].astype(float), times[order])
+    for owner, one, often in zip(*(column.tolist() for column in columns), strict=True):
+        found[owner][one] = often
+    return found

@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidepool.engine.coding.statistics import with_coding
 from tidepool.engine.config.stored import StoredConfig
@@ -20,30 +20,36 @@ from tidepool.engine.studies.simulation.attributes import (
     group_mean,
     own_mean,
 )
-from tidepool.engine.studies.simulation.casting import cast_of, settings_of
+from tidepool.engine.studies.simulation.casting import cast_from
 from tidepool.engine.studies.simulation.combinations import combinations_possible
-from tidepool.engine.studies.simulation.config import Judge
 from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts, SpeechTally
 from tidepool.storage.reading.units import spoken_in_pages
 
 
 def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config: StoredConfig) -> dict[str, Any]:
-    settings, cast = settings_of(config.checked), cast_of(config.checked)
-    possible = combinations_possible(len(cast), settings.interaction_size)
-    entities = [member.entity for member in cast]
-    tally = _tally(connection, batch["number"], repeated=settings.num_simulations > possible)
-    found = simulation_statistics(tally, entities, possible, settings.judge)
+    settings = config.sections["simulation"]
+    entities = [member.entity for member in cast_from(config.sections["entities"])]
+    possible = combinations_possible(len(entities), settings["interaction_size"])
+    tally = SpeechTally(repeated=settings["num_simulations"] > possible)
+    for page in spoken_in_pages(connection, batch["number"]):
+        tally.take(page)
+    found = simulation_statistics(tally, entities, possible, Asked.of(settings["judge"]))
     return with_coding(connection, batch, found.as_json())
 
 
-def _tally(connection: sqlite3.Connection, batch_number: int, *, repeated: bool) -> SpeechTally:
-    tally = SpeechTally(repeated=repeated)
-    for unit in spoken_in_pages(connection, batch_number):
-        if unit.status == "completed":
-            tally.completed(unit.interaction_type, unit.participants, unit.said, unit.ratings)
-        else:
-            tally.unfinished(unit.interaction_type, unit.status)
-    return tally
+class Asked(NamedTuple):
+    """What a judge was asked of every speaker."""
+
+    question: str
+    scale: Interval
+
+    @classmethod
+    def of(cls, judge: Mapping[str, Any] | None) -> "Asked | None":
+        """As a batch's config has it."""
+        if judge is None:
+            return None
+        low, high = judge["scale"]
+        return cls(judge["question"], (float(low), float(high)))
 
 
 @dataclass(frozen=True)
@@ -99,14 +105,14 @@ class SimulationStatistics(Statistics):
 
 
 def simulation_statistics(
-    tally: SpeechTally, entities: Sequence[Entity], possible: int, judge: Judge | None
+    tally: SpeechTally, entities: Sequence[Entity], possible: int, judge: Asked | None
 ) -> SimulationStatistics:
     types = list(tally.types.values())
-    scale = (judge.scale[0], judge.scale[1]) if judge else UNBOUNDED
+    scale = judge.scale if judge else UNBOUNDED
     return SimulationStatistics(
         by_interaction_type={kind: TypeStatistics(**asdict(counts)) for kind, counts in sorted(tally.types.items())},
         combinations_possible=possible,
-        combinations_run=len(tally.combinations),
+        combinations_run=tally.combinations_met,
         messages=sum(counts.messages for counts in types),
         words=sum(counts.words for counts in types),
         judgements=_judgements(judge, tally.entities, scale) if judge else None,
@@ -132,14 +138,14 @@ def _entity(counts: EntityCounts, scale: Interval) -> EntityStatistics:
     )
 
 
-def _judgements(judge: Judge, entities: Mapping[str, EntityCounts], scale: Interval) -> Judgements:
+def _judgements(judge: Asked, entities: Mapping[str, EntityCounts], scale: Interval) -> Judgements:
     ratings: Counter[float] = Counter()
     for counts in entities.values():
         ratings.update(counts.ratings)
     overall = group_mean("rating", entities, scale)
     return Judgements(
         question=judge.question,
-        scale=tuple(judge.scale),
+        scale=judge.scale,
         given=ratings.total(),
         missing=sum(counts.unrated for counts in entities.values()),
         mean=overall.mean if overall else None,

@@ -59,10 +59,9 @@ class WatchedSimulations:
         return iter(range(self._block, self.units + 1, self._block))
 
     def take_in(self, connection: sqlite3.Connection, batch_number: int, last: int) -> Interval | None:
-        given: list[float] = []
-        for cast, ratings in rated_between(connection, batch_number, self._taken + 1, last):
-            self._tally.completed("", cast, (), ratings)
-            given += [rating for _, rating in ratings if rating is not None]
+        talks = rated_between(connection, batch_number, self._taken + 1, last)
+        self._tally.rated(talks)
+        given = [rating for _, ratings in talks for _, rating in ratings if rating is not None]
         wanted = (last - self._taken) * self._speakers
         self._taken = last
         missing = max(0, wanted - len(given))

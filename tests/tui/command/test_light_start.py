@@ -79,6 +79,14 @@ def test_show_loads_neither_scipy_nor_what_calls_a_provider(kind: str, file_of_a
         assert "pydantic" not in loaded
 
 
+def test_statistics_of_simulations_load_no_config_class(file_of_all_kinds: Path) -> None:
+    with sqlite3.connect(file_of_all_kinds) as connection:
+        (batch_id,) = connection.execute("SELECT id FROM batch WHERE kind = 'simulation' LIMIT 1").fetchone()
+    connection.close()
+    loaded = loaded_by("--db", str(file_of_all_kinds), "stats", batch_id, folder=file_of_all_kinds.parent)
+    assert "numpy" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "asyncio", "filelock"})
+
+
 def test_a_small_run_loads_no_sdk_and_nothing_for_tables_or_statistics_that_it_does_not_use(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(STUDY)

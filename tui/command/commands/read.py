@@ -5,6 +5,7 @@ import sqlite3
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.results.summary import statistics_of, summarise
 from tidepool.storage.batches import find_batch
@@ -39,7 +40,8 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    {"show": _show, "stats": _stats, "log": _log}[options.command](options)
+    with CalmGarbageCollector():  # what is read of a large batch lives for a page, and is no garbage before
+        {"show": _show, "stats": _stats, "log": _log}[options.command](options)
     return 0
 
 
