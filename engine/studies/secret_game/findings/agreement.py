@@ -48,8 +48,14 @@ def sighting(
     fuzzy_threshold: float = DEFAULT_THRESHOLD,
     talk: int = 0,
 ) -> Sighting:
+    return Sighting(truth, detectors_that_fire(text, secret, detectors, fuzzy_threshold), talk)
+
+
+def detectors_that_fire(
+    text: str, secret: str, detectors: Sequence[str] = DETECTORS, fuzzy_threshold: float = DEFAULT_THRESHOLD
+) -> frozenset[str]:
     found = find_reveals(text, secret, detectors, fuzzy_threshold)
-    return Sighting(truth, frozenset(reveal.detector for reveal in found if not reveal.uncertain), talk)
+    return frozenset(reveal.detector for reveal in found if not reveal.uncertain)
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,18 @@ A row is one side of a finished conversation, as in the view `outcomes`; the two
 opener's first. A talk of an agent with itself counts as two interactions of that agent, one for each side.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, NamedTuple
 
 from tidepool.engine.statistics.grouped import Array, pair_codes
 from tidepool.engine.statistics.labels import numbered
+from tidepool.storage.study_rows.secret_game import SidePage
 
 _MOST_POINTS = 1e100
-_AT_ONCE = 50_000
 Pair = tuple[str, str]
 """two agents in alphabetical order"""
 
@@ -77,12 +77,23 @@ class Sides:
     """not a number where there is none"""
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[Any]]) -> "Sides":
-        """From rows as `SideOutcome` has them; what comes behind is passed over. They are read once, some at a time."""
+    def of(cls, rows: Iterable[SideOutcome]) -> "Sides":
         columns = _Columns()
-        rows = iter(rows)
-        while some := list(islice(rows, _AT_ONCE)):
-            columns.add(some)
+        if sides := [SideOutcome(*row) for row in rows]:
+            kinds = [[getattr(side, name) for name in KIND] for side in sides]
+            columns.add([side.conversation_id for side in sides], kinds, slice(None), [side.score for side in sides])
+        return cls(**columns.of_whole_talks())
+
+    @classmethod
+    def read(cls, pages: Iterable[SidePage]) -> "Sides":
+        """Page by page: a million talks are never there as objects, and of sides that are alike one is read."""
+        import numpy
+
+        columns = _Columns()
+        for page in pages:
+            places = {kind: place for place, kind in enumerate(dict.fromkeys(page.kinds))}
+            which = numpy.fromiter(map(places.__getitem__, page.kinds), dtype=int, count=len(page.kinds))
+            columns.add(page.units, json.loads(f"[{','.join(places)}]"), which, page.scores)
         return cls(**columns.of_whole_talks())
 
     def __len__(self) -> int:
@@ -117,32 +128,55 @@ def _finite(scores: Array) -> Array:
     return numpy.where(abs(scores) < _MOST_POINTS, scores, numpy.nan)
 
 
+KIND = (
+    "mode",
+    "game",
+    "agent",
+    "opponent",
+    "opener",
+    "revealed",
+    "obtained",
+    "turn",
+    "scenario",
+    "uncertain",
+    "verdict",
+)
+"""what many sides have in common, in the order of `SidePage`"""
+
+
 class _Columns:
-    """Rows turned into arrays as they come: a million talks are never there as objects."""
+    """Sides turned into arrays as they come."""
 
     def __init__(self) -> None:
         self._parts: defaultdict[str, list[Array]] = defaultdict(list)
         self._modes, self._games, self._agents = _Names(), _Names(), _Names()
 
-    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+    def add(
+        self,
+        talks: Sequence[int | str],
+        kinds: Sequence[Sequence[Any]],
+        which: Array | slice,
+        scores: Sequence[float | None],
+    ) -> None:
+        """Sides by the talk they belong to, which of the kinds each is of, and their scores."""
         import numpy
 
-        told = dict(zip(SideOutcome._fields, zip(*rows, strict=True), strict=False))
-        self._keep("talk", numpy.array(told["conversation_id"]))
-        self._keep("mode", self._modes.codes(told["mode"]))
-        self._keep("game", self._games.codes(told["game"]))
-        self._keep("agent", self._agents.codes(told["agent"]))
-        self._keep("opponent", self._agents.codes(told["opponent"]))
+        told = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
+        self._keep("talk", numpy.array(talks))
+        self._keep("score", _finite(numpy.array(scores, dtype=float)))
+        self._keep("mode", self._modes.codes(told["mode"])[which])
+        self._keep("game", self._games.codes(told["game"])[which])
+        self._keep("agent", self._agents.codes(told["agent"])[which])
+        self._keep("opponent", self._agents.codes(told["opponent"])[which])
 
         def numbers(name: str) -> Array:
             return numpy.array(told[name], dtype=float)  # what is absent is not a number
 
         for name in ("opener", "revealed", "obtained", "uncertain"):
-            self._keep(name, numpy.nan_to_num(numbers(name)).astype(bool))
+            self._keep(name, numpy.nan_to_num(numbers(name)).astype(bool)[which])
         for name in ("turn", "scenario"):
-            self._keep(name, numpy.nan_to_num(numbers(name)).astype(int))
-        self._keep("score", _finite(numbers("score")))
-        self._keep("verdict", numbers("verdict"))
+            self._keep(name, numpy.nan_to_num(numbers(name)).astype(int)[which])
+        self._keep("verdict", numbers("verdict")[which])
 
     def _keep(self, name: str, column: Array) -> None:
         self._parts[name].append(column)
@@ -152,7 +186,7 @@ class _Columns:
         import numpy
 
         if not self._parts:
-            self.add([SideOutcome(0, "", 0, "", "", False, False, False, None, None)])  # one side alone: no talk
+            self.add([0], [("", 0, "", "", *[False] * 7)], slice(None), [None])  # one side alone: no talk
         found = {name: numpy.concatenate(self._parts.pop(name)) for name in list(self._parts)}
         talk = numbered(found["talk"])[1]
         whole = numpy.bincount(talk)[talk] == 2

@@ -4,10 +4,10 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache, partial
 from typing import cast
 
-from tidepool.engine.studies.secret_game.detectors import DETECTORS
-from tidepool.engine.studies.secret_game.findings.agreement import SideTruth, Sighting, sighting
+from tidepool.engine.studies.secret_game.findings.agreement import SideTruth, Sighting, detectors_that_fire
 from tidepool.engine.studies.secret_game.findings.outcomes import Sides
 from tidepool.engine.studies.secret_game.findings.played_with import PlayedWith
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation
@@ -22,7 +22,7 @@ WAYS = {"plain": "exact", "misspelt": "fuzzy"}
 
 
 def sides_of(connection: sqlite3.Connection, batch_number: int) -> Sides:
-    return Sides.of(game_rows.outcomes(connection, batch_number))
+    return Sides.read(game_rows.outcomes(connection, batch_number))
 
 
 def failed_pairs(connection: sqlite3.Connection, batch_id: str) -> Counter[tuple[str, str]]:
@@ -40,21 +40,19 @@ def planted(
     connection: sqlite3.Connection, batch_number: int, played_with: PlayedWith
 ) -> tuple[list[Sighting], list[SideTruth], bool]:
     """Messages with known truth as the detectors see them, sides as the judge saw them; and whether it is a sample."""
-    every = _stride(connection, batch_number, played_with.messages_per_interaction)
+    last = last_unit(connection, batch_number)
+    every = max(1, -(-last * played_with.messages_per_interaction // MOST_SIGHTED))
     sightings: list[Sighting] = []
     judged: list[SideTruth] = []
-    for meeting, side, verdict, said in _sides(connection, batch_number, every):
+    fired = lru_cache(MOST_SIGHTED)(partial(detectors_that_fire, fuzzy_threshold=played_with.fuzzy_threshold))
+    for meeting, side, verdict, said in _sides(connection, batch_number, every, last):
         secret = played_with.secret(meeting, side)
         number = meeting.sequence_number
-        seen = [sighting(text, secret, truth, DETECTORS, played_with.fuzzy_threshold, number) for text, truth in said]
+        seen = [Sighting(truth, fired(text, secret), number) for text, truth in said]
         sightings += seen
         if played_with.judged:
             judged.append(SideTruth(any(s.truth is not None for s in seen), verdict, number))
     return sightings, judged, every > 1
-
-
-def _stride(connection: sqlite3.Connection, batch_number: int, length: int) -> int:
-    return max(1, -(-last_unit(connection, batch_number) * length // MOST_SIGHTED))
 
 
 Said = list[tuple[str, str | None]]
@@ -62,9 +60,9 @@ Said = list[tuple[str, str | None]]
 
 
 def _sides(
-    connection: sqlite3.Connection, batch_number: int, every: int
+    connection: sqlite3.Connection, batch_number: int, every: int, last: int
 ) -> Iterator[tuple[PlannedConversation, int, bool | None, Said]]:
-    rows = game_rows.planted_messages(connection, batch_number, every)
+    rows = game_rows.planted_messages(connection, batch_number, every, last)
     present: tuple[int, int] | None = None
     found: tuple[PlannedConversation, int, bool | None, Said] | None = None
     for number, game, round_number, side, agent, opponent, verdict, text, truth in rows:

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from tests.engine.studies.secret_game.talks import Talk, rows
 from tidepool.engine.studies.secret_game.findings.analysis import analysed
+from tidepool.engine.studies.secret_game.findings.outcomes import KIND, SideOutcome, Sides
+from tidepool.storage.study_rows.secret_game import SidePage
 
 FOUR_TALKS = rows(
     ("Ada", "Bo", True, True),
@@ -123,3 +125,37 @@ def test_every_share_lies_in_its_interval(played: list[Talk]):
         for name in ("times_revealed_secret", "times_obtained_secret", "optimal_strategy"):
             low, high = agent[f"{name}_ci95"]
             assert 0 <= low <= agent[f"{name}_percentage"] + 1e-9 and agent[f"{name}_percentage"] <= high + 1e-9 <= 101
+
+
+def test_sides_read_by_their_kinds_are_those_read_one_by_one() -> None:
+    """In two pages, with a talk that lacks a side, a score that is not known and a name that JSON writes otherwise."""
+    names = ("Ada", 'B"ø\\')
+    played = [
+        (
+            talk,
+            "standard",
+            1 + talk % 2,
+            *names[::step],
+            step > 0,
+            talk % 3 == 0,
+            talk % 2 == 0,
+            talk % 4 or None,
+            score,
+        )
+        for talk in range(1, 21)
+        for step, score in ((1, 1.5), (-1, None if talk == 7 else 0.1))
+        if (talk, step) != (11, -1)
+    ]
+    sides = [SideOutcome(*side, None, False, 1 if side[0] % 5 else None) for side in played]
+    pages = [
+        SidePage(
+            [side.conversation_id for side in part],
+            [json.dumps([getattr(side, name) for name in KIND]) for side in part],
+            [side.score for side in part],
+        )
+        for part in (sides[:14], sides[14:])
+    ]
+    read, one_by_one = Sides.read(pages), Sides.of(sides)
+    assert len(read) == 38 and read.names == one_by_one.names == names
+    for name in ("talk", "game", "agent", "opponent", "opener", "revealed", "turn", "score", "scenario", "verdict"):
+        assert str(getattr(read, name).tolist()) == str(getattr(one_by_one, name).tolist()), name
