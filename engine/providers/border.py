@@ -4,6 +4,7 @@ The clients of all SDKs are httpx's, of one generation or another; this knows on
 """
 
 import ssl
+from collections.abc import Mapping
 from contextlib import aclosing
 from functools import cache
 from importlib import import_module
@@ -30,17 +31,24 @@ def trusted_certificates(generation: str) -> ssl.SSLContext:
     return context
 
 
+def comes_whole(headers: Mapping[str, str], most: int = MOST_BYTES) -> bool:
+    """Whether a body comes unpacked and as long as it says: the transport reads no more than was announced."""
+    length = headers.get("Content-Length", "")
+    if headers.get("Content-Encoding", "").strip().lower() not in _UNPACKED or not length.isdecimal():
+        return False
+    if len(length) < 20 and int(length) > most:
+        raise Refused(_too_large(most))
+    return len(length) < 20
+
+
 async def read_within(response: Any, most: int = MOST_BYTES) -> None:
     """Reads a body as the client would, up to a limit that holds for what a packed one unfolds to."""
-    packing = response.headers.get("Content-Encoding", "").strip().lower()
-    length = response.headers.get("Content-Length", "")
-    if packing in _UNPACKED and length.isdecimal() and len(length) < 20:
-        if int(length) > most:
-            raise Refused(_too_large(most))
-        await response.aread()  # the transport reads no more than was announced
+    if comes_whole(response.headers, most):
+        await response.aread()
         return
+    packing = response.headers.get("Content-Encoding", "")
     if "," in packing:
-        raise Refused(f"an answer that is packed more than once ({packing[:60]})")
+        raise Refused(f"an answer that is packed more than once ({packing.strip().lower()[:60]})")
     parts, size = [], 0
     async with aclosing(response.aiter_bytes()) as chunks:
         async for chunk in chunks:

@@ -5,20 +5,28 @@ layers, which cost more than the network, stay out. Its own retries are off: the
 Every error becomes a complaint that can be judged.
 
 What the SDK works out for a post (address, authentication, headers of its own) is the same for the next one to the
-same place. So a request that went well is kept as a pattern, and later ones are sent after it, on the same transport,
-with another body: half of what is left of the cost. Only where a key that never changes is all the authentication.
+same place. So a request that went well is kept as a pattern, and later ones are sent after it, by the same session of
+the same transport, with another body: without the layers between, half of what is left of the cost. Only where a key
+that never changes is all the authentication.
 """
 
 import json
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tidepool.engine.deadlines import Deadline
-from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect, trusted_certificates
+from tidepool.engine.providers.border import (
+    Refused,
+    comes_whole,
+    read_within,
+    refuse_strange_redirect,
+    trusted_certificates,
+)
 from tidepool.engine.providers.endpoint import NO_KEY, Endpoint
 from tidepool.engine.providers.error_mapping import (
     NOT_LET_IN,
@@ -68,6 +76,8 @@ class Pattern:
     url: Any
     headers: Any
     extensions: dict[str, Any]
+    track: "Track | None" = None
+    """None: it is sent by the client"""
 
     def request(self, content: bytes) -> Any:
         import httpx2
@@ -88,6 +98,60 @@ def pattern_of(request: Any, key: object) -> Pattern | None:
     if any("idempotency" in name.lower() for name in headers):
         return None
     return Pattern(request.url, headers, dict(request.extensions))
+
+
+class PlainResponse(NamedTuple):
+    """An answer that came as it is: of a response, what its readers look at."""
+
+    status_code: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """The session that the SDK's transport has opened, used as the transport uses it."""
+
+    transport: Any
+    url: Any
+    options: dict[str, Any]
+
+    async def post(self, pattern: Pattern, content: bytes) -> Any:
+        """Only an answer that is packed, or says that something is wrong, is worth a response of the client's kind."""
+        library = sys.modules[type(self.transport).__module__]
+        try:
+            async with self.transport.client.request("POST", self.url, data=content, **self.options) as came:
+                if came.status == 200 and comes_whole(came.headers):
+                    return PlainResponse(200, came.headers, await came.read())
+                stream, request = library.AiohttpResponseStream(came), pattern.request(content)
+                response = library.httpx.Response(came.status, headers=came.raw_headers, stream=stream, request=request)
+                await read_within(response)
+                return response
+        except Exception:
+            with library.map_aiohttp_exceptions():  # into the SDK's own
+                raise
+
+
+def track_of(client: Any, pattern: Pattern) -> Track | None:
+    """None where the client's transport has no such session, or a proxy stands in between."""
+    import aiohttp
+    from multidict import CIMultiDict
+    from yarl import URL
+
+    transport: Any = client._transport_for_url(pattern.url) if hasattr(client, "_transport_for_url") else None
+    if not isinstance(getattr(transport, "client", None), aiohttp.ClientSession) or transport.proxy is not None:
+        return None
+    waits = pattern.extensions.get("timeout", {})
+    options = {
+        "headers": CIMultiDict(pattern.headers),
+        "allow_redirects": False,
+        "auto_decompress": False,
+        "compress": False,
+        "timeout": aiohttp.ClientTimeout(
+            sock_connect=waits.get("connect"), sock_read=waits.get("read"), connect=waits.get("pool")
+        ),
+    }
+    return Track(transport, URL(str(pattern.url)), options)
 
 
 def forget_environment(client: Any) -> None:
@@ -162,21 +226,15 @@ class SdkConnection:
         options = {"headers": {"Content-Type": "application/json", **dict(own)}}
         response = await self.send(client.post(path, cast_to=self._response, content=content, options=options), seconds)
         if pattern := pattern_of(response.request, client.api_key):
-            self._patterns[path, own] = pattern
+            self._patterns[path, own] = replace(pattern, track=track_of(self._http, pattern))
         return response
 
     async def _again(self, pattern: Pattern, content: bytes) -> Any:
-        request = pattern.request(content)
-        # The transport alone, without the client's cookies, redirects and log around it, where it can be had.
-        carrier = getattr(self._http, "_transport_for_url", None)
-        if carrier is None:
-            response = await self._http.send(request)
-        else:
-            response = await carrier(pattern.url).handle_async_request(request)
-            try:
-                await read_within(response)
-            finally:
-                await response.aclose()
+        # Without the client's cookies, redirects and log around it, where its transport can be had.
+        if (track := pattern.track) is None:
+            response = await self._http.send(pattern.request(content))
+        elif isinstance(response := await track.post(pattern, content), PlainResponse):
+            return response
         if response.has_redirect_location:
             await refuse_strange_redirect(response)
             self._patterns.clear()  # the next one goes by the client again, which follows

@@ -83,3 +83,21 @@ async def test_a_server_that_moves_while_a_study_runs_is_followed_from_the_next_
         assert not line._patterns and (await line.post(path, content, 5.0)).status_code == 200
     finally:
         await line.close()
+
+
+@pytest.mark.parametrize("provider", BODIES)
+async def test_later_answers_that_come_packed_are_unpacked_within_their_bound(
+    emulator: Emulator, provider: str
+) -> None:
+    path, body = BODIES[provider]
+    line = SdkConnection(endpoint_of(provider, ProviderSettings()), os.environ[f"{provider.upper()}_BASE_URL"])
+    content = json.dumps(body).encode()
+    try:
+        plain = await line.post(path, content, 5.0)
+        emulator.set_faults(provider, script={"live": ["body:gzip", "body:bomb"]})
+        assert (await line.post(path, content, 5.0)).json().keys() == line.parsed(plain.content).keys()
+        with pytest.raises(Complained, match="more than 64 MB"):
+            await line.post(path, content, 20.0)
+        assert line._patterns and (await line.post(path, content, 5.0)).status_code == 200
+    finally:
+        await line.close()
