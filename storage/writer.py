@@ -3,10 +3,15 @@
 The queue drains without a timer: while one group is being written the next one grows. `committed()` waits until
 everything put so far is committed. A commit survives the end of the process at once, and a loss of power from the next
 durable one on, which the heartbeat brings once a second.
+
+A small group that need not reach the disk is written where one stands: it goes to the system's memory, in less time than
+the way to another thread and back takes. All else is written beside the loop: what is large or durable, what has to
+wait for another program, and for a while everything, where the loop was once held up.
 """
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,6 +26,12 @@ from tidepool.storage.file import BUSY_SECONDS, explain
 from tidepool.storage.watched import WatchedConnection
 
 CHECKPOINT_ROWS = 20_000
+SMALL = 200
+"""rows that are written in the loop"""
+HELD_UP = 0.05
+"""seconds: who takes longer in the loop is on a slow disk"""
+BESIDE = 200
+"""groups that are then written beside it"""
 
 Row = Sequence[Any]
 
@@ -65,19 +76,25 @@ class Writer:
         self._wake = asyncio.Event()
         self._failure: FileError | None = None
         self._since_checkpoint = 0
+        self._beside = 0
+        """so many of the next groups are written beside the loop"""
         self._unsynced = False
         """something was committed, or will be, that a loss of power may take"""
         self._closing = False
 
     async def open(self) -> None:
         self._connection = await aiosqlite.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, factory=WatchedConnection
+            self.path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            factory=WatchedConnection,
+            check_same_thread=False,  # one at a time all the same: a group is written when the one before it is
         )
         try:
             # A group as large as a million units takes minutes beside a busy loop: no stranger's query holds anybody up here.
             self._connection._conn.take_all_the_time()  # type: ignore[attr-defined]
             await self._enter_wal()
-            for pragma in _PRAGMAS:
+            for pragma in (*_PRAGMAS, "busy_timeout = 0"):
                 await self._connection.execute(f"PRAGMA {pragma}")
         except sqlite3.Error as error:
             await self._connection.close()
@@ -160,8 +177,32 @@ class Writer:
         self.on_failure(failure)
 
     async def _write(self, group: _Group) -> None:
-        """One visit to the connection's thread for the whole group: with few rows, going there costs more than they do."""
-        await self._connection._execute(self._transact, self._connection._conn, group)  # type: ignore[no-untyped-call]
+        connection = self._connection._conn
+        if group.durable or group.size > SMALL or self._beside or self._since_checkpoint + group.size > CHECKPOINT_ROWS:
+            self._beside = max(0, self._beside - 1)
+        elif self._written_here(connection, group):
+            return
+        await self._connection._execute(self._patiently, connection, group)  # type: ignore[no-untyped-call]
+
+    def _written_here(self, connection: sqlite3.Connection, group: _Group) -> bool:
+        """False where another program writes just now: the loop does not wait for it."""
+        began = time.monotonic()
+        try:
+            self._transact(connection, group)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                return False
+            raise
+        if time.monotonic() - began > HELD_UP:
+            self._beside = BESIDE
+        return True
+
+    def _patiently(self, connection: sqlite3.Connection, group: _Group) -> None:
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+        try:
+            self._transact(connection, group)
+        finally:
+            connection.execute("PRAGMA busy_timeout = 0")
 
     def _transact(self, connection: sqlite3.Connection, group: _Group) -> None:
         if group.durable:

@@ -48,6 +48,8 @@ class RunControl:
         self.on_stop = on_stop
         self.asked: Stop | None = None
         """the first stop that was asked for"""
+        self.at_once: Callable[[], None] = lambda: None
+        """called with it: no call leaves any more, however long it takes until all else is told"""
         self._event = asyncio.Event()
         self._started = time.monotonic()
         self._rested = False
@@ -56,6 +58,7 @@ class RunControl:
         if self.asked is None:
             self.asked = stop
             self._event.set()
+            self.at_once()
 
     def stop_for(self, code: StopCode, words: str = "") -> None:
         self.stop(Stop(code, words, cancel_batches=self.on_stop == "cancel"))

@@ -209,6 +209,7 @@ class _Session:
         everything = asyncio.gather(*filter(None, self._mains))
         everything.add_done_callback(_look_at)
         stopped = asyncio.ensure_future(self._control.stopped())
+        self._control.at_once = self._no_new_calls
         try:
             ends: list[asyncio.Future[Any]] = [everything, stopped, self._shared.fault]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -322,15 +323,18 @@ class _Session:
 
     async def _drain(self) -> None:
         """No new calls; those at a provider may finish, for a while."""
-        self._shared.closing = True
+        self._no_new_calls()
         limiters = [account.limiter for account in self._accounts.values()]
-        for limiter in limiters:
-            limiter.pause(True)
         deadline = asyncio.get_running_loop().time() + DRAIN_SECONDS
         while any(limiter.in_flight for limiter in limiters) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         with suppress(TidepoolError):
             await self._context.ledger.writer.committed()
+
+    def _no_new_calls(self) -> None:
+        self._shared.closing = True
+        for account in self._accounts.values():
+            account.limiter.pause(True)
 
     async def _halt(self, *, cancel_batches: bool) -> None:
         self._shared.closing = True

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -244,3 +245,40 @@ async def test_a_file_that_cannot_become_a_log_is_let_go_and_told_in_words(
         hog.execute("BEGIN EXCLUSIVE")
         with pytest.raises(FileError, match="locked by another program"):
             await Writer(database).open()
+
+
+async def test_the_loop_does_not_wait_for_another_program_that_writes(writer: Writer, database: Path) -> None:
+    with closing(connect(database)) as hog:
+        hog.execute("BEGIN IMMEDIATE")
+        writer.put(INSERT, ("a", "", 0.0))
+        waiting = writer.committed()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        hog.execute("COMMIT")
+    await waiting
+    assert query(database, "SELECT name FROM library_type") == [("a",)]
+
+
+@pytest.mark.parametrize(
+    ("longest", "rows", "durable", "here"),
+    [(60.0, 1, False, True), (60.0, 500, False, False), (60.0, 1, True, False), (-1.0, 1, False, False)],
+)
+async def test_only_what_is_small_quick_and_need_not_be_synced_is_written_in_the_loop(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch, longest: float, rows: int, durable: bool, here: bool
+) -> None:
+    monkeypatch.setattr("tidepool.storage.writer.HELD_UP", longest)
+    writer.put(INSERT, ("first", "", 0.0))
+    await writer.committed()
+    threads: list[int] = []
+    write = Writer._transact
+
+    def watched(self: Writer, *arguments: object) -> None:
+        threads.append(threading.get_ident())
+        write(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Writer, "_transact", watched)
+    for number in range(rows):
+        writer.put(INSERT, (str(number), "", 0.0))
+    await writer.committed(durable=durable)
+    assert (threads == [threading.get_ident()]) == here
