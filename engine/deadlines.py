@@ -14,28 +14,34 @@ LATE = 2.0
 class Deadline:
     """`async with Deadline(seconds)`: as `asyncio.timeout`, for a process that runs."""
 
-    __slots__ = ("_handle", "_loop", "_seconds", "_timeout")
+    __slots__ = ("_cancelled_before", "_expired", "_handle", "_loop", "_seconds", "_task")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._expired = False
 
     async def __aenter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._cancelled_before = task.cancelling()
         self._loop = asyncio.get_running_loop()
-        self._timeout = asyncio.timeout(None)
-        await self._timeout.__aenter__()
         self._arm()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._handle.cancel()
-        await self._timeout.__aexit__(kind, error, trace)
+        if self._expired and self._task.uncancel() <= self._cancelled_before and kind is asyncio.CancelledError:
+            raise TimeoutError from error
 
     def _arm(self) -> None:
-        self._handle = self._loop.call_later(self._seconds, self._due, self._loop.time() + self._seconds)
+        when = self._loop.time() + self._seconds
+        self._handle = self._loop.call_at(when, self._due, when)
 
     def _due(self, when: float) -> None:
         if self._loop.time() - when > LATE:
             self._arm()
         else:
-            self._timeout.reschedule(self._loop.time())
+            self._expired = True
+            self._task.cancel()

@@ -15,5 +15,8 @@ def clean(text: str) -> str:
     return text
 
 
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
 def packed(body: Any) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _compact(body).encode("utf-8", "replace")
