@@ -19,7 +19,7 @@ from tidepool.engine.providers.endpoint import Endpoint
 from tidepool.engine.providers.error_mapping import diagnosed
 from tidepool.engine.providers.keys import scrubbed, watched
 from tidepool.engine.providers.local_jobs import keeper
-from tidepool.engine.providers.local_jobs.folder import JobFolder, jobs_folder
+from tidepool.engine.providers.local_jobs.folder import JobFolder, is_job_id, jobs_folder
 from tidepool.engine.providers.openai.batch_lines import ResultLines, request_lines
 from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat
 from tidepool.engine.providers.protocol import (
@@ -38,8 +38,6 @@ from tidepool.engine.providers.protocol import (
 START_SECONDS = 60.0
 LATE_SECONDS = 60.0
 """how long an output may take to show after its command has ended: folders of other machines are seen late"""
-GRACE_SECONDS = 5.0
-"""between asking a job to end and ending it"""
 SHELLS_SIGNAL = 128
 """from this on an exit code tells of a signal"""
 ROWS = 500
@@ -62,6 +60,8 @@ class LocalJobs:
         self._settings = settings
         self._wire = wire
         self._notices = notices
+        self._seen: set[str] = set()
+        """jobs that were there while this run looked after them"""
         self._lines = ResultLines(wire, price, lambda complaint: diagnosed(complaint, endpoint, "a local job"))
 
     @property
@@ -123,8 +123,9 @@ class LocalJobs:
         return {name: value for name, value in os.environ.items() if name not in others}
 
     async def withdraw(self, upload_id: str) -> None:
-        if folder := JobFolder.named(upload_id):
-            await asyncio.to_thread(folder.take_back)
+        if (folder := JobFolder.named(upload_id)) is None:
+            raise self._elsewhere(upload_id)
+        await asyncio.to_thread(folder.take_back)
 
     async def find(self, ticket: ProviderBatchTicket, others: Collection[str]) -> str | None:
         started = (one.id for one in JobFolder.all_of(ticket.order_id) if one.was_started)
@@ -133,14 +134,25 @@ class LocalJobs:
     async def poll(self, remote_id: str) -> ProviderBatchState:
         folder = JobFolder.named(remote_id)
         if folder is None or not folder.was_started:
-            raise ProviderBatchGone(
-                f"there is no such job in {jobs_folder()}: it was started on another machine, or swept"
-            )
+            if remote_id in self._seen or not is_job_id(remote_id):
+                raise ProviderBatchGone(f"there is no such job in {jobs_folder()}")
+            raise self._elsewhere(remote_id)
+        self._seen.add(remote_id)
         return await asyncio.to_thread(self._state, folder)
+
+    def _elsewhere(self, job_id: str) -> ProviderError:
+        """Nothing can be said of a job whose folder is not here, so nothing is asked again by itself."""
+        return ProviderError(
+            ErrorClass.SYSTEMIC,
+            f"The job {job_id} of {self._endpoint.name} is not in {jobs_folder()}: it was started on another machine, with another "
+            "TIDEPOOL_STATE, or its folder is gone. What is answered is kept, and nothing is asked again by itself. Resume where it was "
+            "started, or bring its folder here; or have its calls asked anew: `tidepool orders BATCH --give-up "
+            f"{job_id.rpartition('-')[0]}`.",
+        )
 
     def _state(self, folder: JobFolder) -> ProviderBatchState:
         if folder.code is None and folder.alive:
-            if folder.cancelled and (folder.seconds_since(keeper.CANCELLED) or 0.0) > GRACE_SECONDS:
+            if folder.cancelled and (folder.seconds_since(keeper.CANCELLED) or 0.0) > keeper.GRACE:
                 folder.kill()
             return ProviderBatchState(False, "running" if folder.runs else "waiting for its turn")
         code = folder.code
@@ -156,18 +168,24 @@ class LocalJobs:
         return self._ended(folder, code)
 
     def _ended(self, folder: JobFolder, code: int) -> ProviderBatchState:
+        if not code and self._awaits_output(folder):
+            return ProviderBatchState(False, "waiting for its output")
         if folder.answered:
             if code:
                 words = f"The job {folder.id} of {self._endpoint.name} ended with exit code {code}: what it answered is kept"
                 self._notices(f"{words}{self._said(folder)}.")
             return ProviderBatchState(True, f"exit code {code}" if code else "completed")
         if not code and not folder.output.exists():
-            if (folder.seconds_since(keeper.RC) or 0.0) < LATE_SECONDS:
-                return ProviderBatchState(False, "waiting for its output")
             why = "ended well without an output: a command must not end before its output is whole (sbatch --wait)"
         else:
             why = f"ended with exit code {code} and answered none of its calls"
         return ProviderBatchState(True, f"exit code {code}", 0, f"{program_of(self.command)} {why}{self._said(folder)}")
+
+    def _awaits_output(self, folder: JobFolder) -> bool:
+        """It is there in part, or not yet: it may be seen late, or a command that has ended left somebody who writes it."""
+        if (since := folder.seconds_since(folder.output.name)) is None:
+            return (folder.seconds_since(keeper.RC) or 0.0) < LATE_SECONDS
+        return since < min(LATE_SECONDS, 2 * self._settings.poll_interval) and folder.lines < folder.calls
 
     def _said(self, folder: JobFolder) -> str:
         words = folder.last_words()

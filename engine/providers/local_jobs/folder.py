@@ -10,14 +10,14 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from tidepool.engine.providers.batch_results import json_in, mapping_of, row_in, text_of
+from tidepool.engine.providers.batch_results import count_of, json_in, mapping_of, row_in, text_of
 from tidepool.engine.providers.border import MOST_BYTES
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.local_jobs import keeper
@@ -33,6 +33,10 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 def jobs_folder() -> Path:
     return state_folder() / "jobs"
+
+
+def is_job_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class JobFolder:
     def named(cls, job_id: str) -> "JobFolder | None":
         """None where there is none, or where this is no id: it may come from a study file."""
         folder = cls(job_id)
-        return folder if _ID.fullmatch(job_id) and folder.path.is_dir() else None
+        return folder if is_job_id(job_id) and folder.path.is_dir() else None
 
     @classmethod
     def all_of(cls, order_id: str) -> "Iterator[JobFolder]":
@@ -148,10 +152,24 @@ class JobFolder:
 
     @property
     def model(self) -> str:
+        return text_of(self._about.get("model"))
+
+    @property
+    def calls(self) -> int:
+        return count_of(self._about.get("calls")) or 0
+
+    @property
+    def _about(self) -> Mapping[str, Any]:
         try:
-            return text_of(mapping_of(json_in((self.path / "about.json").read_bytes())).get("model"))
+            return mapping_of(json_in((self.path / "about.json").read_bytes()))
         except OSError:
-            return ""
+            return {}
+
+    @property
+    def lines(self) -> int:
+        """Of the output, those that are whole."""
+        with self.output.open("rb") as file:
+            return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
 
     def rows(self) -> Iterator[dict[str, Any] | None]:
         """The lines of the output; None for one that cannot be read."""
@@ -214,5 +232,5 @@ def sweep() -> None:
     for path in jobs_folder().iterdir():
         folder = JobFolder(path.name)
         with suppress(OSError):
-            if _ID.fullmatch(path.name) and time.time() - path.stat().st_mtime > KEPT_SECONDS and not folder.alive:
+            if is_job_id(path.name) and time.time() - path.stat().st_mtime > KEPT_SECONDS and not folder.alive:
                 folder.remove()

@@ -20,6 +20,8 @@ CLAIM, STARTED, CANCELLED, RC, LOG = "claim", "started", "cancelled", "rc", "log
 CLAIMED, TAKEN = 0, 3
 """exit codes for who started it"""
 WAIT = 0.1
+GRACE = 5
+"""seconds between asking a job to end and ending it"""
 
 
 def claim(folder: Path, words: dict[str, object]) -> int | None:
@@ -86,7 +88,9 @@ def _ran(folder: Path, command: list[str], held: tuple[int, ...]) -> int:
 
 def _keep(folder: Path, turns: str, number: int, command: list[str], told: int) -> None:
     os.setsid()
-    signal.signal(signal.SIGTERM, lambda *_: None)  # for the command: the keeper still has to write how it ended
+    # For the command: the keeper still has to write how it ended, or to end what does not heed it.
+    signal.signal(signal.SIGTERM, lambda *_: signal.alarm(GRACE) if (folder / CANCELLED).exists() else None)
+    signal.signal(signal.SIGALRM, lambda *_: os.killpg(0, signal.SIGKILL))
     claimed = claim(folder, place())
     if claimed is None:
         os.write(told, bytes([TAKEN]))

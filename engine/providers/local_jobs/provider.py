@@ -60,6 +60,14 @@ class JobProvider:
         return self.endpoint.price(model_name)
 
     async def check(self, model_names: Sequence[str]) -> None:
+        """Of a job that is only looked after, nothing is asked."""
+        if model_names:
+            self._refuse_unfit(model_names)
+        await asyncio.to_thread(sweep)
+        if self._server is not None:
+            await self._server.check(model_names)
+
+    def _refuse_unfit(self, model_names: Sequence[str]) -> None:
         command, section = self.endpoint.command or "", f"[providers.{self.name}]"
         if not command:
             raise ProviderError(
@@ -77,9 +85,6 @@ class JobProvider:
             )
         if self.endpoint.lacks_key:
             raise missing_key(self.endpoint)
-        await asyncio.to_thread(sweep)
-        if self._server is not None:
-            await self._server.check(model_names)
 
     async def close(self) -> None:
         await self._live.close()

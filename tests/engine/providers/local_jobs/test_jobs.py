@@ -1,5 +1,6 @@
 """Waves as jobs of a program on this machine: started exactly once, found again, kept as far as they were answered."""
 
+import asyncio
 import json
 import os
 import re
@@ -16,16 +17,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tests.emulator import Emulator
+from tests.engine.providers.conftest import Talks
 from tests.support.command import ROOT, Tidepool
 from tests.support.state import change, query
 from tidepool.engine.batch_command import arguments_of
+from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import Providers, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.local_jobs import batches as local_batches
 from tidepool.engine.providers.local_jobs import keeper
 from tidepool.engine.providers.local_jobs.folder import JobFolder
-from tidepool.engine.providers.protocol import ProviderBatchGone
+from tidepool.engine.providers.protocol import ErrorClass, ProviderBatchGone, ProviderError
 
 STAND_IN = ROOT / "tests" / "support" / "run_batch.py"
 CONVERSATIONS, MESSAGES = 12, 2
@@ -147,8 +151,15 @@ def held(lab: Lab) -> Iterator[Lab]:
     (lab.book / "hold").unlink(missing_ok=True)
 
 
-def test_a_job_outlives_the_study_and_its_answers_are_taken(held: Lab) -> None:
+def test_a_job_outlives_the_study_and_its_answers_are_taken_where_its_folder_is(held: Lab) -> None:
     (held.book / "hold").unlink()
+    jobs = held.folder / "state" / "jobs"
+    until(lambda: JobFolder(held.starts[0][1]).code is not None)
+    jobs.rename(held.folder / "elsewhere")
+    done = held.run("--resume", "last")
+    assert done.returncode == 1 and "started on another machine" in done.stderr and " key " not in done.stderr
+    assert f"--give-up {held.starts[0][1].partition('-')[0]}`" in done.stderr
+    (held.folder / "elsewhere").rename(jobs)
     assert held.summary("--resume", "last")["calls"]["bought"] == CALLS
     assert len(held.starts) == MESSAGES
 
@@ -169,6 +180,42 @@ def test_a_job_that_is_given_up_ends_and_is_asked_again(held: Lab) -> None:
     (held.book / "hold").unlink()
     assert held.summary("--resume", "last")["status"] == "completed"
     assert len(held.starts) == MESSAGES + 1
+
+
+def test_a_run_that_is_stopped_ends_its_jobs_where_it_shall(lab: Lab) -> None:
+    lab.order("hold")
+    with lab.run.start("--run", lab.study(), "--on-stop", "cancel") as process:
+        until(lambda: lab.starts and query(lab.database, "SELECT 1 FROM provider_batch WHERE state = 'created'"))
+        process.terminate()
+        assert process.wait(30) == 143
+    until(lambda: not JobFolder(lab.starts[0][1]).alive)
+    (lab.book / "hold").unlink()
+    assert lab.summary("--resume", "last")["status"] == "completed"
+    assert len(lab.starts) == MESSAGES + 1
+
+
+async def test_a_server_takes_what_jobs_leave_over_and_waves_that_are_small(
+    lab: Lab, talks: Talks, emulator: Emulator
+) -> None:
+    lab.order("mess")
+    lab.order("code", "3")
+    section = {"like": "openai", "batch_command": lab.command, "base_url": emulator.urls["openai"]}
+    way: dict[str, Any] = {"providers": {"lab": section}, "name": "auto", "batch_from": 8}
+    assert (await talks.play("lab:gpt-4o-mini", **way))["status"] == "completed"
+    assert len(lab.starts) == MESSAGES and len(emulator.purchases) == 10
+    told = "\n".join(row[0] for row in query(talks.database, "SELECT message FROM log_line"))
+    for words in ("6 lines of the output", "belong to no call", "first answer counts", "exit code 3", "10 of 20 calls"):
+        assert words in told
+    assert (await talks.play("lab:gpt-4o-mini", **way, conversations=3, seed=8))["status"] == "completed"
+    assert len(lab.starts) == MESSAGES and len(emulator.purchases) == 16
+
+
+async def test_embeddings_that_wait_together_share_a_job(lab: Lab) -> None:
+    provider = open_provider("lab", ProviderSettings(like="openai", batch_command=lab.command))
+    calls = [Call(f"e{at}", 1, "lab:tiny", (Message("user", f"text {at}"),), operation="embed") for at in range(3)]
+    answers = await asyncio.gather(*(provider.complete(call, 1, 1) for call in calls))
+    assert len({answer.text for answer in answers}) == 3 and len(lab.starts) == 1
+    await provider.close()
 
 
 def test_what_a_broken_output_holds_is_kept_and_the_rest_is_asked_again(lab: Lab) -> None:
@@ -245,8 +292,26 @@ async def test_an_output_may_be_seen_late_but_not_for_ever(lab: Lab, monkeypatch
     assert (await jobs.poll(folder.id)).label == "waiting for its output"
     monkeypatch.setattr(local_batches, "LATE_SECONDS", 0.0)
     assert "sbatch --wait" in ((await jobs.poll(folder.id)).failed_reason or "")
+    (folder.path / "about.json").write_text('{"calls": 2}')
+    folder.output.write_text('{"custom_id": "0123456789ab_1"}\n{"custom')
+    monkeypatch.setattr(local_batches, "LATE_SECONDS", 60.0)
+    assert not (await jobs.poll(folder.id)).ended
+    folder.output.write_text('{"custom_id": "0123456789ab_1"}\n{"custom_id": "0123456789ab_2"}\n')
+    assert (await jobs.poll(folder.id)).label == "completed"
+    folder.remove()
+    with pytest.raises(ProviderBatchGone):
+        await jobs.poll(folder.id)
     with pytest.raises(ProviderBatchGone):
         await jobs.poll("../study")
+
+
+async def test_what_is_not_here_is_nobodys_to_take_back_and_can_be_given_up_without_a_command(lab: Lab) -> None:
+    provider = open_provider("lab", ProviderSettings(like="openai", batch_command=""))
+    await provider.check([])
+    for model_names, words in ((["tiny"], "Say which"), ([], "started on another machine")):
+        with pytest.raises(ProviderError, match=words) as told:
+            await (provider.check(model_names) if model_names else provider.batches.withdraw("0123456789ab-0"))
+        assert told.value.fault is ErrorClass.SYSTEMIC
 
 
 @pytest.mark.parametrize(
