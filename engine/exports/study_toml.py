@@ -16,7 +16,7 @@ from tidepool.engine.exports.toml import as_toml, without_paths
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.trust.code import without_code
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.servers import says_where, without
+from tidepool.engine.trust.servers import said_by_files, says_where, without
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.study_rows.studies import StoredStudy
 
@@ -65,12 +65,11 @@ def _vouched_for(study_id: str, data: dict[str, Any], known: Sequence[Mapping[st
             f"The design of study {study_id} has code run that only its file names. Export its batches one by one."
         )
     data = without_code(without(data, says_where))
-    data.pop("cluster", None)
     if known:
         data["providers"] = known[0].get("providers", {})
         code = {key: value for key in CODE if (value := _alike(known, name, key)) is not None}
         data[name] = {**data.get(name, {}), **code}
-    return data
+    return said_by_files(data)
 
 
 def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidepool.engine.batch_command import without_commands
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.frozen import FrozenConfig
@@ -168,9 +169,16 @@ def keys_sent(provider: str, settings: ProviderSettings) -> tuple[str, ...]:
 
 def without_strange_addresses(batch_id: str, frozen: str) -> dict[str, Any]:
     """The config of a batch for a new one, which will be the user's own word: what says where words go, and which code is
-    run, comes along only where the batch is known here."""
-    config: dict[str, Any] = json.loads(frozen)
+    run, comes along only where the batch is known here; what no file may say, and none of ours does, never."""
+    config = said_by_files(json.loads(frozen))
+    config.pop("design", None)  # which only a study has, and which could name code
     return config if trust_record().knows(batch_id, frozen) else without_code(without(config, says_where))
+
+
+def said_by_files(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is obeyed from the user's own hand alone: commands, and which cluster is joined."""
+    kept = {name: section for name, section in config.items() if name != "cluster"}
+    return {**kept, "providers": without_commands(kept.get("providers", {}))}
 
 
 def without_addresses(config: dict[str, Any]) -> dict[str, Any]:
