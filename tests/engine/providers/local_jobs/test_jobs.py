@@ -8,9 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,12 @@ from pydantic import ValidationError
 
 from tests.emulator import Emulator
 from tests.engine.providers.conftest import Talks
-from tests.support.command import ROOT, Tidepool
+from tests.engine.providers.local_jobs.lab import CALLS, MESSAGES, Lab, until
+from tests.support.command import ROOT
 from tests.support.state import change, query
 from tidepool.engine.batch_command import arguments_of
 from tidepool.engine.call import Call, Message
+from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import Providers, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
@@ -31,79 +31,11 @@ from tidepool.engine.providers.local_jobs import keeper
 from tidepool.engine.providers.local_jobs.folder import JobFolder
 from tidepool.engine.providers.protocol import ErrorClass, ProviderBatchGone, ProviderError
 
-STAND_IN = ROOT / "tests" / "support" / "run_batch.py"
-CONVERSATIONS, MESSAGES = 12, 2
-CALLS = CONVERSATIONS * MESSAGES
-
-
-@dataclass(frozen=True, slots=True)
-class Lab:
-    """A study whose models are a program's, and the program's book."""
-
-    folder: Path
-    book: Path
-    run: Tidepool
-
-    @property
-    def database(self) -> Path:
-        return self.run.database
-
-    def order(self, name: str, text: str = "") -> None:
-        (self.book / name).write_text(text)
-
-    @property
-    def starts(self) -> list[list[str]]:
-        path = self.book / "starts"
-        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
-
-    def study(self, conversations: int = CONVERSATIONS, **section: Any) -> str:
-        keys = "".join(
-            f"{key} = {json.dumps(value)}\n" for key, value in {"batch_command": self.command, **section}.items()
-        )
-        agents = "".join(
-            f'[[agents]]\nname = "{name}"\nmodel = "lab:tiny"\nsecret = "{secret}"\n'
-            for name, secret in (("Ada", "marigold"), ("Bob", "lantern"))
-        )
-        path = self.folder / "study.toml"
-        path.write_text(
-            f'[batch]\nkind = "secret_game"\n[service]\npoll_interval = 0.1\n[providers.lab]\nlike = "openai"\n{keys}'
-            f"[secret_game]\nnum_interactions = {conversations}\nmessages_per_interaction = {MESSAGES}\n"
-            f'detection = ["exact"]\n{agents}'
-        )
-        return str(path)
-
-    @property
-    def command(self) -> str:
-        words = [sys.executable, str(STAND_IN), "-i", "{input}", "-o", "{output}", "--model", "{model}", "--book"]
-        return shlex.join([*words, str(self.book)])
-
-    def killed_at(self, moment: str) -> None:
-        arguments = ["-m", "tests.support.killed", moment, "--db", str(self.database), "--run", self.study()]
-        done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, timeout=60)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-
-    def summary(self, *arguments: str) -> dict[str, Any]:
-        done = self.run(*arguments, "--json")
-        assert done.returncode == 0, done.stderr
-        summary: dict[str, Any] = json.loads(done.stdout)
-        return summary
-
-    def log(self) -> str:
-        return "\n".join(row[0] for row in query(self.database, "SELECT message FROM log_line"))
-
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setenv("TIDEPOOL_STATE", str(tmp_path / "state"))
-    (book := tmp_path / "book").mkdir()
-    return Lab(tmp_path, book, Tidepool(tmp_path, tmp_path / "study.db"))
-
-
-def until(condition: Any) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    return Lab.within(tmp_path)
 
 
 def test_every_wave_is_one_job_however_small_and_costs_nothing(lab: Lab) -> None:
@@ -138,21 +70,13 @@ def test_killed_at_any_step_and_resumed_every_job_is_started_once(lab: Lab, mome
 @pytest.fixture
 def held(lab: Lab) -> Iterator[Lab]:
     """A run that was killed while its first job was at work."""
-    lab.order("hold")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tidepool", "--db", str(lab.database), "--run", lab.study()],
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-    )
-    until(lambda: lab.starts and query(lab.database, "SELECT 1 FROM provider_batch WHERE state = 'created'"))
-    process.kill()
-    process.wait()
+    lab.killed_while_a_job_runs()
     yield lab
-    (lab.book / "hold").unlink(missing_ok=True)
+    lab.obey("hold")
 
 
 def test_a_job_outlives_the_study_and_its_answers_are_taken_where_its_folder_is(held: Lab) -> None:
-    (held.book / "hold").unlink()
+    held.obey("hold")
     jobs = held.folder / "state" / "jobs"
     until(lambda: JobFolder(held.starts[0][1]).code is not None)
     jobs.rename(held.folder / "elsewhere")
@@ -167,7 +91,7 @@ def test_a_job_outlives_the_study_and_its_answers_are_taken_where_its_folder_is(
 def test_a_job_that_was_killed_is_asked_again(held: Lab) -> None:
     keeper = json.loads(next((held.folder / "state" / "jobs").glob("*-0/claim")).read_text())["pid"]
     os.killpg(keeper, signal.SIGKILL)
-    (held.book / "hold").unlink()
+    held.obey("hold")
     assert held.summary("--resume", "last")["status"] == "completed"
     assert len(held.starts) == MESSAGES + 1 and "was killed" in held.log()
 
@@ -177,7 +101,7 @@ def test_a_job_that_is_given_up_ends_and_is_asked_again(held: Lab) -> None:
     done = held.run("orders", "last", "--give-up", job, "--yes")
     assert done.returncode == 0, done.stderr
     until(lambda: not JobFolder(job).alive)
-    (held.book / "hold").unlink()
+    held.obey("hold")
     assert held.summary("--resume", "last")["status"] == "completed"
     assert len(held.starts) == MESSAGES + 1
 
@@ -185,11 +109,11 @@ def test_a_job_that_is_given_up_ends_and_is_asked_again(held: Lab) -> None:
 def test_a_run_that_is_stopped_ends_its_jobs_where_it_shall(lab: Lab) -> None:
     lab.order("hold")
     with lab.run.start("--run", lab.study(), "--on-stop", "cancel") as process:
-        until(lambda: lab.starts and query(lab.database, "SELECT 1 FROM provider_batch WHERE state = 'created'"))
+        until(lambda: lab.starts and lab.open_jobs)
         process.terminate()
         assert process.wait(30) == 143
     until(lambda: not JobFolder(lab.starts[0][1]).alive)
-    (lab.book / "hold").unlink()
+    lab.obey("hold")
     assert lab.summary("--resume", "last")["status"] == "completed"
     assert len(lab.starts) == MESSAGES + 1
 
@@ -251,7 +175,7 @@ def test_jobs_of_one_endpoint_take_turns(lab: Lab) -> None:
     jobs = lab.folder / "state" / "jobs"
     until(lambda: len(list(jobs.glob("*-0/claim"))) == 2 and lab.starts)
     assert len(lab.starts) == 1 and len(list(jobs.glob("*-0/started"))) == 1
-    (lab.book / "hold").unlink()
+    lab.obey("hold")
     assert process.wait(60) == 0 and len(lab.starts) == 2 * MESSAGES
 
 
@@ -337,3 +261,39 @@ def test_a_command_is_for_endpoints_of_ones_own() -> None:
         with pytest.raises(ValidationError):
             Providers.model_validate({name: {**keys, "batch_command": command} for name, keys in section.items()})
     assert Providers.model_validate({"vllm": {"batch_command": command}}).section("vllm").batch_command == command
+
+
+EXAMPLES = ROOT / "examples" / "cluster"
+
+
+def test_the_example_is_a_study_and_plans_where_there_is_no_such_program(lab: Lab) -> None:
+    command = load_config(EXAMPLES / "run_batch.toml").providers.section("lab").batch_command
+    assert command is not None and arguments_of(command)[:2] == ["vllm", "run-batch"]
+    told = lab.run("--run", str(EXAMPLES / "run_batch.toml"), "--dry-run").stdout
+    assert "lab by vllm: 6 local jobs" in told and not lab.database.exists()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_the_script_for_slurm_waits_for_its_job_and_takes_it_along(tmp_path: Path, ended: bool) -> None:
+    shims = {
+        "sbatch": 'echo "$@" >> said; for one; do case $one in *.sh) break;; esac; shift; done\nTIDEPOOL_JOB=1 exec sh "$@"',
+        "vllm": 'echo "$@" >> said; [ -e hold ] && exec sleep 60; cp "$3" "$5"',
+        "scancel": 'echo scancel "$@" >> said',
+    }
+    for name, text in shims.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o700)
+    (folder := tmp_path / "0123456789ab-0").mkdir()
+    (folder / "input.jsonl").write_text("{}\n")
+    if ended:
+        (tmp_path / "hold").touch()
+    files = [str(folder / "input.jsonl"), str(folder / "output.jsonl"), "tiny"]
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    script = ["sh", str(EXAMPLES / "run_batch.sh"), *files]
+    process = subprocess.Popen(script, cwd=tmp_path, env=environment, start_new_session=True)
+    said = tmp_path / "said"
+    until(lambda: said.exists() and "--model tiny" in said.read_text())
+    if ended:
+        os.killpg(process.pid, signal.SIGTERM)
+    assert (process.wait(30) == 0) is not ended and (folder / "output.jsonl").exists() is not ended
+    assert ("scancel --name tidepool-0123456789ab-0" in said.read_text()) is ended and "--wait" in said.read_text()
