@@ -22,7 +22,9 @@ from tidepool.storage.reading.figures import (
     moments_of,
     waves_of,
 )
+from tidepool.storage.reading.hands import hands_in
 from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS
+from tidepool.storage.states import BatchStatus
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig
@@ -67,11 +69,12 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
     config = json.loads(batch["config"])
     calls_by_model, served = asked_models(connection, batch["number"])
     roles = roles_asked(batch["kind"], config, calls_by_model)
+    status = status_now(path, batch, progress)
     return {
         "batch_id": batch["id"],
         "name": batch["name"][:LONGEST_NAME],
         "kind": batch["kind"],
-        "status": status_now(path, batch, progress),
+        "status": status,
         "paused": bool(batch["paused"]),
         "reason": batch["reason"] and batch["reason"][:LONGEST_WORDS],
         "seed": batch["seed"],
@@ -106,6 +109,7 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
         "served_models": served,
         "failures": failures_of(connection, batch["number"], MOST_FAILURES),
         "provider_batches": open_provider_batches(connection, batch["number"]),
+        "hands": [asdict(hand) for hand in hands_in(progress["limits"])] if status == BatchStatus.IN_PROGRESS else [],
         "tokens": {name: progress[f"{name}_tokens"] for name in ("input", "output", "reasoning")},
         "cost_usd": None if progress["unpriced"] else progress["cost_usd"],
         "seconds": progress["seconds"],

@@ -35,6 +35,11 @@ def running(tmp_path: Path) -> Iterator[Path]:
 def test_show_names_each_hand(running: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--db", str(running), "show", "last"]) == 0
     assert "hand 41 on gpu1: 12 in flight, 85/s, 3,400 came back" in capsys.readouterr().out
+    assert main(["--db", str(running), "show", "last", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hands"] == HANDS
+    change(running, "UPDATE batch SET status = 'completed'")
+    assert main(["--db", str(running), "show", "last", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hands"] == []
 
 
 @pytest.mark.parametrize("size", [(160, 48), (80, 24)])
