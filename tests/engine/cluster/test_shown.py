@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,17 @@ def test_show_names_each_hand(running: Path, capsys: pytest.CaptureFixture[str])
     change(running, "UPDATE batch SET status = 'completed'")
     assert main(["--db", str(running), "show", "last", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["hands"] == []
+
+
+def test_a_branch_hears_of_the_cluster_too(running: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change(running, "UPDATE batch SET status = 'completed'")
+    words = ["--db", str(running), "branch", "last", "--all", "--at", "t1", "--times", "1"]
+    for said, told in (
+        ("hands=-1", "cluster.hands"),
+        ("ray=127.0.0.1:9", "127.0.0.1:9" if find_spec("ray") else "need Ray"),
+    ):
+        assert main([*words, "--set", f"cluster.{said}"]) == 2
+        assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", [(160, 48), (80, 24)])

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidepool.engine.branching.kind import branching
 from tidepool.engine.branching.making import BranchWish, NewBranch, new_branch
+from tidepool.engine.cluster.section import said_in
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.events import Listener
@@ -30,7 +31,11 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", default=argparse.SUPPRESS, help="plan and price only")
     parser.add_argument(
-        "--set", action="append", default=argparse.SUPPRESS, metavar="KEY=VALUE", help="service.* and providers.*"
+        "--set",
+        action="append",
+        default=argparse.SUPPRESS,
+        metavar="KEY=VALUE",
+        help="service.*, providers.* and cluster.*",
     )
     parser.add_argument(
         "--on-stop", choices=("leave", "cancel"), default=argparse.SUPPRESS, help="of provider batches when stopped"
@@ -48,9 +53,8 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.all == bool(options.conversation):
         raise UsageError("Which conversations? Say --conversation N, as often as you like, or --all.")
-    wish = BranchWish(
-        options.batch, options.at, tuple(options.conversation), options.say, options.times, tuple(options.set)
-    )
+    cluster, changes = said_in(options.set)
+    wish = BranchWish(options.batch, options.at, tuple(options.conversation), options.say, options.times, changes)
     if options.dry_run:
         new = new_branch(options.db, wish, plan_only=True)
         return tell_plan(priced(_plan(new), new.config), as_json=options.json)
@@ -59,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     new = new_branch(options.db, wish, trust=options.trust)
 
     async def play(listener: Listener, control: RunControl) -> dict[str, Any]:
-        return await run_frozen(new.config, options.db, branch=new, on_event=listener, control=control)
+        return await run_frozen(new.config, options.db, branch=new, on_event=listener, control=control, cluster=cluster)
 
     return told(options, *asyncio.run(steered(play, options.on_stop)))
 
