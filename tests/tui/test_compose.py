@@ -337,3 +337,7 @@ async def test_a_group_s_title_opens_and_closes_it_by_mouse(database: Path) -> N
         await pilot.pause()
         await pilot.click(head)
         await until(pilot, lambda: box.folded is not folded, "the group to change")
+        await box.fold(True)
+        box.complain({box.group.fields[0].path: "It cannot be so."})
+        await box.fold(False)
+        assert box.rows[0].fault == "It cannot be so." and box.rows[0].has_class("-wrong")

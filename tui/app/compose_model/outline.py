@@ -19,7 +19,7 @@ class FieldGroup:
     fields: tuple[Field, ...]
     folded: bool = False
     note: str = ""
-    """what is explained under its title: `scoring`, or nothing"""
+    """words under its title; `scoring` are those that follow the draft"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,9 @@ def _batch() -> FieldGroup:
 def _cluster() -> FieldGroup:
     """Nothing of it is written unless somebody wants hands."""
     fields = (replace(field, default=UNSET) for field in fields_of(Cluster, ("cluster",)))
-    return FieldGroup("Hands on Ray", tuple(fields), folded=True)
+    given = ", ".join(f"{name} {info.default}" for name, info in Cluster.model_fields.items() if name != "resources")
+    note = f"Live calls leave from workers of a Ray cluster. Where one key is written, the others are: {given}. No batch keeps it."
+    return FieldGroup("Hands on Ray", tuple(fields), note=note, folded=True)
 
 
 def _kind_groups(kind: str) -> Iterator[FieldGroup]:

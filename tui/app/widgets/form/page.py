@@ -46,6 +46,7 @@ class GroupBox(Vertical):
         self.rows: list[FieldRow] = []
         self._values = values
         self._told: dict[str, Content] = {}
+        self._sentences: Mapping[Path, str] = {}
 
     def compose(self) -> ComposeResult:
         yield GroupHead(classes="group-head") if self.group.folded else Static(classes="group-head")
@@ -79,7 +80,14 @@ class GroupBox(Vertical):
             await self.query(FieldRow).remove()
         else:
             await self.mount_all(self._new_rows())
+            self.complain(self._sentences)
         self._title()
+        self._note()
+
+    def complain(self, sentences: Mapping[Path, str]) -> None:
+        self._sentences = sentences
+        for row in self.rows:
+            row.complain(sentences.get(row.field.path, ""))
 
     def show(self, values: Mapping[str, Any]) -> None:
         """Other values, into the fields too."""
@@ -110,6 +118,9 @@ class GroupBox(Vertical):
                 target if isinstance(target, str) else "",
             )
             self._tell(".group-note", Content(shortened("\n".join(lines))))
+        elif self.group.note:
+            self._tell(".group-note", Content(self.group.note))
+            self.query_one(".group-note").display = not self.folded
 
 
 class FormPage(VerticalScroll, can_focus=False):
@@ -144,8 +155,7 @@ class FormPage(VerticalScroll, can_focus=False):
 
     def complain(self, sentences: Mapping[Path, str]) -> None:
         for box in self._boxes:
-            for row in box.rows:
-                row.complain(sentences.get(row.field.path, ""))
+            box.complain(sentences)
 
     async def go_to(self, path: Path) -> None:
         """Puts the cursor into a field, out of its fold if need be."""
