@@ -5,7 +5,7 @@ layers, which cost more than the network, stay out. Its own retries are off: the
 Every error becomes a complaint that can be judged.
 
 What the SDK works out for a post (address, authentication, headers of its own) is the same for the next one to the
-same place. So a request that went well is kept as a pattern, and later ones are sent after it, by the same session of
+same place. So a request that went well, or is on its way, is kept as a pattern, and later ones are sent after it, by the same session of
 the same transport, with another body: without the layers between, half of what is left of the cost. Only where a key
 that never changes is all the authentication.
 """
@@ -13,8 +13,9 @@ that never changes is all the authentication.
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
@@ -66,7 +67,11 @@ class Complained(Exception):
         self.complaint = complaint
 
 
-Headers = tuple[tuple[str, str], ...]
+Place = tuple[str, tuple[tuple[str, str], ...]]
+"""where a post goes: its path, and headers of its own"""
+_leaving: ContextVar[Callable[[Any], None] | None] = ContextVar(
+    "told of a request that leaves by the client", default=None
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,8 @@ def _bounded(client: type[Any]) -> type[Any]:
 
     class BoundedClient(client):  # type: ignore[misc]
         async def send(self, request: Any, *, stream: bool = False, **more: Any) -> Any:
+            if (told := _leaving.get()) is not None:
+                told(request)
             response = await super().send(request, stream=True, **more)
             if not stream or response.is_error:
                 try:
@@ -186,7 +193,9 @@ class SdkConnection:
         self._http: Any = None
         self._errors: tuple[type[Exception], ...] = (TimeoutError, Refused)
         self._response: Any = None
-        self._patterns: dict[tuple[str, Headers], Pattern] = {}
+        self._patterns: dict[Place, Pattern] = {}
+        self._untried: dict[Place, Pattern] = {}
+        """of first posts that are on their way"""
 
     @property
     def client(self) -> Any:
@@ -219,24 +228,38 @@ class SdkConnection:
 
     async def post(self, path: str, content: bytes, seconds: float, headers: Mapping[str, str] | None = None) -> Any:
         """The response as it came. Raises Complained."""
-        own: Headers = tuple((headers or {}).items())
-        if pattern := self._patterns.get((path, own)):
-            return await self.send(self._again(pattern, content), seconds)
-        client = self.client
+        place: Place = (path, tuple((headers or {}).items()))
+        if pattern := self._patterns.get(place) or self._untried.get(place):
+            return await self.send(self._again(place, pattern, content), seconds)
+        return await self.send(self._by_client(self.client, place, content), seconds)
+
+    async def _by_client(self, client: Any, place: Place, content: bytes) -> Any:
+        """While the first is on its way, others leave after it already."""
+        path, own = place
         options = {"headers": {"Content-Type": "application/json", **dict(own)}}
-        response = await self.send(client.post(path, cast_to=self._response, content=content, options=options), seconds)
-        if pattern := pattern_of(response.request, client.api_key):
-            self._patterns[path, own] = replace(pattern, track=track_of(self._http, pattern))
+        told = _leaving.set(lambda request: self._keep(self._untried, place, request))
+        try:
+            response = await client.post(path, cast_to=self._response, content=content, options=options)
+        finally:
+            _leaving.reset(told)
+            self._untried.pop(place, None)
+        self._keep(self._patterns, place, response.request)
         return response
 
-    async def _again(self, pattern: Pattern, content: bytes) -> Any:
+    def _keep(self, patterns: dict[Place, Pattern], place: Place, request: Any) -> None:
+        if pattern := pattern_of(request, self.client.api_key):
+            patterns[place] = replace(pattern, track=track_of(self._http, pattern))
+
+    async def _again(self, place: Place, pattern: Pattern, content: bytes) -> Any:
         # Without the client's cookies, redirects and log around it, where its transport can be had.
-        if (track := pattern.track) is None:
+        if (track := pattern.track or track_of(self._http, pattern)) is None:
             response = await self._http.send(pattern.request(content))
         elif isinstance(response := await track.post(pattern, content), PlainResponse):
             return response
         if response.has_redirect_location:
             await refuse_strange_redirect(response)
+            if pattern is not self._patterns.get(place):
+                return await self._by_client(self.client, place, content)
             self._patterns.clear()  # the next one goes by the client again, which follows
             words = "it has moved on its own server"
             raise Complained(ProviderComplaint(None, words=words, silence=Silence.BROKEN))

@@ -1,7 +1,9 @@
 """The line to a provider: what the SDK worked out once is used again, and only where that is safe."""
 
+import asyncio
 import json
 import os
+from contextlib import suppress
 
 import httpx2
 import pytest
@@ -9,7 +11,8 @@ import pytest
 from tests.emulator import Emulator
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import endpoint_of
-from tidepool.engine.providers.sdk_connection import Complained, SdkConnection, pattern_of
+from tidepool.engine.providers.protocol import ProviderError
+from tidepool.engine.providers.sdk_connection import Complained, Place, SdkConnection, pattern_of
 
 KEY = "sk-some-key"
 BODIES = {
@@ -99,5 +102,34 @@ async def test_later_answers_that_come_packed_are_unpacked_within_their_bound(
         with pytest.raises(Complained, match="more than 64 MB"):
             await line.post(path, content, 20.0)
         assert line._patterns and (await line.post(path, content, 5.0)).status_code == 200
+    finally:
+        await line.close()
+
+
+@pytest.mark.parametrize("provider", BODIES)
+async def test_posts_that_leave_together_cost_the_sdk_only_the_first(
+    emulator: Emulator, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, body = BODIES[provider]
+    line = SdkConnection(endpoint_of(provider, ProviderSettings()), os.environ[f"{provider.upper()}_BASE_URL"])
+    content = json.dumps(body).encode()
+    by_client: list[bytes] = []
+    go = SdkConnection._by_client
+
+    def counted(self: SdkConnection, client: object, place: Place, content: bytes) -> object:
+        by_client.append(content)
+        return go(self, client, place, content)
+
+    monkeypatch.setattr(SdkConnection, "_by_client", counted)
+    try:
+        with suppress(Complained, ProviderError):
+            await line.get("/models")  # as a study does before its first call
+        answers = await asyncio.gather(*(line.post(path, content, 5.0) for _ in range(20)))
+        assert len(by_client) == 1 and not line._untried and len(line._patterns) == 1
+        assert all(answer.status_code == 200 for answer in answers) and len(emulator.purchases) == 20
+        line._patterns.clear()
+        emulator.set_faults(provider, script={"live": ["move:in-circles"] * 3})
+        moved = await asyncio.gather(*(line.post(path, content, 5.0) for _ in range(3)))
+        assert [answer.status_code for answer in moved] == [200] * 3
     finally:
         await line.close()
