@@ -66,11 +66,12 @@ async def run_frozen(
     plan, rule = kind.plan(config), None if branch is not None else stop_rule(kind, config)
     folder = await asyncio.to_thread(found_code, folder, kind, config)
     servers = name_servers(kind, config, on_event)
-    async with OpenAccounts(kind.models(config), config, hands_of(cluster)) as accounts:
+    control = control or RunControl()
+    async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config, folder, branch)
         accounts.name_batch(batch_id)
         turn = Turn(batch_id, config, plan, on_event, resumed=False, servers=servers, rule=rule)
-        return await _run(Session(path, batch_id, (turn,), accounts, control or RunControl()), play or kind.play)
+        return await _run(Session(path, batch_id, (turn,), accounts, control), play or kind.play)
 
 
 def enlist(study: Config | Study, database: str | Path) -> str:
@@ -178,7 +179,8 @@ async def resume_led(
     verdict.refuse(trust)
     await asyncio.to_thread(find_code_again, kind, config, batch["id"], path)
     servers = name_servers(kind, config, on_event)
-    async with OpenAccounts(kind.models(config), config, hands_of(cluster)) as accounts:
+    control = control or RunControl()
+    async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
         accounts.name_batch(batch["id"])
         plan = kind.plan(config)
         turn = Turn(
@@ -191,7 +193,7 @@ async def resume_led(
             servers=servers,
             rule=stop_rule(kind, config),
         )
-        session = Session(path, batch["id"], (turn,), accounts, control or RunControl())
+        session = Session(path, batch["id"], (turn,), accounts, control)
         return await _run(session, play or kind.play, Resumption(verdict, changes))
 
 

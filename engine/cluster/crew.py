@@ -6,7 +6,7 @@ provider that is down.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -25,6 +25,10 @@ LONGEST_PAUSE = 60.0
 MOST_NAMED = 5
 MOST_SHOWN = 200
 """hands that a watcher is shown one by one"""
+
+
+Stopped = Callable[[], Coroutine[Any, Any, object]]
+"""comes back when somebody wants the run to stop"""
 
 
 class Starter(Protocol):
@@ -59,10 +63,19 @@ class Crew:
         self._starting: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def gather(self) -> None:
-        """Starts the hands, and waits for them, or for as many as come in time. Raises where none does."""
+    async def gather(self, stopped: Stopped | None = None) -> None:
+        """Starts the hands, and waits for them, or for as many as come in time, or before somebody wants to stop. Raises
+        where none does."""
         first = [self._begin_start() for _ in range(self._wanted)]
-        await asyncio.wait(first, timeout=self._starter.start_seconds)
+        ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(stopped())] if stopped else []
+        ends.append(asyncio.ensure_future(asyncio.wait(first, timeout=self._starter.start_seconds)))
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+        if not self.hands and stopped and ends[0].done():
+            raise UsageError("Stopped before a hand had started: nothing was asked.")
         if not self.hands:
             failed = next((task.exception() for task in first if task.done() and task.exception()), None)
             why = f" ({first_line(failed)})" if failed else ""
@@ -80,11 +93,15 @@ class Crew:
     async def open(self, opening: Opening, notices: Notices) -> None:
         """Has every hand take up a provider. Raises a ProviderError where it can be asked from none of them."""
         self._openings[opening.name], self._listeners[opening.name] = opening, notices
-        faults = await asyncio.gather(*(self._open_at(hand, opening) for hand in list(self.hands)))
+        hands = list(self.hands)
+        faults = await asyncio.gather(*(self._open_at(hand, opening) for hand in hands))
         if self.having(opening.name):
             return
-        fault = next(filter(None, faults), None)
-        raise fault.error() if fault else ProviderError(ErrorClass.SYSTEMIC, "No hand is left.")
+        for hand, fault in zip(hands, faults, strict=True):
+            if fault is not None:
+                where = f"From no hand can {opening.name} be asked, and each has the keys and the network of its own node. On "
+                raise fault._replace(words=f"{where}{hand.card.node}: {fault.words}").error()
+        raise ProviderError(ErrorClass.SYSTEMIC, "No hand is left.")
 
     def serve(self, batch_id: str) -> None:
         self._batch_id = batch_id

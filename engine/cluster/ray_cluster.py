@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Any
 
-from tidepool.engine.cluster.crew import Crew
+from tidepool.engine.cluster.crew import Crew, Stopped
 from tidepool.engine.cluster.hand import Fault, HandCard, HandWork, Opening
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.cluster.trade import first_line
@@ -22,7 +22,6 @@ from tidepool.engine.errors import UsageError
 ENVIRONMENT = {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_BACKEND_LOG_LEVEL": "error",
     # A busy machine needs longer than Ray waits by itself.
     "RAY_agent_register_timeout_ms": "120000",
     "RAY_raylet_start_wait_time_s": "120",
@@ -34,13 +33,13 @@ LEAST_STORE = 80_000_000
 _OWN_NAMES = {"cpu": "num_cpus", "gpu": "num_gpus", "memory": "memory"}
 
 
-async def gathered(cluster: Cluster) -> Crew:
+async def gathered(cluster: Cluster, stopped: Stopped | None = None) -> Crew:
     """The hands that a config asks for, at work. Raises UsageError where there is no such cluster, or no room in it."""
     ray_cluster = RayCluster(cluster)
     crew = Crew(ray_cluster, cluster.hands)
     try:
         await ray_cluster.join()
-        await crew.gather()
+        await crew.gather(stopped)
     except BaseException:
         await crew.close()
         raise
@@ -99,11 +98,11 @@ class RayCluster:
 
         takes = ", ".join(f"{name} {amount:g}" for name, amount in self._takes().items())
         try:
-            there = ray.cluster_resources()
+            there, free = ray.cluster_resources(), ray.available_resources()
         except Exception:
             return f"A hand takes {takes}."
-        plain = {name: amount for name, amount in there.items() if ":" not in name and "memory" not in name}
-        has = ", ".join(f"{name} {amount:g}" for name, amount in sorted(plain.items()))
+        plain = sorted(name for name in there if ":" not in name and "memory" not in name)
+        has = ", ".join(f"{name} {there[name]:g} ({free.get(name, 0.0):g} free)" for name in plain)
         return f"A hand takes {takes}; the cluster has {has} in all."
 
     def _takes(self) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tidepool.engine.cluster.crew import Crew
+from tidepool.engine.cluster.crew import Crew, Stopped
 from tidepool.engine.cluster.far_provider import FarProvider, can_leave
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.frozen import FrozenConfig
@@ -14,10 +14,17 @@ from tidepool.engine.providers.protocol import ProviderError
 
 
 class OpenAccounts:
-    def __init__(self, models: Iterable[str], config: FrozenConfig, cluster: Cluster | None = None) -> None:
-        """`cluster`: who makes the live calls; None: this process itself."""
+    def __init__(
+        self,
+        models: Iterable[str],
+        config: FrozenConfig,
+        cluster: Cluster | None = None,
+        stopped: Stopped | None = None,
+    ) -> None:
+        """`cluster`: who makes the live calls; None: this process itself. Nobody is waited for once `stopped` comes back."""
         self._config = config
         self._cluster = cluster
+        self._stopped = stopped
         self.crew: Crew | None = None
         self._models = sorted(models)
         self.by_provider: dict[str, Account] = {}
@@ -29,7 +36,7 @@ class OpenAccounts:
             if self._cluster is not None:
                 from tidepool.engine.cluster.ray_cluster import gathered
 
-                self.crew = await gathered(self._cluster)
+                self.crew = await gathered(self._cluster, self._stopped)
                 self.crew.on_change = self._fit_to_hands
             for name in sorted({model.partition(":")[0] for model in self._models}):
                 limits = self._config.limits_for(name)

@@ -200,6 +200,8 @@ class _Session:
     async def play(self, play: Play) -> Stop | None:
         """The study to its end (None), or to what stopped it."""
         self._open()
+        if self._control.asked is not None:  # while hands were waited for
+            self._no_new_calls()
         watch = asyncio.create_task(self._control.watch(self._context, self._playing))
         watch.add_done_callback(self._watch_ended)
         for place, (run, turn) in enumerate(zip(self.runs, self._session.turns, strict=True)):

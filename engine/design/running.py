@@ -247,7 +247,8 @@ async def _taken_up(
         on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
     servers = dict.fromkeys(line for one in taken for line in name_servers(kind, one.config, None))
     rules = rules_of(kind, [(one.config, one.cell.levels, one.cell.replicate) for one in taken])
-    async with OpenAccounts(models, taken[0].config, hands_of(cluster)) as accounts:
+    control = control or RunControl()
+    async with OpenAccounts(models, taken[0].config, hands_of(cluster), control.stopped) as accounts:
         accounts.name_batch(study.id)
         turns = [
             Turn(
@@ -261,9 +262,7 @@ async def _taken_up(
             )
             for place, (one, rule) in enumerate(zip(taken, rules, strict=True))
         ]
-        run = _StudyRun(
-            Session(path, study.id, turns, accounts, control or RunControl()), [one.verdict for one in taken], changes
-        )
+        run = _StudyRun(Session(path, study.id, turns, accounts, control), [one.verdict for one in taken], changes)
         await run.taken(kind)
     if on_event:
         with reading(path) as connection:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -13,13 +14,17 @@ from tidepool.engine.cluster import crew as crews
 from tidepool.engine.cluster.crew import Crew
 from tidepool.engine.cluster.far_provider import FarProvider
 from tidepool.engine.cluster.hand import Opening
+from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import ProviderSettings, SimulatedSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.pending import Pending
+from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
+from tidepool.engine.run import run_batch
+from tidepool.storage.states import StopCode
 
 
 @asynccontextmanager
@@ -129,6 +134,26 @@ async def test_those_that_find_room_begin_and_where_none_does_it_is_told(monkeyp
     await none.close()
 
 
+async def test_who_wants_to_stop_does_not_wait_for_hands() -> None:
+    async def stopped() -> None:
+        await asyncio.sleep(0.01)
+
+    crew = Crew(NearStarter(room=0), 1)
+    crew._starter.start_seconds = 3600.0
+    with pytest.raises(UsageError, match="Stopped before a hand had started"):
+        await crew.gather(stopped)
+    await crew.close()
+
+
+async def test_a_run_that_is_stopped_before_it_begins_asks_nothing(database: Path) -> None:
+    control = RunControl()
+    control.stop_for(StopCode.SIGNAL)
+    summary = await run_batch(
+        load_config("examples/secret_game.toml", ["service.name=live"]), database, control=control
+    )
+    assert summary["status"] == "interrupted" and summary["calls"]["total"] == 0
+
+
 async def test_a_node_that_lacks_the_key_gets_no_calls_and_where_all_lack_it_nothing_is_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -138,7 +163,7 @@ async def test_a_node_that_lacks_the_key_gets_no_calls_and_where_all_lack_it_not
     crew.notices.listen(told.append)
     await crew.gather()
     lab = open_provider("lab", settings)
-    with pytest.raises(ProviderError, match="LAB_KEY"):
+    with pytest.raises(ProviderError, match=r"On node1: .*LAB_KEY"):
         await crew.open(Opening("lab", settings, ["m"]), lab.notices)
     assert len(told) == 2 and told[0].startswith("From node1 lab cannot be asked")
     await lab.close()

@@ -158,7 +158,12 @@ async def steered(play: Play, on_stop: str) -> Played:
             if isinstance(event, BatchEnded):
                 signals.leave_at_once()
 
-        summary = await play(listener, control)
+        try:
+            summary = await play(listener, control)
+        except UsageError as error:  # nothing had begun
+            if signals.first is not None:
+                error.exit_code = 128 + signals.first
+            raise
     return summary, control.asked, signals.first
 
 
