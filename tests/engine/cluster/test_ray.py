@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from tests.support.command import Tidepool
+from tidepool.engine.cluster.ray_cluster import gathered
+from tidepool.engine.cluster.section import Cluster
+from tidepool.engine.errors import UsageError
 
 pytest.importorskip("ray", reason="the extra `cluster` is not installed")
 
@@ -65,3 +68,8 @@ def test_a_study_by_hands_is_the_study_and_a_hand_killed_in_the_middle_costs_wha
 def test_an_address_where_nobody_listens_is_told_at_once(tidepool: Tidepool) -> None:
     done = tidepool(*STUDY, "--set", "cluster.ray=127.0.0.1:1")
     assert done.returncode == 2 and "127.0.0.1:1 cannot be joined (" in done.stderr
+
+
+async def test_more_hands_than_a_machine_can_hold_are_refused_before_one_is_started() -> None:
+    with pytest.raises(UsageError, match=r"1,000 hands on this machine, which has \d+ cores"):
+        await gathered(Cluster(hands=1000))
