@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from tidepool.engine.statistics.labels import Array as Array
 from tidepool.engine.statistics.labels import counted, numbered
 
-_MOST_PAIRS = 5_000_000
+_MOST_PAIRS, _PAIRS_AT_ONCE = 5_000_000, 500_000
+"""of cells in one cluster: with more their meetings are left out, and so many are in memory together"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,9 @@ class Grouped:
         np = self._np
         cells, cell = numbered(way.cluster * strata + stratum)
         cluster, own = np.divmod(cells, strata)
+        del cells
         weight = np.bincount(cell, 1 / self._count[self._groups])
+        del cell
         of_cluster, of_stratum = np.bincount(cluster, weight), np.bincount(own, weight)
         group = way.owner[cluster]
 
@@ -97,10 +100,7 @@ class Grouped:
         if int((number.astype(float) ** 2).sum()) > _MOST_PAIRS:
             kept = np.maximum(whole - 2 * shared, 0)  # what strata overlap is left out: a little too cautious
         else:
-            left, right = _pairs(number)
-            both = weight[left] * weight[right]
-            code, place = numbered(own[left] * strata + own[right])
-            meet = np.bincount(place, both)
+            code, meet = _meetings(number, own, weight, strata)
             one, other = np.divmod(code, strata)
             owner = np.zeros(strata, dtype=int)
             owner[own] = group
@@ -158,6 +158,28 @@ class Grouped:
             return found[0], left[0]
         first, second, both = found
         return np.maximum.reduce([first + second - both, first, second]), np.minimum(left[0], left[1])
+
+
+def _meetings(number: Array, own: Array, weight: Array, strata: int) -> tuple[Array, Array]:
+    """Which two strata meet in clusters that have so many cells each, as one number, and with what weight in all."""
+    import numpy
+
+    pairs = number**2
+    numpy.cumsum(pairs, out=pairs)
+    parts: list[tuple[Array, Array]] = []
+    first, before = 0, 0
+    while not parts or first < len(number):
+        last = max(first + 1, int(numpy.searchsorted(pairs, (pairs[first - 1] if first else 0) + _PAIRS_AT_ONCE)))
+        left, right = _pairs(number[first:last])
+        left, right = left + before, right + before
+        code, place = numbered(own[left] * strata + own[right])
+        parts.append((code, numpy.bincount(place, weight[left] * weight[right])))
+        before += int(number[first:last].sum())
+        first = last
+    if len(parts) == 1:
+        return parts[0]
+    code, place = numbered(numpy.concatenate([code for code, _ in parts]))
+    return code, numpy.bincount(place, numpy.concatenate([meet for _, meet in parts]))
 
 
 def _pairs(number: Array) -> tuple[Array, Array]:

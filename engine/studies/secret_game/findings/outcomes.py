@@ -16,6 +16,8 @@ from tidepool.engine.statistics.labels import numbered
 from tidepool.storage.study_rows.secret_game import SidePage
 
 _MOST_POINTS = 1e100
+_LARGEST = 2**31 - 1
+"""of a turn or a scenario, whatever a damaged file says"""
 Pair = tuple[str, str]
 """two agents in alphabetical order"""
 
@@ -175,7 +177,7 @@ class _Columns:
         for name in ("opener", "revealed", "obtained", "uncertain"):
             self._keep(name, numpy.nan_to_num(numbers(name)).astype(bool)[which])
         for name in ("turn", "scenario"):
-            self._keep(name, numpy.nan_to_num(numbers(name)).astype(int)[which])
+            self._keep(name, numpy.clip(numpy.nan_to_num(numbers(name)), 0, _LARGEST).astype("int32")[which])
         self._keep("verdict", numbers("verdict")[which])
 
     def _keep(self, name: str, column: Array) -> None:
@@ -198,8 +200,8 @@ class _Columns:
         names, agents = self._agents.in_order([found["agent"], found["opponent"]])
         return found | {
             "talk": talk,
-            "mode": Labels(modes, mode[0]),
-            "game": game[0],
+            "mode": Labels(modes, mode[0].astype("int32")),
+            "game": game[0].astype("int32"),
             "names": names,
             "agent": agents[0],
             "opponent": agents[1],
