@@ -1,8 +1,11 @@
 """One writer for each process: rows are queued, and whole groups of them are committed at once.
 
-The queue drains without a timer: while one group is being written the next one grows. `committed()` waits until
-everything put so far is committed. A commit survives the end of the process at once, and a loss of power from the next
-durable one on, which the heartbeat brings once a second.
+While one group is being written the next one grows. `committed()` waits until everything put so far is committed. A
+commit survives the end of the process at once, and a loss of power from the next durable one on, which the heartbeat
+brings once a second.
+
+Where many calls are outside, their rows come one by one, and a commit costs more than they do: then a group keeps its
+distance from the one before it, the more calls the longer, but never for long. While nobody is outside, nobody waits.
 
 A small group that need not reach the disk is written where one stands: it goes to the system's memory, in less time than
 the way to another thread and back takes. All else is written beside the loop: what is large or durable, what has to
@@ -32,6 +35,9 @@ HELD_UP = 0.05
 """seconds: who takes longer in the loop is on a slow disk"""
 BESIDE = 200
 """groups that are then written beside it"""
+
+DISTANCE, LONGEST = 0.00015, 0.015
+"""seconds between two groups for each call outside, and at most: little beside what a model takes to answer"""
 
 Row = Sequence[Any]
 
@@ -70,6 +76,8 @@ class Writer:
         self.path = path
         self.before_commit: list[Callable[[], None]] = []
         """called before a group is taken, to put the counters that belong to it"""
+        self.outside = 0
+        """calls that have left, or are about to: their rows come when they like"""
         self.on_failure: Callable[[FileError], None] = lambda error: None
         self._group = _Group()
         self._writing = _Group()
@@ -81,6 +89,8 @@ class Writer:
         self._unsynced = False
         """something was committed, or will be, that a loss of power may take"""
         self._closing = False
+        self._began = 0.0
+        """when the last group was taken"""
 
     async def open(self) -> None:
         self._connection = await aiosqlite.connect(
@@ -148,6 +158,7 @@ class Writer:
     async def _drain(self) -> None:
         while True:
             await self._wake.wait()
+            await self._keep_distance()
             self._wake.clear()
             for put_counters in self.before_commit:
                 put_counters()
@@ -162,6 +173,15 @@ class Writer:
             for waiter in group.waiters:
                 if not waiter.done():
                     waiter.set_result(None)
+
+    async def _keep_distance(self) -> None:
+        """Who waits for the writer is not outside: where all do, the group is taken at once."""
+        outside = self.outside - len(self._group.waiters)
+        if outside > 0 and not self._group.durable:
+            wait = self._began + min(DISTANCE * outside, LONGEST) - time.monotonic()
+            if wait > 0:
+                await asyncio.sleep(wait)
+        self._began = time.monotonic()
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         """A loop that ends cancels every task in it, this one too: nobody may go on waiting for it."""

@@ -4,7 +4,6 @@ A line that is corrupt, cut or foreign is left out and counted; every other one 
 or in a card raises out of here: what cannot be understood is missing, and the engine asks for it again.
 """
 
-import json
 import math
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -16,6 +15,7 @@ from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Answer, ResultsIncomplete
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
+from tidepool.engine.providers.texts import unpacked
 from tidepool.storage.states import FinishReason
 
 ODD = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
@@ -95,7 +95,7 @@ def complaint_in(error: object, status: int | None) -> ProviderComplaint:
 def json_in(text: str | bytes) -> Any:
     """What a text says, or None where it is no JSON."""
     try:
-        return json.loads(text)
+        return unpacked(text)
     except (ValueError, RecursionError):
         return None
 

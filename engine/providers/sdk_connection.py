@@ -10,7 +10,6 @@ the same transport, with another body: without the layers between, half of what 
 that never changes is all the authentication.
 """
 
-import json
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -38,6 +37,7 @@ from tidepool.engine.providers.error_mapping import (
 )
 from tidepool.engine.providers.keys import shown_host
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
+from tidepool.engine.providers.texts import unpacked
 
 T = TypeVar("T")
 
@@ -341,7 +341,7 @@ class SdkConnection:
     def loaded(self, content: bytes) -> Any:
         """The JSON of an answer; a page of a proxy in between is a fault that heals."""
         try:
-            return json.loads(content)
+            return unpacked(content)
         except UnicodeDecodeError:
             return self.loaded(content.decode("utf-8", "replace").encode())
         except (ValueError, RecursionError):
