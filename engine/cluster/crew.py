@@ -2,10 +2,12 @@
 
 A hand that is lost is started again, later each time, while the others carry on. Where none is left, calls leave from
 the process at home until one is back; those that only a hand can make, beside a server of its own, wait for one as for a
-provider that is down.
+provider that is down. A hand whose server is gone fails quickly, and would get call after call: it rests from that
+provider, as a server of a pool does, and what its server did not even begin with is asked beside another.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Protocol
@@ -13,10 +15,11 @@ from typing import Any, Protocol
 from tidepool.engine.call import Call
 from tidepool.engine.cluster.dealing import PIECE, dealt
 from tidepool.engine.cluster.hand import WINDOW, Fault, Job, Opening
-from tidepool.engine.cluster.trade import FarHand, HandTrade, first_line
+from tidepool.engine.cluster.trade import FarHand, HandTrade, Waiting, first_line
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.providers.protocol import Answer, ErrorClass, Notices, ProviderError
+from tidepool.engine.providers.pool import LONGEST_REST, Rest
+from tidepool.engine.providers.protocol import Answer, ErrorClass, Notices, ProviderError, Silence
 from tidepool.engine.version import program_version
 
 FIRST_PAUSE = 1.0
@@ -118,17 +121,29 @@ class Crew:
     def having(self, provider: str) -> list[HandTrade]:
         return [hand for hand in self.hands if provider in hand.providers]
 
+    def awake(self, provider: str) -> list[HandTrade]:
+        """Those of them whose server beside them does not rest."""
+        now = time.monotonic()
+        return [
+            hand for hand in self.having(provider) if provider not in hand.rests or hand.rests[provider].until <= now
+        ]
+
     def nodes(self, provider: str) -> int:
-        return len({hand.card.node for hand in self.having(provider)})
+        return len({hand.card.node for hand in self.awake(provider)})
 
     async def complete(self, provider: str, call: Call, seed: int, attempt: int) -> Answer:
         """One call from some hand; there is one that has the provider."""
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._number += 1
-        if not self._outbox:
-            self._deal_soon()
-        self._outbox.setdefault(provider, []).append((Job(self._number, provider, call, seed, attempt), answer))
-        return await answer
+        while True:
+            answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+            self._number += 1
+            if not self._outbox:
+                self._deal_soon()
+            self._outbox.setdefault(provider, []).append((Job(self._number, provider, call, seed, attempt), answer))
+            try:
+                return await answer
+            except ProviderError as error:
+                if not (self._openings[provider].beside and _unasked(error) and self.awake(provider)):
+                    raise
 
     def shown(self) -> list[dict[str, Any]]:
         """For watchers: each hand with its node, calls in flight, calls that came back, and calls a second."""
@@ -175,7 +190,7 @@ class Crew:
         outbox, self._outbox = self._outbox, {}
         for provider, waiting in outbox.items():
             wanted = [(job, answer) for job, answer in waiting if not answer.done()]
-            hands = {id(hand): hand for hand in self.having(provider)}
+            hands = {id(hand): hand for hand in self.awake(provider) or self.having(provider)}
             if not hands:
                 for _, answer in wanted:
                     answer.set_exception(NoHandLeft())
@@ -213,7 +228,7 @@ class Crew:
                     raise
                 pause = min(LONGEST_PAUSE, pause * 2)
                 await asyncio.sleep(pause)
-        hand.notice = self._notice
+        hand.notice, hand.heard = self._notice, self._heard
         hand.pause = max(FIRST_PAUSE, 2 * pause)
         hand.begin()
         self.hands.append(hand)
@@ -258,8 +273,38 @@ class Crew:
         if not self._closed:
             self._begin_start(min(LONGEST_PAUSE, hand.pause))
 
+    def _heard(self, hand: HandTrade, waiting: Waiting, fault: Fault | None) -> None:
+        """What a call says of the server beside its hand. One fault of a server that answers may be the call's."""
+        provider, rest = waiting.provider, hand.rests.get(waiting.provider)
+        if not self._openings[provider].beside:
+            return
+        if fault is None:
+            hand.troubled.discard(provider)
+            if rest is not None and waiting.asked_at >= rest.until:
+                del hand.rests[provider]
+                if rest.times > 1:
+                    self.notices(f"{provider} answers again beside the hand on {hand.card.node}.")
+                self.on_change()
+        elif fault.kind is not ErrorClass.OURS:
+            at_least = LONGEST_REST if fault.kind is ErrorClass.SYSTEMIC else fault.retry_after or 0.0
+            if at_least or fault.silence is not None or provider in hand.troubled:
+                rest = hand.rests.setdefault(provider, Rest())
+                if rest.begin(waiting.asked_at, time.monotonic(), at_least):
+                    if rest.times == 2 or at_least == LONGEST_REST:
+                        self.notices(
+                            f"{provider} beside the hand on {hand.card.node} is left alone for a while: {fault.words}"
+                        )
+                    self.on_change()
+            hand.troubled.add(provider)
+
     def _notice(self, provider: str, words: str) -> None:
         self._listeners[provider](words)
+
+
+def _unasked(error: ProviderError) -> bool:
+    """The server beside the hand certainly did not begin with it, or can never answer it: another may be asked."""
+    systemic = error.fault is ErrorClass.SYSTEMIC and error.silence is not Silence.BROKEN
+    return systemic or error.fault is ErrorClass.REFUSED or error.silence is Silence.UNREACHED
 
 
 class NoHandLeft(Exception):

@@ -8,10 +8,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tidepool.engine.cluster.hand import Bunch, Fault, HandCard, Job, Opening, packed_jobs, unpacked
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.providers.pool import Rest
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, Silence
 
 SILENT_SECONDS = 60.0
@@ -42,17 +43,31 @@ class FarHand(Protocol):
         """At once, whatever it does."""
 
 
+class Waiting(NamedTuple):
+    """Who waits for a call that a hand has."""
+
+    answer: "asyncio.Future[Answer]"
+    provider: str
+    asked_at: float
+
+
 class HandTrade:
     def __init__(self, far: FarHand, card: HandCard, on_lost: "Callable[[HandTrade, str], None]") -> None:
         self.far = far
         self.card = card
         self.providers: set[str] = set()
         """that can be asked from there"""
-        self.in_flight: dict[int, asyncio.Future[Answer]] = {}
+        self.rests: dict[str, Rest] = {}
+        """of providers whose server is beside it, while that is busy, silent or gone"""
+        self.troubled: set[str] = set()
+        """those of which the last word was a fault"""
+        self.in_flight: dict[int, Waiting] = {}
         self.returned = 0
         self.pause = 0.0
         """seconds before another is started where this one is lost"""
         self.notice: Callable[[str, str], None] = lambda provider, words: None
+        self.heard: Callable[[HandTrade, Waiting, Fault | None], None] = lambda hand, waiting, fault: None
+        """told of each call that came back, with its fault or without"""
         self._on_lost = on_lost
         self._lost = False
         self._recent: deque[tuple[float, int]] = deque()
@@ -63,8 +78,9 @@ class HandTrade:
         self._spawn(self._take_back())
 
     def give(self, jobs: Sequence[Job], answers: Sequence["asyncio.Future[Answer]"]) -> None:
+        now = time.monotonic()
         for job, answer in zip(jobs, answers, strict=True):
-            self.in_flight[job.number] = answer
+            self.in_flight[job.number] = Waiting(answer, job.provider, now)
         self._spawn(self.far.give(packed_jobs(jobs)))
 
     def tell(self, word: Coroutine[Any, Any, None]) -> None:
@@ -100,9 +116,9 @@ class HandTrade:
             if task is not asyncio.current_task():
                 task.cancel()
         self._on_lost(self, why)
-        for answer in self.in_flight.values():
-            if not answer.done():
-                answer.set_exception(lost_call(self.card.node, why))
+        for waiting in self.in_flight.values():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(lost_call(self.card.node, why))
         self.in_flight.clear()
 
     async def _take_back(self) -> None:
@@ -120,12 +136,15 @@ class HandTrade:
             self.notice(provider, words)
         for number, answer, fault in bunch.returned:
             waiting = self.in_flight.pop(number, None)
-            if waiting is None or waiting.done():  # nobody waits for it any more
+            if waiting is None:
+                continue
+            self.heard(self, waiting, fault)
+            if waiting.answer.done():  # nobody waits for it any more
                 continue
             if fault is not None:
-                waiting.set_exception(fault.error())
+                waiting.answer.set_exception(fault.error())
             elif answer is not None:
-                waiting.set_result(answer)
+                waiting.answer.set_result(answer)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -20,6 +20,23 @@ LONGEST_REST = 60.0
 SMOOTHING = 0.2
 
 
+@dataclass(slots=True)
+class Rest:
+    """Of a server that is busy, silent or gone: longer each time, until it answers."""
+
+    until: float = 0.0
+    times: int = 0
+    """in a row"""
+
+    def begin(self, asked_at: float, now: float, at_least: float = 0.0) -> bool:
+        """False: that call was asked before the last rest, and says nothing new."""
+        if asked_at < self.until:
+            return False
+        self.until = now + max(at_least, min(LONGEST_REST, FIRST_REST * 2**self.times))
+        self.times += 1
+        return True
+
+
 @dataclass(slots=True, eq=False)
 class Host:
     url: str
@@ -31,9 +48,7 @@ class Host:
     lacking: set[str] = field(default_factory=set)
     """models that it refused"""
     in_flight: int = 0
-    rest_until: float = 0.0
-    rests: int = 0
-    """in a row"""
+    resting: Rest = field(default_factory=Rest)
     gone: bool = False
     """it rests because it cannot be reached"""
     share: float = 0.0
@@ -64,18 +79,14 @@ class Host:
         share = seconds / max(1, beside)
         self.share = share if not self.share else self.share + SMOOTHING * (share - self.share)
         self.quickest = min(seconds, self.quickest * 1.01) if self.quickest else seconds
-        self.rests = 0
+        self.resting.times = 0
         if self.gone:
-            self.gone, self.rest_until = False, 0.0
+            self.gone, self.resting.until = False, 0.0
         self.parallelism.done(work, now, self.in_flight >= self.parallelism.limit)
 
     def rest(self, asked_at: float, now: float, at_least: float = 0.0) -> None:
-        """Calls that were asked before the last rest say nothing new."""
-        if asked_at < self.rest_until:
-            return
-        self.rest_until = now + max(at_least, min(LONGEST_REST, FIRST_REST * 2**self.rests))
-        self.rests += 1
-        self.parallelism.failed()
+        if self.resting.begin(asked_at, now, at_least):
+            self.parallelism.failed()
 
 
 class Pool:
@@ -90,7 +101,7 @@ class Pool:
         return [host for host in self.hosts if host.has(model)]
 
     def awake(self, model: str, now: float) -> list[Host]:
-        return [host for host in self.hosts if host.rest_until <= now and host.has(model)]
+        return [host for host in self.hosts if host.resting.until <= now and host.has(model)]
 
     async def take(self, model: str) -> Host:
         """A place at the best server that has the model, as soon as there is one; LookupError where none has it."""
@@ -145,7 +156,7 @@ class Pool:
             self._wake_with_first(now)
 
     def _wake_with_first(self, now: float) -> None:
-        resting = [host.rest_until for host in self.hosts if host.rest_until > now]
+        resting = [host.resting.until for host in self.hosts if host.resting.until > now]
         if resting and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(min(resting) - now + 0.001, self._rang)
 

@@ -169,7 +169,7 @@ def _missing(summary: Summary) -> Iterator[str]:
 
 
 _ODD = {
-    "unusable": "{:,} brought a reply that was no answer (empty, filtered or broken off)",
+    "unusable": "{:,} had an attempt that was paid for, or may have been, and brought no answer (empty, filtered, broken off or lost)",
     "cut": "{:,} brought an answer that was cut at its length limit and used as far as it went",
 }
 

@@ -114,7 +114,7 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
 
 ODD = {
     "cut": "{:,} cut at their length limit",
-    "unusable": "{:,} paid for and no answers",
+    "unusable": "{:,} paid for, or maybe, and no answers",
     "usage_missing": "{:,} without believable usage, counted at their worst",
 }
 MOST_SERVED = 20

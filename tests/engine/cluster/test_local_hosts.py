@@ -1,17 +1,28 @@
 """`hosts = "local"`: the server of whichever machine a call leaves from."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
 import pytest
 
-from tests.emulator import Emulator
+from tests.emulator import Emulator, Faults
 from tests.engine.cluster.near import NearStarter
+from tests.support.books import NoBooks
 from tests.support.stage import question
 from tidepool.engine.cluster.crew import Crew
 from tidepool.engine.cluster.far_provider import FarProvider, can_leave
 from tidepool.engine.cluster.hand import Opening
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.live import LiveCall
+from tidepool.engine.core.pending import Pending
 from tidepool.engine.errors import UsageError
+from tidepool.engine.providers import pool as pools
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
+from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
 from tidepool.engine.trust.servers import strangers_of
 
 
@@ -54,6 +65,68 @@ async def test_each_node_counts_as_a_server_and_hands_ask_there() -> None:
         assert answer.text and emulator.books.bought_of("openai") == 1
         await crew.close()
         await home.close()
+
+
+NOBODY = "http://127.0.0.1:9/v1"
+
+
+@asynccontextmanager
+async def two_hands(emulator: Emulator) -> AsyncIterator[tuple[NearStarter, Crew, FarProvider, ProviderSettings]]:
+    settings = ProviderSettings(like="openai", hosts=["local"], base_url=emulator.urls["openai"], max_concurrent=8)
+    starter = NearStarter()
+    crew = Crew(starter, 2)
+    await crew.gather()
+    home = open_provider("lab", settings)
+    provider = FarProvider(home, crew)
+    await provider.check(["gpt-4o-mini"])
+    try:
+        yield starter, crew, provider, settings
+    finally:
+        await crew.close()
+        await home.close()
+
+
+def calls_of(provider: FarProvider, count: int) -> list[LiveCall]:
+    account = Account(provider, ProviderSettings(max_concurrent=8, retries=1))
+    ask = partial(question, model="lab:gpt-4o-mini", text="Good morning")
+    return [LiveCall(account, Pending(1, ask(f"t{seed}"), b"", seed, 0.0), NoBooks()) for seed in range(count)]
+
+
+async def test_a_hand_whose_server_is_gone_gets_no_calls_until_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails more quickly than others answer: by its calls in flight alone it would get nearly all."""
+    monkeypatch.setattr(pools, "FIRST_REST", 0.05)
+    told: list[str] = []
+    async with (
+        Emulator(openai=Faults(latency=0.01)) as emulator,
+        two_hands(emulator) as (starter, crew, provider, settings),
+    ):
+        crew.notices.listen(told.append)
+        there = starter.started[1].work._providers
+        there["lab"], alive = open_provider("lab", settings.model_copy(update={"base_url": NOBODY})), there["lab"]
+        calls = calls_of(provider, 200)
+        answers = await asyncio.gather(*(call.answer() for call in calls))
+        assert all(answer.text for answer in answers) and emulator.books.bought_of("openai") == 200
+        assert {call.attempts for call in calls} == {1}, "it was not asked: no retry is used up"
+        assert len(starter.started[1].bunches) < 12
+        assert "lab beside the hand on node2 is left alone for a while" in " ".join(told)
+        await there["lab"].close()
+        there["lab"] = alive
+        before = crew.hands[1].returned
+        async with asyncio.timeout(20):
+            while provider.concurrency(8) < 16 or crew.hands[1].returned < before + 20:
+                await asyncio.gather(*(call.answer() for call in calls_of(provider, 20)))
+        assert not crew.hands[1].rests and "answers again beside the hand on node2" in told[-1]
+
+
+async def test_where_all_are_gone_it_is_for_the_account_to_say() -> None:
+    async with Emulator() as emulator, two_hands(emulator) as (starter, _, provider, settings):
+        for hand in starter.started:
+            await hand.work._providers["lab"].close()
+            hand.work._providers["lab"] = open_provider("lab", settings.model_copy(update={"base_url": NOBODY}))
+        for _ in range(3):
+            with pytest.raises(ProviderError) as raised:
+                await provider.complete(question("t1", model="lab:gpt-4o-mini"), 1, 1)
+            assert (raised.value.fault, raised.value.silence) == (ErrorClass.HEALS, Silence.UNREACHED)
 
 
 async def test_a_command_stays_at_home_and_what_its_server_answers_is_as_free_there() -> None:
