@@ -103,6 +103,33 @@ async def keys_mouse_help_and_palette_agree(app: TidepoolApp, pilot: Pilot[None]
     await until(pilot, lambda: app.current_mode == "results", "the results, by the mouse")
 
 
+async def test_what_starts_a_study_in_an_empty_file_starts_none_in_a_filled_one(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game())
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "A small game")
+        await pilot.press(*(starter.key for starter in STARTERS))
+        await pilot.pause(0.3)
+        assert app.current_mode == "batches" and app.screen.query_one(BatchList).count == 1
+        assert not {starter.title for starter in STARTERS} & {
+            line.title for line in app.get_system_commands(app.screen)
+        }
+
+
+async def test_help_commands_and_quit_are_at_hand_at_any_width(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game())
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "A small game")
+        for width in (40, 60, 80, 100, 120, 160):
+            await pilot.resize_terminal(width, 24)
+            await until(pilot, lambda width=width: app.screen.query_one("#always").region.right == width)  # type: ignore[misc]
+            *here, helps, finds, quits = app.screen.query(FooterKey)
+            assert (helps.description, finds.description, quits.description) == ("Help", "Commands", "Quit")
+            assert all(key.region.right <= helps.region.x and key.region.width for key in here)
+            assert not here or here[0].description == "Open"
+
+
 async def test_deleting_asks_first_and_keeps_on_no(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     await played(path, game())

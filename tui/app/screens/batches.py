@@ -141,6 +141,8 @@ class BatchesScreen(BatchActions):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "unfold":
             return (batch := self.shown_batch) is not None and bool(batch.cells or batch.study_id)
+        if action == "start":  # into an empty file only: what is in a filled one is somebody's study
+            return self.has_class("-empty")
         return super().check_action(action, parameters)
 
     def action_mark(self) -> None:

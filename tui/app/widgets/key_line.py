@@ -1,15 +1,47 @@
 """The line below: what can be done here, by its keys."""
 
+from textual.app import ComposeResult
+from textual.containers import HorizontalGroup
+from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Footer
+from textual.widgets._footer import FooterKey, FooterLabel
+
+ALWAYS = ("help", "command_palette", "quit")
+"""actions that stand at the right end at any width: they lead to all others"""
 
 
 class KeyLine(Footer):
-    """Made anew only where other keys are to be shown: every move of the focus asks for it."""
+    """Made anew only where other keys are to be shown: every move of the focus asks for it. Keys that do not fit are left
+    out whole, from the last."""
 
     def __init__(self, *, compact: bool) -> None:
         super().__init__(show_command_palette=False, compact=compact)
         self._keys: list[tuple[str, str, bool]] = []
+        self._fitted_to = 0
+
+    def compose(self) -> ComposeResult:
+        keys = [key for key in super().compose() if isinstance(key, FooterKey)]
+        always = sorted((key for key in keys if key.action in ALWAYS), key=lambda key: ALWAYS.index(key.action))
+        here = [key for key in keys if key not in always]
+        self._fitted_to = self.app.size.width
+        room = self._fitted_to - sum(map(self._cells, always))
+        taken = 0
+        for place, key in enumerate(here):
+            taken += self._cells(key)
+            if taken > room - 2 * (place < len(here) - 1):
+                yield FooterLabel("…")
+                break
+            yield key
+        yield HorizontalGroup(*always, id="always")
+
+    def _cells(self, key: FooterKey) -> int:
+        """What a key takes, with the room around it."""
+        return len(key.key_display) + len(key.description) + (2 if self.compact else 3)
+
+    def on_resize(self, event: Resize) -> None:
+        if self._keys and event.size.width != self._fitted_to:
+            self.refresh(recompose=True)
 
     def bindings_changed(self, screen: "Screen[object]") -> None:
         shown = [entry for entry in screen.active_bindings.values() if entry.binding.show]
