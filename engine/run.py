@@ -1,6 +1,7 @@
 """A batch's life: made, begun, played, ended; or stopped, and taken up again."""
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell, without_words_to_packages
 from tidepool.engine.version import program_version
 from tidepool.storage import batches, locks
+from tidepool.storage.control import limits_said
 from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
 
@@ -170,7 +172,8 @@ async def resume_led(
     """`play` leads the study in place of its kind."""
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
-    cluster, changes = said_in(overrides)
+        limits = changed_limits(connection, batch)
+    cluster, changes = said_in((*limits, *overrides))
     config = config_of(batch["id"], batch["config"], changes)
     if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
@@ -195,6 +198,17 @@ async def resume_led(
         )
         session = Session(path, batch["id"], (turn,), accounts, control)
         return await _run(session, play or kind.play, Resumption(verdict, changes))
+
+
+def changed_limits(connection: sqlite3.Connection, batch: sqlite3.Row) -> tuple[str, ...]:
+    """The limits that were changed while it ran, as `--set` would say them; a stranger's file has no say in it."""
+    if not trust_record().knows(batch["id"], batch["config"]):
+        return ()
+    said = {key.removeprefix("service."): value for key, value in limits_said(connection, batch["number"]).items()}
+    return tuple(
+        f"{key if key.startswith('providers.') else f'service.{key}'}={json.dumps(value)}"
+        for key, value in said.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +256,9 @@ def config_to_resume(reference: str, database: str | Path, overrides: Iterable[s
     left out, since nobody knows what a package does with it even before it is asked anything."""
     with reading(Path(database)) as connection:
         batch = batches.find_batch(connection, reference)
+        limits = changed_limits(connection, batch)
     if trust_record().knows(batch["id"], batch["config"]):
-        return config_of(batch["id"], batch["config"], overrides)
+        return config_of(batch["id"], batch["config"], (*limits, *overrides))
     return with_overrides(load_frozen(without_words_to_packages(batch["id"], batch["config"])), overrides)
 
 

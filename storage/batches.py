@@ -187,6 +187,11 @@ def rewrite_config(path: Path, batch_id: str, config: str, changes: Sequence[str
     with writing(path) as connection:
         connection.execute("UPDATE batch SET config = ? WHERE id = ?", (config, batch_id))
         connection.execute(
+            "DELETE FROM control WHERE command = 'limits' AND taken_at IS NOT NULL "
+            "AND batch_number = (SELECT number FROM batch WHERE id = ?)",
+            (batch_id,),
+        )
+        connection.execute(
             "INSERT INTO log_line (batch_number, at, level, message) SELECT number, ?, 'info', ? FROM batch WHERE id = ?",
             (time.time(), f"Resumed with {', '.join(changes)}.", batch_id),
         )

@@ -82,7 +82,10 @@ class RunControl:
                     self.beat(context, earlier_seconds)
             for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
                 control.take(ledger.writer, number)
-                if not leading.run.closing:
+                if command == "limits":
+                    taken = {} if leading.run.closing else change_limits(leading, arguments)
+                    control.accept(ledger.writer, number, taken)
+                elif not leading.run.closing:
                     self._obey(leading, command, arguments)
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -122,8 +125,6 @@ class RunControl:
                 for number in context.run.ledgers:
                     control.set_paused(context.ledger.writer, number, paused)
                 context.log("info", "Paused." if paused else "Continued.")
-            case "limits":
-                change_limits(context, arguments)
             case "give up":
                 context.run.give_up(str(arguments.get("order")))
             case _:
@@ -143,8 +144,9 @@ def _limits_of(account: Account) -> dict[str, Any]:
     }
 
 
-def change_limits(context: RunContext, changes: dict[str, Any]) -> None:
-    """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's."""
+def change_limits(context: RunContext, changes: dict[str, Any]) -> dict[str, Any]:
+    """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's. Those that were taken."""
+    taken: dict[str, Any] = {}
     for key, value in changes.items():
         *where, name = key.removeprefix("service.").split(".")
         accounts = context.accounts
@@ -156,6 +158,8 @@ def change_limits(context: RunContext, changes: dict[str, Any]) -> None:
             context.log("warning", f"The limit {key} = {value} was not taken: {error}")
         else:
             context.log("info", f"Limit changed: {key} = {value}.")
+            taken[key] = value
+    return taken
 
 
 def _change_limit(context: RunContext, name: str, value: Any, accounts: Mapping[str, Account], *, whole: bool) -> None:

@@ -29,6 +29,7 @@ from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Lo
 from tidepool.engine.run import (
     Resumption,
     begin,
+    changed_limits,
     end,
     find_code_again,
     found_code,
@@ -231,6 +232,7 @@ async def _taken_up(
     with reading(path) as connection:
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
+        changes = (*changed_limits(connection, cells[0].batch), *changes)  # words to a study are left with its first
     _refuse_too_many(study.id, len(cells))
     if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
         raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")

@@ -301,6 +301,15 @@ def test_a_running_batch_is_steered_from_another_process(tidepool: Tidepool, tmp
     assert process.returncode == 130 and json.loads(stdout)["reason"] == "stopped"
     late = tidepool("stop", "last")
     assert late.returncode == 2 and "is not running" in late.stderr
+    for words, concurrent in (((), 2), (("--set", "service.max_concurrent=3"), 3), ((), 3)):
+        before = calls(tidepool.database)
+        with tidepool.start("--resume", "last", *words) as process:
+            until(lambda before=before: calls(tidepool.database) > before, process)  # type: ignore[misc]
+            process.terminate()
+            process.communicate(timeout=60)
+        service = json.loads(query(tidepool.database, "SELECT config FROM batch")[0][0])["service"]
+        assert (service["max_concurrent"], service["budget_usd"]) == (concurrent, 9.0)
+    assert "Resumed with service.max_concurrent=2, service.budget_usd=9.0." in told()
 
 
 def test_a_killed_batch_is_shown_as_interrupted_at_once(tidepool: Tidepool, tmp_path: Path) -> None:
