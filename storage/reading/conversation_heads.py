@@ -53,16 +53,6 @@ def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200)
     return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person][:most]
 
 
-def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tuple[float, int]]:
-    """How many sides of conversations came to each score, lowest first."""
-    rows = connection.execute(
-        "SELECT score, count(*) FROM outcome WHERE unit_id BETWEEN ? AND ? AND score IS NOT NULL "
-        "GROUP BY score ORDER BY score",
-        (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1),
-    ).fetchall()
-    return [(row[0], row[1]) for row in rows]
-
-
 def readable(connection: sqlite3.Connection, batch_number: int, sequence_number: int) -> Transcript | None:
     """The transcript; of a unit that is no talk, such as a genome's evaluation, its prompt and what was answered."""
     found = transcript(connection, batch_number, sequence_number)

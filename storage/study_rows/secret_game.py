@@ -1,6 +1,8 @@
 """The conversations of a secret game: what each side revealed, who sat out, what was planted and said."""
 
+import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,27 +18,60 @@ class SidePage(NamedTuple):
 
     units: Sequence[int]
     kinds: Sequence[str]
-    """as JSON: mode, game, agent, opponent, opener, revealed, obtained, turn, scenario, uncertain, the judge's verdict"""
-    scores: Sequence[float | None]
+    """as JSON: mode, game, agent, opponent, opener, revealed, obtained, turn, scenario, uncertain, the judge's verdict, score"""
+    scores: Sequence[float | None] | None = None
+    """where the kinds do not tell those of all"""
 
 
 def outcomes(connection: sqlite3.Connection, batch_number: int) -> Iterator[SidePage]:
-    """All sides. SQLite hands over a text in the time of two columns, and a text that is known already need not be read."""
+    """All sides. SQLite hands over a page as one row: a row for each side takes as long as all the rest."""
+    for bounds in _pages(connection, batch_number):
+        units, kinds = connection.execute(_PAGE, bounds).fetchone()
+        if units is not None:
+            told = kinds.split(_BETWEEN)
+            scores = _scores(connection, bounds) if _NO_SCORE + _BETWEEN in kinds + _BETWEEN else None
+            yield SidePage(json.loads(f"[{units}]"), told, scores)
+
+
+def score_counts(connection: sqlite3.Connection, batch_number: int) -> list[tuple[float, int]]:
+    """How many sides of conversations came to each score, lowest first; SQLite would sort them all to count them."""
+    counts: Counter[float] = Counter()
+    for bounds in _pages(connection, batch_number):
+        whole, sides = connection.execute(f"SELECT group_concat({_WHOLE}), count(*) {_SIDES}", bounds).fetchone()
+        found = Counter(whole.split(",") if whole else ())
+        if found.total() == sides:
+            counts.update({float(score): times for score, times in found.items()})
+        else:
+            counts.update(score for score in _scores(connection, bounds) if score is not None)
+    return sorted(counts.items())
+
+
+def _pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[int, int]]:
+    """First and last conversation of each."""
     bounds = (unit_id(batch_number, 0), unit_id(batch_number, MOST_UNITS))
     first, last = (connection.execute(_END.format(end), bounds).fetchone()[0] for end in ("min", "max"))
     while first is not None and first <= last:
-        cursor = connection.execute(_PAGE, (first, min(last, first + PAGE - 1)))
-        cursor.row_factory = None  # plain tuples: two million of anything else take seconds
-        if rows := cursor.fetchall():
-            yield SidePage(*zip(*rows, strict=True))
+        yield first, min(last, first + PAGE - 1)
         first += PAGE
 
 
+def _scores(connection: sqlite3.Connection, bounds: tuple[int, int]) -> list[float | None]:
+    """As numbers: SQLite's text of one that is not whole may be short of its last digit."""
+    cursor = connection.execute(f"SELECT o.score {_SIDES} ORDER BY o.unit_id, o.side", bounds)
+    cursor.row_factory = None
+    return [score for (score,) in cursor.fetchall()]
+
+
 _END = "SELECT {}(unit_id) FROM outcome WHERE unit_id BETWEEN ? AND ?"
+_BETWEEN = "\x1e"
+"""what JSON never holds as it is"""
+_NO_SCORE = ",null]"
+_WHOLE = "CASE WHEN o.score = CAST(o.score AS INTEGER) THEN CAST(o.score AS INTEGER) END"
+_SIDES = "FROM outcome o WHERE o.unit_id BETWEEN ? AND ?"
 _PAGE = (
-    "SELECT o.unit_id, json_array(o.mode, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, "
-    "o.scenario, o.uncertain, o.verdict), o.score FROM outcome o WHERE o.unit_id BETWEEN ? AND ? "
-    "ORDER BY o.unit_id, o.side"
+    "SELECT group_concat(unit), group_concat(kind, char(30)) FROM (SELECT o.unit_id AS unit, json_array(o.mode, o.game, "
+    "o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.scenario, o.uncertain, o.verdict, "
+    f"{_WHOLE}) AS kind {_SIDES} ORDER BY o.unit_id, o.side)"
 )
 _SIDE = (
     "o.unit_id, o.mode, o.game, o.agent, o.opponent, o.side = 0, o.revealed, o.obtained, o.turn, o.score, o.scenario, "

@@ -15,6 +15,7 @@ from tidepool.storage.errors import BatchLocked, FileError
 from tidepool.storage.exporting.rows import rows_of
 from tidepool.storage.file import reading
 from tidepool.storage.schema.views import VIEWS as ALL_VIEWS
+from tidepool.storage.study_rows import secret_game
 from tidepool.storage.study_rows.studies import delete_any
 from tidepool.storage.unit_ids import unit_id
 
@@ -121,6 +122,25 @@ def test_the_rows_of_a_batch_can_be_read_from_every_view_that_has_some_in_a_stab
     }
     assert {view: len(rows) for view, rows in found.items()} == whole
     assert len(found["answers"]) == 2 and len(found["records"]) == 2
+
+
+async def test_sides_come_by_the_page_with_their_scores_to_the_last_digit(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run_batch(game(6, 2, service={"name": "live"}), database)
+    monkeypatch.setattr(secret_game, "PAGE", 2)
+    change(database, "UPDATE outcome SET agent = char(30) || ',\"é', score = 2 * side")
+    change(database, "UPDATE outcome SET score = 0.1 + 0.2 WHERE unit_id = ? AND side = 0", unit_id(1, 1))
+    change(database, "UPDATE outcome SET score = NULL WHERE unit_id = ? AND side = 1", unit_id(1, 2))
+    change(database, "DELETE FROM outcome WHERE unit_id IN (?, ?)", unit_id(1, 3), unit_id(1, 4))
+    with reading(database) as connection:
+        first, last = secret_game.outcomes(connection, 1)
+        counts = secret_game.score_counts(connection, 1)
+    assert [unit & 7 for unit in (*first.units, *last.units)] == [1, 1, 2, 2, 5, 5, 6, 6]
+    assert first.scores == [0.1 + 0.2, 2.0, 0.0, None] and last.scores is None
+    kinds = [json.loads(kind) for kind in last.kinds]
+    assert [(kind[2], kind[4], kind[-1]) for kind in kinds] == [('\x1e,"é', 1, 0), ('\x1e,"é', 0, 2)] * 2
+    assert counts == [(0.0, 3), (0.1 + 0.2, 1), (2.0, 3)]
 
 
 def test_a_study_stays_while_one_of_its_batches_does(database: Path, study: str) -> None:

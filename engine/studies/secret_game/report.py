@@ -37,7 +37,7 @@ from tidepool.engine.studies.secret_game.findings.shares import (
     UncertainSides,
 )
 from tidepool.engine.studies.secret_game.findings.verdicts import Verdicts
-from tidepool.storage.reading.conversation_heads import score_counts
+from tidepool.storage.study_rows.secret_game import score_counts
 
 MOST_DRAWN = 12
 """agents in a plot, best first"""

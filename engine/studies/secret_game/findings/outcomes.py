@@ -83,7 +83,7 @@ class Sides:
         columns = _Columns()
         if sides := [SideOutcome(*row) for row in rows]:
             kinds = [[getattr(side, name) for name in KIND] for side in sides]
-            columns.add([side.conversation_id for side in sides], kinds, slice(None), [side.score for side in sides])
+            columns.add([side.conversation_id for side in sides], kinds, slice(None))
         return cls(**columns.of_whole_talks())
 
     @classmethod
@@ -142,6 +142,7 @@ KIND = (
     "scenario",
     "uncertain",
     "verdict",
+    "score",
 )
 """what many sides have in common, in the order of `SidePage`"""
 
@@ -158,14 +159,13 @@ class _Columns:
         talks: Sequence[int | str],
         kinds: Sequence[Sequence[Any]],
         which: Array | slice,
-        scores: Sequence[float | None],
+        scores: Sequence[float | None] | None = None,
     ) -> None:
-        """Sides by the talk they belong to, which of the kinds each is of, and their scores."""
+        """Sides by the talk they belong to, which of the kinds each is of, and their scores where the kinds do not tell."""
         import numpy
 
         told = dict(zip(KIND, zip(*kinds, strict=True), strict=True))
         self._keep("talk", numpy.array(talks))
-        self._keep("score", _finite(numpy.array(scores, dtype=float)))
         self._keep("mode", self._modes.codes(told["mode"])[which])
         self._keep("game", self._games.codes(told["game"])[which])
         self._keep("agent", self._agents.codes(told["agent"])[which])
@@ -179,6 +179,8 @@ class _Columns:
         for name in ("turn", "scenario"):
             self._keep(name, numpy.clip(numpy.nan_to_num(numbers(name)), 0, _LARGEST).astype("int32")[which])
         self._keep("verdict", numbers("verdict")[which])
+        known = numbers("score")[which] if scores is None else numpy.array(scores, dtype=float)
+        self._keep("score", _finite(known))
 
     def _keep(self, name: str, column: Array) -> None:
         self._parts[name].append(column)
@@ -188,7 +190,7 @@ class _Columns:
         import numpy
 
         if not self._parts:
-            self.add([0], [("", 0, "", "", *[False] * 7)], slice(None), [None])  # one side alone: no talk
+            self.add([0], [("", 0, "", "", *[False] * 8)], slice(None))  # one side alone: no talk
         found = {name: numpy.concatenate(self._parts.pop(name)) for name in list(self._parts)}
         talk = numbered(found["talk"])[1]
         whole = numpy.bincount(talk)[talk] == 2
