@@ -8,7 +8,7 @@ the arms' own rates are set against each other instead, since a variance of next
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from statistics import fmean, stdev
 
 from tidepool.engine.statistics.distributions import normal_tail, student_tail
@@ -75,27 +75,7 @@ def stratified(
     first: Array, values: Array, strata: Array, ways: Sequence[Array] = (), bounds: Interval = UNIT
 ) -> Contrast | None:
     """First arm less second; None where no stratum has both. Without `ways` every value is a cluster of its own."""
-    import numpy
-
-    values = values.astype(float)
-    _, strata = numbered(strata)
-    times = numpy.bincount(strata)
-    ours = numpy.bincount(strata, first)
-    shared = ((ours > 0) & (ours < times))[strata]
-    if not shared.any():
-        return None
-    first, values, strata = first[shared], values[shared], numbered(strata[shared])[1]
-    ways = [way[shared] for way in ways]
-    arm = _Arms(first, values, strata)
-    if min(_varied(values[rows], strata[rows]) for rows in (first, ~first)) < FEW:
-        return _rate_against_rate(arm, ways, bounds)
-    if not ways:
-        variance, freedom = arm.independent()
-        return student("CR2", len(values), arm.difference, variance, freedom)
-    variance, freedom, clusters = arm.clustered(ways)
-    if math.sqrt(variance) < _NOTHING:
-        return _rate_against_rate(arm, ways, bounds)
-    return student("clusters", clusters, arm.difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
+    return Arms(first, strata, ways).contrast(values, bounds)
 
 
 def _varied(values: Array, strata: Array) -> int:
@@ -109,31 +89,68 @@ def _varied(values: Array, strata: Array) -> int:
     return int(len(values) - most.sum())
 
 
-class _Arms:
-    """Least squares on arm and stratum: the arm's coefficient is what is asked for."""
+class Arms:
+    """Who is in which arm and stratum: what all values of the same rows have in common."""
 
-    def __init__(self, first: Array, values: Array, strata: Array) -> None:
+    def __init__(self, first: Array, strata: Array, ways: Sequence[Array] = ()) -> None:
         import numpy
 
-        self._np = numpy
-        self.first, self.values, self.strata = first, values, strata
+        _, strata = numbered(strata)
+        times = numpy.bincount(strata)
+        ours = numpy.bincount(strata, first)
+        self._shared = ((ours > 0) & (ours < times))[strata]
+        if not self._shared.all():
+            first, strata = first[self._shared], numbered(strata[self._shared])[1]
+            ways = [way[self._shared] for way in ways]
+        self.first, self.strata, self.ways = first, strata, ways
         self.times = numpy.bincount(strata)
-        share = numpy.bincount(strata, first) / self.times
-        self.tilt = first - share[strata]
+        self.tilt = first - (numpy.bincount(strata, first) / numpy.maximum(self.times, 1))[strata]
         self.power = float((self.tilt**2).sum())
+
+    def contrast(self, values: Array, bounds: Interval = UNIT) -> Contrast | None:
+        values = values.astype(float)
+        if not len(self.first):
+            return None
+        if not self._shared.all():
+            values = values[self._shared]
+        if min(_varied(values[rows], self.strata[rows]) for rows in (self.first, ~self.first)) < FEW:
+            return _rate_against_rate(self, values, bounds)
+        fit = _Fit(self, values)
+        if not self.ways:
+            variance, freedom = fit.independent()
+            return student("CR2", len(values), fit.difference, variance, freedom)
+        variance, freedom, clusters = fit.clustered(self.ways)
+        if math.sqrt(variance) < _NOTHING:
+            return _rate_against_rate(self, values, bounds)
+        return student("clusters", clusters, fit.difference, variance, freedom, tested=clusters >= FEWEST_TESTED)
+
+    @cached_property
+    def kinds(self) -> tuple[Array, Array, Array, Array]:
+        """All values of one arm in one stratum pull alike: which kind each row is of; a kind's tilt, stratum and number."""
+        import numpy
+
+        found, kind = numbered(pair_codes(self.strata, self.first.astype(int)))
+        one = numpy.zeros(len(found), dtype=int)
+        one[kind] = numpy.arange(len(kind))
+        return kind, self.tilt[one], self.strata[one], numpy.bincount(kind)
+
+
+class _Fit:
+    """Least squares on arm and stratum: the arm's coefficient is what is asked for."""
+
+    def __init__(self, arms: Arms, values: Array) -> None:
+        import numpy
+
+        self._np, self._arms = numpy, arms
+        self.times, self.tilt, self.power = arms.times, arms.tilt, arms.power
         self.difference = float((self.tilt * values).sum()) / self.power
-        inside = values - (numpy.bincount(strata, values) / self.times)[strata]
+        inside = values - (numpy.bincount(arms.strata, values) / self.times)[arms.strata]
         self.rest = inside - self.difference * self.tilt
 
     def independent(self) -> tuple[float, float]:
-        """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom.
-
-        All values of one arm in one stratum pull alike, so the degrees come from those kinds, not from values.
-        """
+        """CR2 with every value its own cluster, and Satterthwaite's degrees of freedom, which come from kinds, not from values."""
         np = self._np
-        kind = pair_codes(self.strata, self.first.astype(int))
-        _, first_of, kind, number = np.unique(kind, return_index=True, return_inverse=True, return_counts=True)
-        tilt, stratum = self.tilt[first_of], self.strata[first_of]
+        kind, tilt, stratum, number = self._arms.kinds
         leverage = 1 / self.times[stratum] + tilt**2 / self.power
         free = np.maximum(1 - leverage, 1e-9)
         squares = np.bincount(kind, self.rest**2)
@@ -169,15 +186,15 @@ class _Arms:
         return max(first + second - both, first, second), min(*freedom[:2], fewest - 1), fewest
 
 
-def _rate_against_rate(arm: _Arms, ways: Sequence[Array], bounds: Interval) -> Contrast:
+def _rate_against_rate(arm: Arms, values: Array, bounds: Interval) -> Contrast:
     import numpy
 
-    ours = numpy.bincount(arm.strata, arm.first)
+    ours, ways = numpy.bincount(arm.strata, arm.first), arm.ways
     theirs = arm.times - ours
     pull = ours * theirs / arm.times
     weights = numpy.where(arm.first, (pull / ours)[arm.strata], (pull / theirs)[arm.strata])
-    grouped = Grouped((~arm.first).astype(int), 2, ways or [numpy.arange(len(arm.values))])
-    spread = grouped.spread(arm.values, weights)
+    grouped = Grouped((~arm.first).astype(int), 2, ways or [numpy.arange(len(values))])
+    spread = grouped.spread(values, weights)
     first, second = rates_of(spread, bounds)
     assert first is not None and second is not None
     clusters = int(spread.clusters.min())
@@ -201,12 +218,13 @@ def within(differences: Array, order: Array, ways: Sequence[Array] = (), most: f
     if not len(differences):
         return None
     differences = differences.astype(float)
-    _, order, times = numpy.unique(order, return_inverse=True, return_counts=True)
+    _, order = numbered(order.astype(int))
+    times = numpy.bincount(order)
     weights = (1 / (len(times) * times))[order]
-    sizes = numpy.unique(abs(differences[differences != 0]))
-    few = len(differences) < FEW_PAIRS or _varied(differences, numpy.zeros_like(order)) < 2 * FEW
-    if not ways and few and len(sizes) <= 1:
-        return _bonett_price(differences, order, times, float(sizes[0]) if len(sizes) else 1.0)
+    if not ways and (len(differences) < FEW_PAIRS or _varied(differences, numpy.zeros_like(order)) < 2 * FEW):
+        sizes = numpy.unique(abs(differences[differences != 0]))
+        if len(sizes) <= 1:
+            return _bonett_price(differences, order, times, float(sizes[0]) if len(sizes) else 1.0)
     grouped = Grouped(numpy.zeros(len(differences), dtype=int), 1, ways or [numpy.arange(len(differences))], [order])
     spread = grouped.spread(differences, weights)
     clusters, variance = int(spread.clusters[0]), float(spread.variance[0])

@@ -19,6 +19,8 @@ def numbered(labels: Array) -> tuple[Array, Array]:
     if (marks := _marked(labels)) is None:
         return numpy.unique(labels, return_inverse=True)
     lowest, offsets, present = marks
+    if present.all():
+        return numpy.arange(lowest, lowest + len(present)), offsets.astype(numpy.int64, copy=False)
     places = numpy.cumsum(present, dtype=numpy.int32)
     places -= 1
     return numpy.flatnonzero(present) + lowest, places[offsets].astype(numpy.int64)
@@ -37,6 +39,8 @@ def counted(labels: Array) -> tuple[Array, Array]:
 def distinct_number(labels: Array) -> int:
     import numpy
 
+    if not len(labels):
+        return 0
     marks = _marked(labels)
     return len(numpy.unique(labels)) if marks is None else int(numpy.count_nonzero(marks[2]))
 

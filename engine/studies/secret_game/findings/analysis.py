@@ -115,15 +115,17 @@ def analysed_sides(
     places = ranking(clustering, means, played.seed)
     needed = precision(shares, sides, half_width)
     groups = _Groups(shares, sides)
+    overall = overall_statistics(shares, clustering)
+    modes = groups.named(sides.mode.names, sides.together if len(sides.mode.names) == 1 else sides.mode.codes)
     return SecretGameStatistics(
         agents=agents,
-        overall=overall_statistics(shares, clustering),
+        overall=overall,
         pairs=pair_statistics(shares, clustering, missing),
         missing=missing_statistics(agents, missing),
         uncertain=uncertain_statistics(clustering),
         inference=replace(clustering.inference, these_scenarios_ci95=of_these_scenarios(clustering)),
         models=None if played.models is None else groups.by_model(played.models),
-        modes=groups.named(sides.mode.names, sides.mode.codes),
+        modes=modes,
         openers=groups.named(("answered", "opened"), sides.opener.astype(int)),
         scenarios=_by_scenario(clustering, bounds, played.scenarios) if clustering.scenarios else None,
         ranking=places,

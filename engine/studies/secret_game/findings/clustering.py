@@ -83,7 +83,7 @@ class Clustering:
         if rows is not None and not rows.all():
             ways, finer = [way[rows] for way in self.ways], [level[rows] for level in levels]
             return Grouped(groups[rows], size, ways, finer, self.missing)
-        key = (id(groups), *map(id, levels))
+        key = (size, id(groups), *map(id, levels))
         if key not in self._known:
             if len(self._known) >= MOST_KEPT:
                 del self._known[next(iter(self._known))]

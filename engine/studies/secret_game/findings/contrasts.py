@@ -4,12 +4,12 @@
 each came to in their own talks with each other. Two agents alone have only the second.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from tidepool.engine.statistics.comparisons import holm
-from tidepool.engine.statistics.contrasts import Contrast, stratified, within
+from tidepool.engine.statistics.contrasts import Arms, Contrast, within
 from tidepool.engine.statistics.grouped import Array, pair_codes
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.rates import UNIT
@@ -62,10 +62,12 @@ class _Found:
 
 def comparisons(clustering: Clustering, agents: Sequence[str], bounds: Interval) -> tuple[AgentComparison, ...]:
     rows = _Rows(clustering, bounds)
-    pairs = list(combinations(agents[:MOST_COMPARED], 2))
+    by_measure: dict[str, list[_Found]] = {measure: [] for measure in (SCORE, REVEALED, OBTAINED)}
+    for first, second in combinations(agents[:MOST_COMPARED], 2):
+        for one in rows.compared(first, second):
+            by_measure[one.measure].append(one)
     told: list[AgentComparison] = []
-    for measure in (SCORE, REVEALED, OBTAINED):
-        found = [one for pair in pairs for one in rows.compared(*pair, measure)]
+    for found in by_measure.values():
         values = [one.contrast.p_value for one in found]
         adjusted = iter(holm([value for value in values if value is not None]))
         told += [
@@ -90,6 +92,10 @@ def _told(one: _Found, p_value: float | None, adjusted: float | None) -> AgentCo
     )
 
 
+_Contrasted = Callable[[Array, Interval], tuple[Contrast, tuple[int, int]] | None]
+"""of values and the bounds of their scale: the contrast, and how many sides of both agents count"""
+
+
 class _Rows:
     """Where each agent's sides stand, so that a comparison touches no others."""
 
@@ -112,41 +118,54 @@ class _Rows:
             OBTAINED: (sides.obtained.astype(float), UNIT, 100.0),
         }
 
-    def compared(self, first: str, second: str, measure: str) -> Iterator[_Found]:
-        values, bounds, scale = self._values[measure]
-        for estimand, one in ((THIRD, self._apart), (HEAD, self._together)):
-            if measure == OBTAINED and estimand == HEAD:
-                continue  # what the one obtained the other revealed
-            found = one(first, second, values, bounds)
-            if found:
-                contrast, sides = found
-                yield _Found((first, second), measure, estimand, sides, scale, contrast, bounds[1] - bounds[0])
+    def compared(self, first: str, second: str) -> Iterator[_Found]:
+        """By measure; what all measures have in common is worked out once, and let go with the pair."""
+        apart, together = self._apart(first, second), self._together(first, second)
+        for measure, (values, bounds, scale) in self._values.items():
+            for estimand, one in ((THIRD, apart), (HEAD, together)):
+                if measure == OBTAINED and estimand == HEAD:
+                    continue  # what the one obtained the other revealed
+                found = one(values, bounds)
+                if found:
+                    contrast, sides = found
+                    yield _Found((first, second), measure, estimand, sides, scale, contrast, bounds[1] - bounds[0])
 
     def _ways(self, rows: Array) -> list[Array]:
         return [] if self._by.by_talk else [way[rows] for way in self._by.ways]
 
-    def _apart(
-        self, first: str, second: str, values: Array, bounds: Interval
-    ) -> tuple[Contrast, tuple[int, int]] | None:
+    def _apart(self, first: str, second: str) -> _Contrasted:
         np = self._np
         rows = np.concatenate([self._of[first], self._of[second]])
-        third = ~np.isin(self._sides.opponent[rows], [self._place[first], self._place[second]])
-        rows = rows[third & ~np.isnan(values[rows])]
-        ours = self._sides.agent[rows] == self._place[first]
-        found = stratified(ours, values[rows], self._strata[rows], self._ways(rows), bounds)
-        return (found, (int(ours.sum()), int((~ours).sum()))) if found else None
+        opponent = self._sides.opponent[rows]
+        rows = rows[(opponent != self._place[first]) & (opponent != self._place[second])]
+        all_rows = self._arms(first, rows)
 
-    def _together(
-        self, first: str, second: str, values: Array, bounds: Interval
-    ) -> tuple[Contrast, tuple[int, int]] | None:
-        np = self._np
+        def contrasted(values: Array, bounds: Interval) -> tuple[Contrast, tuple[int, int]] | None:
+            own = values[rows]
+            known = ~np.isnan(own)
+            arms, ours = all_rows if known.all() else self._arms(first, rows[known])
+            found = arms.contrast(own[known], bounds)
+            return (found, (int(ours.sum()), int((~ours).sum()))) if found else None
+
+        return contrasted
+
+    def _arms(self, first: str, rows: Array) -> tuple[Arms, Array]:
+        ours = self._sides.agent[rows] == self._place[first]
+        return Arms(ours, self._strata[rows], self._ways(rows)), ours
+
+    def _together(self, first: str, second: str) -> _Contrasted:
         rows = self._of[first]
         rows = rows[self._sides.opponent[rows] == self._place[second]]
-        differences = values[rows] - values[self._other[rows]]
-        known = ~np.isnan(differences)
-        rows, differences = rows[known], differences[known]
-        found = within(differences, self._sides.opener[rows], self._ways(rows), bounds[1] - bounds[0])
-        return (found, (len(rows), len(rows))) if found else None
+        others = self._other[rows]
+
+        def contrasted(values: Array, bounds: Interval) -> tuple[Contrast, tuple[int, int]] | None:
+            differences = values[rows] - values[others]
+            known = ~self._np.isnan(differences)
+            own, differences = rows[known], differences[known]
+            found = within(differences, self._sides.opener[own], self._ways(own), bounds[1] - bounds[0])
+            return (found, (len(own), len(own))) if found else None
+
+        return contrasted
 
 
 def _other_side(talk: Array) -> Array:

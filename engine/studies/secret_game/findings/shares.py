@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.statistics.grouped import Array, pair_codes
+from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.labels import numbered
 from tidepool.engine.statistics.rates import Rate
@@ -129,14 +129,18 @@ class Shares:
             "optimal_strategy": sides.only_obtained,
         }
         self._likeness = clustering.likeness(sides.revealed)
+        self._last: tuple[Grouped, dict[str, list[Rate | None]]] | None = None
 
     def rates_of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> dict[str, list[Rate | None]]:
-        """By what a side did, and by group."""
+        """By what a side did, and by group; of the same groups once more where they are asked for next."""
         grouped = self._by.grouped(groups, size, levels)
-        return {
-            name: self._by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
-            for name, values in self._columns.items()
-        }
+        if self._last is None or self._last[0] is not grouped:
+            found = {
+                name: self._by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
+                for name, values in self._columns.items()
+            }
+            self._last = (grouped, found)
+        return self._last[1]
 
     def of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
         """As `SideStatistics` has them, by group."""
@@ -244,11 +248,9 @@ _NO_TALK: Mapping[str, Any] = {
 
 
 def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics:
-    import numpy
 
     sides = clustering.sides
-    all_of_them = numpy.zeros(len(sides), dtype=int)
-    (told,) = shares.of_talks(all_of_them, 1, [sides.seat, sides.direction, sides.agent], [sides.pair])
+    (told,) = shares.of_talks(sides.together, 1, [sides.seat, sides.direction, sides.agent], [sides.pair])
     return TalkStatistics(**told)
 
 
