@@ -106,7 +106,7 @@ def checked_text(text: object, where: str) -> str:
         raise UsageError(f"{where}: expected text, not {_told(text)}.")
     if len(text) > ceilings.TEXT:
         raise UsageError(f"{where}: the text has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError(f"{where}: the text holds half a character (a lone surrogate). Remove it.")
     return text
 

@@ -97,19 +97,30 @@ def rated_between(
 def spoken_in_pages(connection: sqlite3.Connection, batch_number: int) -> Iterator[SpokenPage]:
     """All units, page by page: what a page holds is gone when the next is read."""
     low, high = unit_id(batch_number, 1), unit_id(batch_number, MOST_UNITS)
-    query = "SELECT id, status, interaction_type, participants FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
-    while rows := _plain(connection.execute(query, (low, high, SPOKEN_PAGE))):
-        units, statuses, kinds, participants = zip(*rows, strict=True)
+    while page := _units(connection, (low, high, SPOKEN_PAGE)):
+        units, statuses, kinds, casts = page
         bounds = (units[0], units[-1])
-        yield SpokenPage(
-            units,
-            statuses,
-            [kind or "" for kind in kinds],
-            _casts(participants),
-            _said(connection, bounds),
-            _plain(connection.execute(_RATINGS, bounds)),
-        )
+        said, ratings = _said(connection, bounds), _plain(connection.execute(_RATINGS, bounds))
+        yield SpokenPage(units, statuses, [kind or "" for kind in kinds], casts, said, ratings)
         low = units[-1] + 1
+
+
+def _units(connection: sqlite3.Connection, page: tuple[int, int, int]) -> tuple[Sequence[Any], ...] | None:
+    """Ids, statuses, interaction types and casts; as one row of SQLite's where that can be, which takes half the time."""
+    try:
+        ids, kinds, participants = connection.execute(_UNITS_IN_ONE, page).fetchone()
+    except sqlite3.OperationalError:  # what a stranger wrote is no text
+        ids, kinds, participants = "", "", ""
+    if ids is None:
+        return None
+    units, casts = _read(f"[{ids}]", list), _read(f"[{participants}]", list)
+    if units and len(units) == len(casts) and set(map(type, casts)) <= {list}:
+        told = kinds.split(_BETWEEN)
+        known = {kind: json.loads(kind) for kind in set(told)}
+        statuses, types = zip(*map(known.__getitem__, told), strict=True)
+        return units, statuses, types, _named(casts)
+    numbers, statuses, types, names = zip(*_plain(connection.execute(_UNITS, page)), strict=True)
+    return numbers, statuses, types, _casts(names)
 
 
 def _said(
@@ -125,9 +136,13 @@ def _casts(participants: Sequence[object]) -> list[list[str]]:
     found = _read(f"[{','.join(_texts(participants))}]", list)
     if len(found) != len(participants) or not set(map(type, found)) <= {list}:
         found = [_read(names, list) for names in participants]
-    if set(map(type, chain.from_iterable(found))) <= {str}:
-        return found
-    return [[str(name) for name in names] for names in found]
+    return _named(found)
+
+
+def _named(casts: list[list[Any]]) -> list[list[str]]:
+    if set(map(type, chain.from_iterable(casts))) <= {str}:
+        return casts
+    return [[str(name) for name in names] for names in casts]
 
 
 def _texts(values: Sequence[object]) -> Sequence[str]:
@@ -140,6 +155,13 @@ def _plain(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
     return cursor.fetchall()
 
 
+_BETWEEN = "\x1e"
+"""what JSON never holds as it is"""
+_UNITS = "SELECT id, status, interaction_type, participants FROM unit WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
+_UNITS_IN_ONE = (
+    "SELECT group_concat(id), group_concat(json_array(status, interaction_type), char(30)), group_concat(participants) "
+    f"FROM ({_UNITS})"
+)
 _CONTENT = "CASE WHEN l.step IS NULL THEN c.text ELSE substr(c.text, l.start + 1, l.length) END"
 _MESSAGES = (
     "FROM call c LEFT JOIN line l ON l.unit_id = c.unit_id AND l.step = c.step "
