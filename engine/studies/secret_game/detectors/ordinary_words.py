@@ -75,17 +75,18 @@ def commonness(word: str, language: str = "en") -> float:
 
 
 _LITTLE_WORDS = {
-    "de": "der die das ist und ich nicht ein du mit wir es zu den auf",
-    "fr": "le la les est et je un une de pas que vous nous il des du",
-    "es": "el la los es y que no un una de por con se lo muy",
-    "it": "il la che di e non un una per sono con gli si ma",
-    "nl": "de het een en ik niet is van dat je met op te zijn",
-    "pt": "o a que e de nao um uma para com os se por mais",
+    "de": frozenset("der die das ist und ich nicht ein du mit wir es zu den auf".split()),
+    "fr": frozenset("le la les est et je un une de pas que vous nous il des du".split()),
+    "es": frozenset("el la los es y que no un una de por con se lo muy".split()),
+    "it": frozenset("il la che di e non un una per sono con gli si ma".split()),
+    "nl": frozenset("de het een en ik niet is van dat je met op te zijn".split()),
+    "pt": frozenset("o a que e de nao um uma para com os se por mais".split()),
 }
 _LITTLE_ENGLISH = frozenset("the a an is it i you to and of in my that not for".split())
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+@lru_cache(16)
 def languages_of(plain: str) -> tuple[str, ...]:
     """The listed language besides English that a text seems to be in, by its little words and its letters; or a few."""
     if not plain.isascii():
@@ -95,7 +96,7 @@ def languages_of(plain: str) -> tuple[str, ...]:
             return ("ar",)
     said = set(_WORD.findall(plain[:2000]))
     enough = 1 if said.isdisjoint(_LITTLE_ENGLISH) else 2
-    counts = {name: len(said.intersection(little.split())) for name, little in _LITTLE_WORDS.items()}
+    counts = {name: len(said & little) for name, little in _LITTLE_WORDS.items()}
     return tuple(name for name, count in counts.items() if count >= max(enough, *counts.values()))
 
 

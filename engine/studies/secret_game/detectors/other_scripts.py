@@ -52,6 +52,7 @@ _KANA = re.compile("[\u3040-\u30ff]")
 _MOST_WORDS = 4000
 
 
+@lru_cache(1_000)
 def heard(romanised: str) -> str:
     text = re.sub(r"[^a-z]", "", romanised)
     for written, sound in _BY_EAR:
