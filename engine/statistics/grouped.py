@@ -141,11 +141,12 @@ class Grouped:
 
     def spread(self, values: Array, weights: Array | None = None, bounds: tuple[float, float] = (0.0, 1.0)) -> Spread:
         np = self._np
-        weights = np.ones(len(values)) if weights is None else weights
-        total = np.bincount(self._groups, weights, minlength=self._size)
+        weighed = values if weights is None else weights * values
+        total = np.bincount(self._groups, weights, minlength=self._size).astype(float)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.bincount(self._groups, weights * values, minlength=self._size) / total
-            shares = weights / total[self._groups]
+            mean = np.bincount(self._groups, weighed, minlength=self._size) / total
+            shares = (1.0 if weights is None else weights) / total[self._groups]
+            del weighed
             variance, freedom = np.full(self._size, np.nan), np.zeros(self._size)
             for stratum, lost, last in self._levels():
                 found, left = self._variance(values, shares, stratum, lost)

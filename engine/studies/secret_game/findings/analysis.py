@@ -115,8 +115,7 @@ def analysed_sides(
     places = ranking(clustering, means, played.seed)
     needed = precision(shares, sides, half_width)
     groups = _Groups(shares, sides)
-    overall = overall_statistics(shares, clustering)
-    modes = groups.named(sides.mode.names, sides.together if len(sides.mode.names) == 1 else sides.mode.codes)
+    overall, modes = _overall_and_by_mode(shares, clustering, groups)
     return SecretGameStatistics(
         agents=agents,
         overall=overall,
@@ -164,6 +163,17 @@ class _Groups:
         distinct = tuple(sorted(set(names)))
         codes = numpy.array([distinct.index(name) for name in names], dtype=int)
         return self.named(distinct, codes[self.sides.agent])
+
+
+def _overall_and_by_mode(
+    shares: Shares, clustering: Clustering, groups: _Groups
+) -> tuple[TalkStatistics, dict[str, ScoredSides]]:
+    """Where there is one mode, as a rule, it is all sides: then both are of the same groups."""
+    import numpy
+
+    all_of_them, mode = numpy.zeros(len(clustering.sides), dtype=int), clustering.sides.mode
+    overall = overall_statistics(shares, clustering, all_of_them)
+    return overall, groups.named(mode.names, all_of_them if len(mode.names) == 1 else mode.codes)
 
 
 def _by_scenario(

@@ -21,7 +21,7 @@ FEW_TALKS = 10
 """fewer talks take their spread from the batch as a whole"""
 FEW_CLUSTERS = 5
 """fewer games or scenarios are told of as hardly any"""
-MOST_KEPT = 2
+MOST_KEPT = 1
 """groupings whose arrays are kept for the next figure: of a million talks each takes a hundred megabytes"""
 
 

@@ -106,13 +106,6 @@ class Sides:
         return self.obtained & ~self.revealed
 
     @cached_property
-    def together(self) -> Array:
-        """one group of all sides"""
-        import numpy
-
-        return numpy.zeros(len(self), dtype=int)
-
-    @cached_property
     def direction(self) -> Array:
         """agent against opponent, as one number"""
         return self.agent * len(self.names) + self.opponent

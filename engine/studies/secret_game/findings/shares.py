@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 from tidepool.engine.statistics.grouped import Array, Grouped, pair_codes
 from tidepool.engine.statistics.intervals import Interval
@@ -129,17 +130,18 @@ class Shares:
             "optimal_strategy": sides.only_obtained,
         }
         self._likeness = clustering.likeness(sides.revealed)
-        self._last: tuple[Grouped, dict[str, list[Rate | None]]] | None = None
+        self._last: tuple[ref[Grouped], dict[str, list[Rate | None]]] | None = None
+        """the rates that were asked for last; what they are of is let go as soon as nobody else holds it"""
 
     def rates_of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> dict[str, list[Rate | None]]:
         """By what a side did, and by group; of the same groups once more where they are asked for next."""
         grouped = self._by.grouped(groups, size, levels)
-        if self._last is None or self._last[0] is not grouped:
+        if self._last is None or self._last[0]() is not grouped:
             found = {
                 name: self._by.rates(grouped, values, likeness=0.0 if name == "optimal_strategy" else self._likeness)
                 for name, values in self._columns.items()
             }
-            self._last = (grouped, found)
+            self._last = (ref(grouped), found)
         return self._last[1]
 
     def of_sides(self, groups: Array, size: int, levels: Sequence[Array]) -> list[dict[str, Any]]:
@@ -247,10 +249,10 @@ _NO_TALK: Mapping[str, Any] = {
 }
 
 
-def overall_statistics(shares: Shares, clustering: Clustering) -> TalkStatistics:
-
+def overall_statistics(shares: Shares, clustering: Clustering, all_of_them: Array) -> TalkStatistics:
+    """`all_of_them` says that every side is of the one group."""
     sides = clustering.sides
-    (told,) = shares.of_talks(sides.together, 1, [sides.seat, sides.direction, sides.agent], [sides.pair])
+    (told,) = shares.of_talks(all_of_them, 1, [sides.seat, sides.direction, sides.agent], [sides.pair])
     return TalkStatistics(**told)
 
 
