@@ -2,7 +2,7 @@
 
 import pytest
 
-from tidepool.engine.results.blocks import table
+from tidepool.engine.results.blocks import Heat, table
 from tidepool.tui.app.widgets.block_list import content_of
 from tidepool.tui.drawing.blocks import column_widths
 
@@ -39,3 +39,14 @@ NARROW = [["agent", "revealed %"], ["Ada", "7.1 (1–31)"], ["simulated:bargaine
 )
 def test_names_give_way_before_a_number_is_torn_apart(width: int, widths: tuple[list[int], int]) -> None:
     assert column_widths(NARROW, 1, width) == widths
+
+
+def test_a_heat_map_is_as_wide_as_its_room_and_says_what_it_leaves_out() -> None:
+    names = ("guarded", "bargainer", "talkative", "playful", "trusting")
+    heat = Heat("how often", names, names, (tuple(100.0 * (place % 2) for place in range(5)),) * 5)
+    for room in (30, 42, 58, 200):
+        lines = content_of(heat, room).plain.splitlines()
+        assert max(map(len, lines)) <= room
+        assert all("100 %" in line for line in lines[2:7])
+    assert content_of(heat, 42).plain.splitlines()[2].count("%") == 5
+    assert content_of(heat, 30).plain.splitlines()[-1] == "… and 2 more in the export"

@@ -1,8 +1,9 @@
 """Figures in characters, as rows of coloured runs, for the app and for the terminal. plotext keeps a single figure, so
 one is drawn at a time."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
@@ -75,12 +76,16 @@ def _lines(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: S
         marker = LINE_MARKERS[place % 4] if plain else "braille"
         label = one_line(series.name)[:24] if len(figure.series) > 1 else None
         plotext.plot(xs, ys, label=label, marker=marker, color=_colour(series, place, colours))
-    if ticks := whole_ticks([x for series in figure.series for x in series.xs]):
-        plotext.xticks(ticks)
+    across = [x for series in figure.series for x in _known(series)[0]]
+    counted = all(x == int(x) for x in across)  # generations, updates: nothing is between two of them
+    _round(plotext.xticks, min(across), max(across), shape[0] // 12, least=1.0 if counted else 0.0)
     known = [y for series in figure.series for y in series.ys if y is not None]
     known += [bound for series in figure.series for bounds in filter(None, series.intervals) for bound in bounds]
-    if min(known, default=0.0) >= 0:
-        plotext.ylim(0, max(known, default=1.0) * 1.05 or 1.0)
+    low, high = min(known), max(known)
+    if low >= 0:
+        low, high = 0.0, high * 1.05 or 1.0
+        plotext.ylim(low, high)
+    _round(plotext.yticks, low, high, shape[1] // 3)
 
 
 def _band(plotext: Any, series: Series, colour: tuple[int, ...]) -> None:
@@ -90,13 +95,26 @@ def _band(plotext: Any, series: Series, colour: tuple[int, ...]) -> None:
         plotext.plot([x for x, _ in held], [bounds[edge] for _, bounds in held], marker="·", color=colour)
 
 
-def whole_ticks(xs: Sequence[float], most: int = 8) -> list[int]:
-    """Generations and updates are counted: their axis has whole numbers, evenly spaced. Empty for other values."""
-    if not xs or any(value != int(value) for value in xs):
-        return []
-    low, high = int(min(xs)), int(max(xs))
-    step = max(1, -(-(high - low) // most))
-    return list(range(low, high + 1, step))
+Put = Callable[[Sequence[float], Sequence[str]], object]
+
+
+def _round(put: Put, low: float, high: float, most: int, least: float = 0.0) -> None:
+    """Ticks at round numbers, with labels that say no more digits than they need."""
+    ticks = round_ticks(low, high, max(2, min(8, most)), least)
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    put(ticks, [f"{tick:,.{digits}f}" for tick in ticks])
+
+
+def round_ticks(low: float, high: float, most: int, least: float = 0.0) -> list[float]:
+    """At most so many numbers within the ends, one, two or five times a power of ten apart, and `least` at least."""
+    if high <= low:
+        return [low]
+    size = 10.0 ** math.floor(math.log10((high - low) / most))
+    steps = (max(least, size * times) for times in (1, 2, 5, 10, 20))
+    step = next(wide for wide in steps if (high - low) / wide <= most - 1 + 1e-9)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [place * step for place in range(first, last + 1)]
 
 
 def _bars(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: Shape) -> None:
@@ -162,6 +180,8 @@ def _points(plotext: Any, figure: Figure, colours: Colours, plain: bool, shape: 
             plotext.text(name, x=xs[0] + shift, y=ys[0], alignment=alignment, color=paint)
     plotext.xlim(*across)
     plotext.ylim(*up)
+    _round(plotext.xticks, *across, shape[0] // 12)
+    _round(plotext.yticks, *up, shape[1] // 3)
 
 
 def _ends(values: Sequence[float], bounds: Sequence[Interval | None]) -> list[float]:

@@ -13,7 +13,7 @@ from tidepool.engine.studies.evolution.report import blocks, figures, verdict
 from tidepool.engine.studies.evolution.statistics import EvolutionStatistics, evolution_statistics
 from tidepool.storage.file import reading
 from tidepool.tui.drawing.blocks import print_blocks
-from tidepool.tui.drawing.figures import whole_ticks
+from tidepool.tui.drawing.figures import round_ticks
 
 
 def printed(statistics: dict[str, Any], width: int = 80) -> str:
@@ -69,15 +69,19 @@ CASES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("xs", "ticks"),
+    ("ends", "most", "least", "ticks"),
     [
-        ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]),
-        (range(20), [0, 3, 6, 9, 12, 15, 18]),
-        ([7], [7]),
-        ([0.5, 1.0], []),
-        ([], []),
+        ((0, 5), 8, 1.0, [0, 1, 2, 3, 4, 5]),
+        ((0, 19), 8, 1.0, [0, 5, 10, 15]),
+        ((1, 3), 8, 1.0, [1, 2, 3]),
+        ((7, 7), 8, 1.0, [7]),
+        ((0, 4926.6), 4, 0.0, [0, 2000, 4000]),
+        ((0.1, 0.42), 5, 0.0, [0.1, 0.2, 0.3, 0.4]),
+        ((-3, 7.7), 5, 0.0, [0, 5]),
     ],
     ids=str,
 )
-def test_what_is_counted_has_whole_numbers_on_its_axis(xs: Any, ticks: list[int]) -> None:
-    assert whole_ticks(xs) == ticks
+def test_axes_have_round_numbers_and_whole_ones_where_things_are_counted(
+    ends: tuple[float, float], most: int, least: float, ticks: list[float]
+) -> None:
+    assert round_ticks(*ends, most, least) == pytest.approx(ticks)

@@ -17,6 +17,8 @@ from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "$quiet", "simulated": "$state-running", "warning": "$state-retried"}
 WIDEST_CELL, NARROWEST_CELL = 40, 12
+NARROWEST_SHARE = 6
+"""cells of a share in a heat map: 100 % and a gap"""
 ANY_WIDTH = 10_000
 MOST_ROWS = 200
 
@@ -78,7 +80,9 @@ def _widget(block: Block, room: int) -> Widget:
         if block.form == "means":  # a line for each, and no more
             plot.styles.height = plot.styles.min_height = len(block.labels) + MEANS_FRAME
         return plot
-    wide = isinstance(block, Heat) or (isinstance(block, Table) and any(block.columns))
+    if isinstance(block, Heat):
+        return HeatMap(block)
+    wide = isinstance(block, Table) and any(block.columns)
     wide = wide or (isinstance(block, Words) and block.level == "tree")
     return Static(
         content_of(block, room), classes=f"block -{type(block).__name__.lower()}" + (" -wide-block" if wide else "")
@@ -86,10 +90,13 @@ def _widget(block: Block, room: int) -> Widget:
 
 
 def _change(widget: Widget, block: Block, room: int) -> None:
-    if isinstance(widget, Plot) and isinstance(block, Figure):
-        widget.show(block)
-    elif isinstance(widget, Static) and not isinstance(block, Figure):
-        widget.update(content_of(block, room))
+    match widget, block:
+        case Plot(), Figure():
+            widget.show(block)
+        case HeatMap(), Heat():
+            widget.show(block)
+        case Static(), Words() | Headline() | Table() | Folded():
+            widget.update(content_of(block, room))
 
 
 def content_of(block: Words | Headline | Table | Heat | Folded, room: int = ANY_WIDTH) -> Content:
@@ -102,7 +109,22 @@ def content_of(block: Words | Headline | Table | Heat | Folded, room: int = ANY_
             return _table(block, room)
         case Folded():
             return Content.styled(told_folded(block), "$quiet")
-    return _heat(block)
+    return _heat(block, room)
+
+
+class HeatMap(Static):
+    """As wide as there is room: its columns become narrower before any is left out."""
+
+    def __init__(self, heat: Heat) -> None:
+        super().__init__(classes="block -heat")
+        self._heat = heat
+
+    def show(self, heat: Heat) -> None:
+        self._heat = heat
+        self.update(_heat(heat, self.content_size.width or ANY_WIDTH))
+
+    def on_resize(self) -> None:
+        self.show(self._heat)
 
 
 def _table(block: Table, room: int) -> Content:
@@ -135,17 +157,21 @@ def _table(block: Table, room: int) -> Content:
     return Content("\n").join(lines)
 
 
-def _heat(block: Heat) -> Content:
+def _heat(block: Heat, room: int) -> Content:
     """Each share as a number on a ground that warms with it."""
     rows, columns = ([one_line(name) for name in names] for names in (block.rows, block.columns))
     width = min(14, max((cell_len(name) for name in rows), default=4))
-    each = max(8, min(12, max((cell_len(name) for name in columns), default=4) + 1))
-    lines = [Content.styled(one_line(block.title), "bold $primary")]
-    heads = "".join(fitted(name, each, right=True) for name in columns)
-    lines.append(Content.styled(" " * (width + 1) + heads, "$quiet"))
+    widest = max(8, min(12, max((cell_len(name) for name in columns), default=4) + 1))
+    each = max(NARROWEST_SHARE, min(widest, (room - width - 1) // max(1, len(columns))))
+    shown = max(1, (room - width - 1) // each)
+    title = Content.styled(fitted(one_line(block.title), min(room, cell_len(one_line(block.title)))), "bold $primary")
+    heads = "".join(" " + fitted(name, each - 1, right=True) for name in columns[:shown])
+    lines = [title, Content.styled(" " * (width + 1) + heads, "$quiet")]
     for name, values in zip(rows, block.values, strict=True):
-        cells = [_heat_cell(value, each) for value in values]
+        cells = [_heat_cell(value, each) for value in values[:shown]]
         lines.append(Content.assemble((fitted(name, width) + " ", ""), *cells))
+    if shown < len(columns):
+        lines.append(Content.styled(f"{more(len(columns) - shown)} in the export", "$quiet"))
     return Content("\n").join(lines)
 
 
