@@ -37,10 +37,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
 
 
-def test_the_wheel_holds_tidepool_alone_with_every_file_of_the_rooms(wheel: Path) -> None:
+def test_the_wheel_holds_tidepool_alone_with_every_file_of_the_rooms_and_the_examples(wheel: Path) -> None:
     names = {name for name in contents(wheel) if ".dist-info/" not in name}
     assert {name.split("/")[0] for name in names} == {"tidepool"}
-    files = (path for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file() and path.suffix != ".pyc")
+    files = (
+        path
+        for room in (*ROOMS, "examples")
+        for path in (ROOT / room).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    )
     assert names == {
         *(f"tidepool/{path.relative_to(ROOT).as_posix()}" for path in files),
         *("tidepool/__init__.py", "tidepool/__main__.py", "tidepool/py.typed"),
@@ -107,6 +112,11 @@ def test_the_command_runs_a_study_beside_foreign_engine_storage_and_tui(installe
     told = run(installed, foreign, "-m", "tidepool", "--db", "study.db", "--run", str(study), "--json", *shorter)
     assert '"status": "completed"' in told
     assert "secret_game" in run(installed, foreign, "-m", "tidepool", "--db", "study.db", "list", "--json")
+
+
+def test_the_examples_are_installed_with_it(installed: Path, foreign: Path) -> None:
+    told = run(installed, foreign, "-m", "tidepool", "examples", "evolution_scorer")
+    assert told.split()[:2] == ["evolution_scorer.toml", "scorer.py"] and (foreign / "scorer.py").exists()
 
 
 # -- what the package says of itself -------------------------------------------------------------------------

@@ -21,7 +21,9 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
                 raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError(f"There is no file {path}. Check the path, or start from one in examples/.") from None
+        raise UsageError(
+            f"There is no file {path}. Check the path, or start from `tidepool new` or `tidepool examples`."
+        ) from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a file.") from None
     except UnicodeDecodeError as error:

@@ -25,6 +25,8 @@ from tidepool.storage.study_rows.studies import StoredStudy, cells_of, study_of
 TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
 
 FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "toml", "policy")
+SEVERAL_FILES = ("json", "csv", "parquet")
+"""formats that are a folder of files"""
 
 
 def export_batch(
@@ -50,6 +52,15 @@ def exporter_for(kind: str, format_name: str) -> Exporter:
     raise UsageError(f"A batch of kind {kind} cannot be exported as {format_name!r}. It can be as {known}.")
 
 
+def refuse_file(order: ExportRequest, format_name: str, what: str) -> None:
+    """A folder called x.csv would surprise whoever asked for a file of that name."""
+    if order.named_file(f".{format_name}"):
+        raise UsageError(
+            f"{what} is several files as {format_name}, and {order.target} names one. Name a folder with -o, without "
+            f"the .{format_name}."
+        )
+
+
 def _contents(order: ExportRequest) -> ExportContents:
     """Of the kind; and what a judge said and people coded, where somebody did."""
     contents = kind_of(order.batch).contents
@@ -58,7 +69,7 @@ def _contents(order: ExportRequest) -> ExportContents:
 
 
 def _json(order: ExportRequest) -> list[Path]:
-    """A folder named by the batch, with the raw results and the analysis."""
+    """A folder named by the batch, with the raw results and the analysis; or both in the one file that -o names."""
     from tidepool.engine.results.summary import statistics_of, summarise
     from tidepool.storage.exporting.files import finished_together
     from tidepool.storage.exporting.json_files import export_results, write_json
@@ -69,6 +80,9 @@ def _json(order: ExportRequest) -> list[Path]:
     head["config"] = json.loads(order.batch["config"])
     if levels := levels_of(order.connection, order.batch):
         head["study_id"], head["replicate"], head["factors"] = order.batch["study_id"], order.batch["replicate"], levels
+    if order.named_file(".json"):
+        analysis = statistics_of(order.connection, order.batch)
+        return export_results(order.connection, order.batch, target, head, _contents(order), analysis=analysis)
     with finished_together(folder) as scratch:
         export_results(order.connection, order.batch, scratch / "results.json", head, _contents(order))
         write_json(scratch / "analysis.json", statistics_of(order.connection, order.batch))
@@ -78,6 +92,7 @@ def _json(order: ExportRequest) -> list[Path]:
 def _csv(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.csv_files import export_csv
 
+    refuse_file(order, "csv", f"A batch of kind {order.batch['kind']}")
     return _views(order, partial(export_csv, bom=order.bom))
 
 
@@ -110,6 +125,7 @@ def _markdown(order: ExportRequest) -> list[Path]:
 def _parquet(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.parquet_files import export_parquet
 
+    refuse_file(order, "parquet", f"A batch of kind {order.batch['kind']}")
     return _views(order, export_parquet)
 
 
@@ -133,6 +149,8 @@ def _study(
     from tidepool.storage.exporting.json_files import write_json
 
     cells = [ExportRequest(database, connection, cell.batch, target, bom) for cell in cells_of(connection, study.id)]
+    if format_name in SEVERAL_FILES:
+        refuse_file(cells[0], format_name, "A study of several batches")
     export = StudyExport(study, cells, [_contents(one) for one in cells])
     if format_name != "json":
         return export.written(format_name)

@@ -28,6 +28,10 @@ class ExportRequest:
             return (self.target or Path()) / f"{self.batch['id']}{suffix}"
         return self.target
 
+    def named_file(self, suffix: str) -> bool:
+        """Whether -o names a file of this kind, for formats that are a folder else."""
+        return self.target is not None and self.target.suffix.lower() == suffix and not self.target.is_dir()
+
 
 Exporter = Callable[[ExportRequest], list[Path]]
 """writes, and returns the files it wrote"""

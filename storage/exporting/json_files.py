@@ -15,11 +15,16 @@ from tidepool.storage.study_rows.findings import findings
 
 
 def export_results(
-    connection: sqlite3.Connection, batch: sqlite3.Row, path: Path, head: Mapping[str, Any], contents: ExportContents
+    connection: sqlite3.Connection,
+    batch: sqlite3.Row,
+    path: Path,
+    head: Mapping[str, Any],
+    contents: ExportContents,
+    **more: Any,
 ) -> list[Path]:
-    """`results.json`: the batch, its units with their messages and outcomes, its findings and its log."""
+    """`results.json`: the batch, its units with their messages and outcomes, its findings and its log; and what else is named."""
     with finished(path) as unfinished, unfinished.open("w", encoding="utf-8") as stream:
-        for piece in _pieces(connection, batch, head, contents):
+        for piece in _pieces(connection, batch, head, contents, more):
             stream.write(piece)
     return [path]
 
@@ -29,7 +34,11 @@ def write_json(path: Path, content: Any) -> list[Path]:
 
 
 def _pieces(
-    connection: sqlite3.Connection, batch: sqlite3.Row, head: Mapping[str, Any], contents: ExportContents
+    connection: sqlite3.Connection,
+    batch: sqlite3.Row,
+    head: Mapping[str, Any],
+    contents: ExportContents,
+    more: Mapping[str, Any],
 ) -> Iterator[str]:
     yield f'{{"batch": {_dump(head)},\n"units": ['
     for count, unit in enumerate(units_of(connection, batch, contents)):
@@ -49,6 +58,8 @@ def _pieces(
         for count, values in enumerate(table.rows):
             yield (", " if count else "") + _dump(_without_batch(dict(zip(table.columns, values, strict=True))))
         yield "]"
+    for name, content in more.items():
+        yield f',\n"{name}": {_dump(content)}'
     yield f',\n"findings": {_dump(findings(connection, batch["number"]))}}}\n'
 
 

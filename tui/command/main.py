@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tidepool.storage.errors import TidepoolError
 
 COMMANDS = {
+    "run": ("run", "runs a study headless, as --run does; FILE.db#BATCH: one of a file again"),
+    "new": ("start", "writes a commented config to start from, which runs offline: of one kind of study"),
+    "examples": ("start", "the examples; NAME copies one out, with the files it needs"),
     "plan": ("plan", "what a study would take, and how sure it would be: calls, money, time, power; calls no model"),
     "list": ("list_batches", "the batches of the file"),
     "show": (
@@ -48,6 +51,7 @@ COMMANDS = {
     "api": ("api", "the HTTP API, on loopback"),
     "trust": ("trust", "servers and batches that this machine trusts: list, add, remove"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
+    "completion": ("completion", "what a shell must read to complete commands and options: bash, zsh, tcsh"),
 }
 """name → (module in tidepool.tui.command.commands, help)"""
 
@@ -100,7 +104,7 @@ def _blamed(arguments: list[str], error: Exception) -> "TidepoolError | None":
     from tidepool.storage.reading.damage import blame
 
     options, _ = _parser(arguments)[0].parse_known_args(arguments)
-    return blame(Path(options.db), error)
+    return blame(Path(getattr(options, "file", None) or options.db), error)
 
 
 def _print_what_can_be_printed() -> None:
@@ -113,6 +117,8 @@ def _print_what_can_be_printed() -> None:
 def _dispatch(arguments: list[str]) -> int:
     parser, chosen = _parser(arguments)
     options = parser.parse_args(arguments)
+    if chosen is None and options.file:
+        options.db = _app_file(parser, options)
     options.db = Path(options.db)
     _tidy_up()
     if chosen is not None:
@@ -127,9 +133,39 @@ def _dispatch(arguments: list[str]) -> int:
     for name in ("dry_run", "set", "json"):
         if getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} goes with --run or --resume, or with a command")
+    _refuse_without_terminal()
     from tidepool.tui.app.app import open_app
 
     return open_app(options.db)
+
+
+def _app_file(parser: argparse.ArgumentParser, options: argparse.Namespace) -> str:
+    """The study file that was named in place of a command: `tidepool FILE.db`."""
+    from tidepool.engine.errors import UsageError
+    from tidepool.tui.command.study_file import told_of
+
+    words = told_of(options.file, COMMANDS)
+    if words is None and options.db != parser.get_default("db"):
+        words = f"--db {options.db} and {options.file} are two study files: name one."
+    if words is None and (options.run or options.resume):
+        words = f"{options.file} alone opens the app: beside --run and --resume write --db {options.file}."
+    if words is not None:
+        raise UsageError(words)
+    return str(options.file)
+
+
+def _refuse_without_terminal() -> None:
+    """In a pipe nobody sees the app, and nobody could leave it. `tidepool web` brings a driver of its own."""
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return
+    away = [name for name in ("stdin", "stdout") if not getattr(sys, name).isatty()]
+    if away:
+        from tidepool.engine.errors import UsageError
+
+        raise UsageError(
+            f"The app needs a terminal, and {' and '.join(away)} {'are' if away[1:] else 'is'} none. "
+            "Without one, `tidepool run CONFIG.toml` runs a study and `tidepool list` tells of those in the file."
+        )
 
 
 def _tidy_up() -> None:
@@ -159,11 +195,76 @@ class _Parser(argparse.ArgumentParser):
         super()._print_message(plain(message), file)
 
 
+class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
+    """Options of a run that stand before a command count where the command has them, and are refused where it has not."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: "str | Sequence[object] | None",
+        option_string: str | None = None,
+    ) -> None:
+        name = str((values or [""])[0])
+        given = [one for one in OF_A_RUN if getattr(namespace, one, None) != parser.get_default(one)]
+        known = {action.dest for action in self.choices[name]._actions if action.option_strings}
+        if ignored := [f"--{one.replace('_', '-')}" for one in given if one not in known]:
+            from tidepool.engine.errors import UsageError
+
+            raise UsageError(
+                f"{' and '.join(ignored)} would do nothing beside the command `{name}`: give one or the other."
+            )
+        before = namespace.set
+        super().__call__(parser, namespace, values, option_string)
+        if namespace.set is not before:
+            namespace.set = [*before, *namespace.set]
+
+
+OF_A_RUN = ("run", "resume", "dry_run", "set", "study", "on_stop", "trust")
+"""options of --run and --resume"""
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Every command with all that it takes."""
+    parser = _bare_parser()
+    subparsers = _commands_of(parser)
+    for name in COMMANDS:
+        _add_command(subparsers, name, whole=True)
+    return parser
+
+
 def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
+    parser = _bare_parser()
+    chosen = next((word for word in arguments if word in COMMANDS), None)
+    asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
+    if chosen is None and not asks_for_help:
+        parser.add_argument("file", nargs="?", metavar="COMMAND … or FILE.db")
+        return parser, None
+    subparsers = _commands_of(parser)
+    for name in COMMANDS:
+        if chosen and name not in arguments and not asks_for_help:
+            continue  # twenty parsers take as long to make as all else here
+        _add_command(subparsers, name, whole=name == chosen)
+    return parser, _really(parser, arguments, chosen)
+
+
+def _commands_of(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser]":
+    return parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", action=_Commands)
+
+
+def _add_command(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, *, whole: bool) -> None:
+    module, text = COMMANDS[name]
+    command = subparsers.add_parser(name, help=text, description=text)
+    if whole:
+        shared_options(command, default=False)
+        import_module(f"tidepool.tui.command.commands.{module}").add_arguments(name, command)
+
+
+def _bare_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tidepool",
         description="Runs large studies with language-model agents, shows them live, and keeps them in one SQLite file. "
-        "Without a command it opens the app.",
+        "Without a command it opens the app, on ./tidepool.db or on the FILE.db that is named.",
         epilog=EPILOG,
     )
     shared_options(parser, default=True)
@@ -171,37 +272,8 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, str | None]:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--run", metavar="CONFIG.toml", help="run a study headless; FILE.db#BATCH: one of a file again")
     what.add_argument("--resume", metavar="BATCH", help="go on with a batch that stopped; buys nothing twice")
-    parser.add_argument("--dry-run", action="store_true", help="check, plan and price; call no model, write nothing")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override a config value, e.g. service.max_concurrent=50",
-    )
-    parser.add_argument("--study", metavar="STUDY", help="with --run: add the new cells of a [design] to this study")
-    parser.add_argument(
-        "--on-stop", choices=("leave", "cancel"), default="leave", help="what becomes of provider batches when stopped"
-    )
-    parser.add_argument(
-        "--trust",
-        nargs="?",
-        const=True,
-        default=False,
-        metavar="HASH",
-        help="with --resume and FILE.db#BATCH: ask the servers that the file names, this once (only while its config has this hash)",
-    )
-    chosen = next((word for word in arguments if word in COMMANDS), None)
-    asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for name, (module, text) in COMMANDS.items():
-        if chosen and name not in arguments and not asks_for_help:
-            continue  # twenty parsers take as long to make as all else here
-        command = subparsers.add_parser(name, help=text, description=text)
-        if name == chosen:
-            shared_options(command, default=False)
-            import_module(f"tidepool.tui.command.commands.{module}").add_arguments(name, command)
-    return parser, _really(parser, arguments, chosen)
+    run_options(parser, default=True)
+    return parser
 
 
 def _really(parser: argparse.ArgumentParser, arguments: list[str], chosen: str | None) -> str | None:
@@ -222,6 +294,44 @@ def shared_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
         "--json", action="store_true", default=False if default else missing, help="one JSON object on stdout"
     )
     parser.add_argument("--debug", action="store_true", default=False if default else missing, help="show tracebacks")
+
+
+def run_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
+    """Options of --run, --resume and the command `run`."""
+    missing = argparse.SUPPRESS
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        default=False if default else missing,
+        help="check, plan and price; call no model, write nothing",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[] if default else missing,
+        metavar="KEY=VALUE",
+        help="override a config value, e.g. service.max_concurrent=50",
+    )
+    parser.add_argument(
+        "--study",
+        metavar="STUDY",
+        default=None if default else missing,
+        help="with --run: add the new cells of a [design] to this study",
+    )
+    parser.add_argument(
+        "--on-stop",
+        choices=("leave", "cancel"),
+        default="leave" if default else missing,
+        help="what becomes of provider batches when stopped",
+    )
+    parser.add_argument(
+        "--trust",
+        nargs="?",
+        const=True,
+        default=False if default else missing,
+        metavar="HASH",
+        help="with --resume and FILE.db#BATCH: ask the servers that the file names, this once (only while its config has this hash)",
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`tidepool --run` and `--resume`: a study without the app, for scripts and for the app itself."""
+"""`tidepool run`, `--run` and `--resume`: a study without the app, for scripts and for the app itself."""
 
 import argparse
 import asyncio
@@ -36,6 +36,13 @@ Play = Callable[[Listener, RunControl], Awaitable[dict[str, Any]]]
 Played = tuple[dict[str, Any], Stop | None, int | None]
 """the summary, what stopped it, and by which signal"""
 EXIT_CODES: dict[str, int] = {BatchStatus.COMPLETED: 0, BatchStatus.FAILED: 1, BatchStatus.PARTIAL: 3}
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    from tidepool.tui.command.main import run_options
+
+    parser.add_argument("run", metavar="CONFIG.toml", help="a study; or FILE.db#BATCH: one of a file again")
+    run_options(parser, default=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,0 +1,233 @@
+"""The first hour: a file opened by its name, a study run, examples, a config to start from, completion, words for slips."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import ROOT, Tidepool
+from tests.tui.studies import game, played_now
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.loading import config_from, load_config
+from tidepool.engine.registries import KINDS
+from tidepool.tui.command.example_files import copied, examples
+from tidepool.tui.command.main import COMMANDS
+from tidepool.tui.command.starting_config import starting_config
+from tidepool.tui.command.study_file import told_of
+
+TWO_TALKS = ("--set", "secret_game.num_interactions=2")
+
+
+@pytest.fixture
+def tidepool(tmp_path: Path, database: Path) -> Tidepool:
+    return Tidepool(tmp_path, database)
+
+
+# -- tidepool FILE.db ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("lst", "did you mean 'list'?"),
+        ("nonsense-xyz", "tidepool --help"),
+        ("study.toml", "tidepool run study.toml"),
+        ("other.db#last", "tidepool run other.db#last"),
+        (".", "is a folder"),
+    ],
+)
+def test_a_word_that_is_neither_a_command_nor_a_study_file_is_told_what_to_write(
+    tidepool: Tidepool, word: str, words: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tidepool", word], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and words in done.stderr and "usage:" not in done.stderr
+
+
+def test_a_study_file_is_known_by_its_name_or_by_what_is_in_it(tmp_path: Path) -> None:
+    played_now(tmp_path / "study.db", game(talks=1))
+    (tmp_path / "study.db").rename(tmp_path / "study")
+    assert told_of(str(tmp_path / "study"), COMMANDS) is None
+    assert told_of(str(tmp_path / "new.db"), COMMANDS) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(("other.db",), "two study files"), (("--run", "x.toml", "other.db"), "two study files")],
+)
+def test_one_study_file_is_named_once(tidepool: Tidepool, arguments: tuple[str, ...], words: str) -> None:
+    done = tidepool(*arguments)
+    assert done.returncode == 2 and words in done.stderr
+
+
+def test_the_app_opens_on_the_file_that_is_named(tmp_path: Path) -> None:
+    """In a terminal of its own; `q` ends it."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    command = [sys.executable, "-m", "tidepool", "named.db"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdin=follower, stdout=follower, stderr=follower, close_fds=True
+    ) as app:
+        os.close(follower)
+        drawn = b""
+        while b"\x1b[?1049h" not in drawn:  # the other screen of the terminal: the app is there
+            drawn += os.read(leader, 4096)
+        app.terminate()
+        try:
+            while os.read(leader, 4096):
+                pass
+        except OSError:
+            pass
+    os.close(leader)
+    assert (tmp_path / "named.db").exists() and not (tmp_path / "tidepool.db").exists()
+
+
+def test_without_a_terminal_there_is_no_app(tidepool: Tidepool) -> None:
+    done = tidepool()
+    assert done.returncode == 2 and "needs a terminal" in done.stderr and "tidepool run" in done.stderr
+    assert not tidepool.database.exists()
+
+
+# -- tidepool run --------------------------------------------------------------------------------------------
+
+
+def test_run_is_the_same_as_the_option(tidepool: Tidepool, tmp_path: Path) -> None:
+    study = str(ROOT / "examples" / "secret_game.toml")
+    by_option = tidepool.json("--run", study, *TWO_TALKS)
+    by_command = tidepool.json("run", study, *TWO_TALKS)
+    assert by_command["units"] == by_option["units"] and by_command["statistics"] == by_option["statistics"]
+
+
+def test_options_of_a_run_count_before_and_behind_the_command(tidepool: Tidepool) -> None:
+    study = str(ROOT / "examples" / "secret_game.toml")
+    done = tidepool("--dry-run", *TWO_TALKS, "run", study, "--set", "secret_game.messages_per_interaction=1")
+    assert done.returncode == 0 and "plan only" in done.stdout and not tidepool.database.exists()
+    planned = tidepool.json(*TWO_TALKS, "plan", study, "--set", "secret_game.messages_per_interaction=1")
+    assert planned["units"] == 2 and planned["calls"] == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--run", "x.toml", "list"),
+        ("--resume", "last", "list"),
+        ("--run", "x.toml", "run", "y.toml"),
+        ("--dry-run", "list"),
+        ("--set", "batch.seed=1", "show", "last"),
+        ("--on-stop", "cancel", "list"),
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_a_command_would_ignore_is_refused(tidepool: Tidepool, arguments: tuple[str, ...]) -> None:
+    done = tidepool(*arguments)
+    assert done.returncode == 2 and arguments[0] in done.stderr and "would do nothing beside" in done.stderr
+
+
+# -- tidepool new --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS.own)
+def test_a_new_config_is_a_study_of_its_kind_that_needs_no_network(kind: str, database: Path) -> None:
+    text = starting_config(kind)
+    config = freeze(config_from(tomllib.loads(text), folder=ROOT), database)
+    assert config.batch.kind == kind
+    assert text.count("simulated:") and "# #" not in text
+
+
+@pytest.mark.parametrize("kind", KINDS.own)
+def test_every_key_that_a_new_config_shows_is_one(kind: str, database: Path) -> None:
+    """Written out, its defaults are the defaults: but those that have no value."""
+    lines = [line for line in starting_config(kind).splitlines() if "= …" not in line]
+    keys = [re.sub(r"^# (?=[a-z_]+ = )", "", line) for line in lines]
+    whole = config_from(tomllib.loads("\n".join(keys)), folder=ROOT)
+    assert whole.service == config_from(tomllib.loads(starting_config(kind))).service
+
+
+def test_new_writes_a_file_that_runs_and_never_over_another(tidepool: Tidepool, tmp_path: Path) -> None:
+    done = tidepool("new", "secret_game")
+    assert done.returncode == 0 and "Next: tidepool run secret_game.toml" in done.stdout
+    assert tidepool.json("run", "secret_game.toml", *TWO_TALKS)["status"] == "completed"
+    again = tidepool("new", "secret_game")
+    assert again.returncode == 2 and "is there already" in again.stderr
+    assert tidepool("new", "secret_game", "-o", "-").stdout == (tmp_path / "secret_game.toml").read_text()
+
+
+@pytest.mark.parametrize(("words", "told"), [(("secret_gam",), "Did you mean 'secret_game'?"), ((), "Which kind")])
+def test_new_tells_which_kinds_there_are(tidepool: Tidepool, words: tuple[str, ...], told: str) -> None:
+    done = tidepool("new", *words)
+    assert done.returncode == 2 and told in done.stderr and "mutation" in done.stderr
+
+
+# -- tidepool examples ---------------------------------------------------------------------------------------
+
+
+def test_examples_are_listed_each_with_a_sentence(tidepool: Tidepool) -> None:
+    listed = {one["name"]: one["about"] for one in tidepool.json("examples")}
+    assert set(listed) == {path.stem for path in (ROOT / "examples").glob("*.toml")}
+    assert all(about.endswith((".", "?")) and len(about) > 20 for about in listed.values()), listed
+    assert "tidepool run NAME.toml" in tidepool("examples").stdout
+
+
+@pytest.mark.parametrize("name", examples())
+def test_an_example_that_was_copied_out_has_all_that_it_names(name: str, tmp_path: Path) -> None:
+    written = copied(examples()[name], tmp_path / "mine.toml")
+    assert written[0] == tmp_path / "mine.toml"
+    config = load_config(written[0])
+    if config.design is None:
+        freeze(config, tmp_path / "none.db")
+
+
+def test_an_example_is_copied_and_nothing_is_written_over(tidepool: Tidepool, tmp_path: Path) -> None:
+    done = tidepool("examples", "evolution_scorer", "-o", "mine/study.toml")
+    assert done.stdout.split()[:2] == ["mine/study.toml", "mine/scorer.py"]
+    again = tidepool("examples", "evolution_scorer", "-o", "mine")
+    assert again.returncode == 2 and "mine/scorer.py is there already" in again.stderr
+    assert "did you mean 'secret_game'?" in tidepool("examples", "secret_gam").stderr
+
+
+# -- tidepool completion -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_a_shell_is_told_every_command(tidepool: Tidepool, shell: str) -> None:
+    script = tidepool("completion", shell).stdout
+    assert [name for name in COMMANDS if name not in script] == []
+
+
+def test_bash_completes_commands_and_their_options(tidepool: Tidepool, tmp_path: Path) -> None:
+    (tmp_path / "completion.sh").write_text(tidepool("completion", "bash").stdout)
+    program = 'source completion.sh; COMP_WORDS=(tidepool {}); COMP_CWORD={}; _shtab_tidepool; echo "${{COMPREPLY[@]}}"'
+
+    def completed(*words: str) -> list[str]:
+        command = ["bash", "-c", program.format(" ".join(words), len(words))]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+
+    assert completed("exa") == ["examples"]
+    assert completed("export", "--for") == ["--format"]
+
+
+# -- export -o NAME.json -------------------------------------------------------------------------------------
+
+
+def test_an_export_to_a_json_file_is_one_file_with_the_analysis(tidepool: Tidepool, tmp_path: Path) -> None:
+    played_now(tidepool.database, game(talks=2))
+    assert tidepool("export", "last", "-o", "ex.json").stdout.split() == ["ex.json"]
+    assert tidepool("export", "last", "-o", "folder").returncode == 0
+    (folder,) = (tmp_path / "folder").iterdir()
+    whole = json.loads((tmp_path / "ex.json").read_text())
+    assert whole.pop("analysis") == json.loads((folder / "analysis.json").read_text())
+    assert whole == json.loads((folder / "results.json").read_text())
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_what_is_several_files_is_not_written_into_a_folder_called_like_a_file(tidepool: Tidepool, form: str) -> None:
+    played_now(tidepool.database, game(talks=2))
+    done = tidepool("export", "last", "--format", form, "-o", f"ex.{form}")
+    assert done.returncode == 2 and "several files" in done.stderr and not (tidepool.folder / f"ex.{form}").exists()

@@ -1,0 +1,88 @@
+"""`tidepool new KIND` and `tidepool examples`: configs to start from. Each runs with no key and no network."""
+
+import argparse
+import shutil
+from difflib import get_close_matches
+from pathlib import Path
+
+from tidepool.engine.errors import UsageError
+from tidepool.tui.command.example_files import about, copied, examples
+from tidepool.tui.command.new_files import refuse_existing
+from tidepool.tui.command.saying import say, say_json
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    if name == "examples":
+        parser.add_argument("example", nargs="?", metavar="NAME", help="copy this one out, with the files it needs")
+        where = "where to: a file, or a folder (default ./NAME.toml)"
+    else:
+        kinds = "secret_game, simulation, evolution, mutation, or a package's own"
+        parser.add_argument("kind", nargs="?", metavar="KIND", help=kinds)
+        where = "the file to write (default ./KIND.toml); - for stdout"
+    parser.add_argument("-o", "--output", metavar="PATH", type=Path, help=where)
+
+
+def run(options: argparse.Namespace) -> int:
+    return _example(options) if options.command == "examples" else _new(options)
+
+
+def _example(options: argparse.Namespace) -> int:
+    known = examples()
+    if options.example is None:
+        if options.output is not None:
+            raise UsageError("Which example is to be copied? `tidepool examples` lists them.")
+        return _listed(known, as_json=options.json)
+    name = options.example.removesuffix(".toml")
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "`tidepool examples` lists them."
+        raise UsageError(f"There is no example {name!r}: {hint}")
+    written = copied(known[name], options.output)
+    if options.json:
+        say_json({"files": [str(path) for path in written]})
+    else:
+        for path in written:
+            say(str(path))
+        say(f"\nNext: tidepool run {written[0]}")
+    return 0
+
+
+def _listed(known: dict[str, Path], *, as_json: bool) -> int:
+    if as_json:
+        say_json([{"name": name, "about": about(path)} for name, path in known.items()])
+        return 0
+    from textwrap import fill
+
+    room = max(map(len, known)) + 2
+    columns = shutil.get_terminal_size().columns
+    for name, path in known.items():
+        say(fill(about(path), columns, initial_indent=f"{name:<{room}}", subsequent_indent=" " * room))
+    say("\nCopy one out with `tidepool examples NAME`, then `tidepool run NAME.toml`.")
+    return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    from tidepool.engine.registries import KINDS
+    from tidepool.storage.exporting.files import write_text
+    from tidepool.tui.command.starting_config import starting_config
+
+    if options.kind is None:
+        raise UsageError(f"Which kind of study? One of {', '.join(KINDS)}: for example `tidepool new secret_game`.")
+    if options.kind not in KINDS:
+        near = get_close_matches(options.kind, list(KINDS), n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"There is no kind {options.kind!r}: kinds are {', '.join(KINDS)}. {hint}".rstrip())
+    text = starting_config(options.kind)
+    if str(options.output) == "-":
+        say(text.rstrip())
+        return 0
+    target = options.output or Path(f"{options.kind}.toml")
+    if target.is_dir():
+        target = target / f"{options.kind}.toml"
+    refuse_existing(target)
+    write_text(target, text)
+    if options.json:
+        say_json({"files": [str(target)]})
+    else:
+        say(f"{target}\n\nNext: tidepool run {target}")
+    return 0

@@ -1,0 +1,33 @@
+"""`tidepool FILE.db`: whether a word in a command's place is a study file, and what is said where it is none."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+SUFFIXES = (".db", ".sqlite", ".sqlite3")
+
+
+def told_of(word: str, commands: Iterable[str]) -> str | None:
+    """What is wrong with the word; None: it is a study file, or will be one."""
+    path = Path(word)
+    if path.is_dir():
+        return f"{word} is a folder: name the study file in it, such as {path / 'tidepool.db'}."
+    if path.suffix.lower() in SUFFIXES or _is_sqlite(path):
+        return None
+    if "#" in word:
+        return f"{word} is a study of a file: `tidepool run {word}` runs it again."
+    if path.suffix.lower() == ".toml":
+        return f"{word} is no study file but a config: `tidepool run {word}` runs it."
+    near = get_close_matches(word, list(commands), n=1)
+    hint = f": did you mean {near[0]!r}?" if near else ": `tidepool --help` lists the commands."
+    return f"{word!r} is neither a command nor a study file (*.db){hint}"
+
+
+def _is_sqlite(path: Path) -> bool:
+    from tidepool.engine.config.toml_files import SQLITE
+
+    try:
+        with path.open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False
