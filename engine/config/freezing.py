@@ -15,7 +15,7 @@ from tidepool.engine.config.frozen import FrozenConfig, sealed
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.model_fields import left_to_default, models_at, with_full_names
 from tidepool.engine.config.presets import unknown_provider
-from tidepool.engine.config.problems import path_in_words, told, validated
+from tidepool.engine.config.problems import path_in_words, placed, told, validated
 from tidepool.engine.config.sections import Config
 from tidepool.engine.config.study import Study
 from tidepool.engine.config.toml_files import apply_override
@@ -38,6 +38,11 @@ def freeze(study: Config | Study, database: Path) -> FrozenConfig:
     if isinstance(study, str | Path):  # what a program that no type checker reads may well hand over
         raise UsageError(f'A study is wanted, not the name of a file: load_config("{study}") reads it.')
     config = study.as_config() if isinstance(study, Study) else study
+    with placed(config.origin.source, config.origin.lines):
+        return _checked_as_a_whole(config, database)
+
+
+def _checked_as_a_whole(config: Config, database: Path) -> FrozenConfig:
     origin = config.origin
     if config.design is not None:
         words = "it has a [design], and is a study of several batches: run_study runs it, as `tidepool --run` does."

@@ -6,7 +6,6 @@ Values arrive strictly typed: a config that means something else than it says is
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
 from annotated_types import MaxLen
@@ -31,6 +30,7 @@ from tidepool.engine.config.design import Design
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name
 from tidepool.engine.config.presets import known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
+from tidepool.engine.config.section import ConfigOrigin as ConfigOrigin
 from tidepool.engine.config.section import Hosts
 from tidepool.engine.config.section import Section as Section
 from tidepool.engine.config.stop import StopWhenSure
@@ -324,16 +324,6 @@ class Agent(Section):
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     instructions: str = Field(default="", max_length=ceilings.TEXT)
     """added to the system prompt"""
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigOrigin:
-    """Where a config was written."""
-
-    source: str
-    """what errors call it: the path of its file, say"""
-    folder: Path | None
-    """where relative paths start; None: in the working folder"""
 
 
 class ConfigSections(Section):

@@ -1,5 +1,6 @@
 """Reading what a config is written in: a text file, its TOML, and the values that `--set` puts over it."""
 
+import codecs
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
         with path.open("rb") as file:
             if file.read(len(SQLITE)) == SQLITE:
                 raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise UsageError(
             f"There is no file {path}. Check the path, or start from `tidepool new` or `tidepool examples`."
@@ -27,9 +28,17 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a file.") from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not text in UTF-8 (byte {error.start}).") from None
+        raise UsageError(_not_utf8(path, error)) from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:
+    """Which line it is; or that all of it is written otherwise, as some editors of Windows do."""
+    if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return f"{path} is written in UTF-16. Save it as UTF-8."
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f"{path}, line {line}: this is not text in UTF-8 (byte {error.start}). Save the file as UTF-8."
 
 
 def named_file(name: str, folder: Path | None, *where: str) -> Path:
@@ -44,7 +53,10 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise UsageError(f"{source} is not valid TOML: {error}.") from None
+        from tidepool.engine.config.mistakes.not_toml import slip_in
+
+        line, words = slip_in(text, str(error))
+        raise UsageError(f"{source}, line {line}: {words}") from None
 
 
 def apply_override(data: dict[str, Any], override: str) -> None:

@@ -19,7 +19,7 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.config.paths import put_at
-from tidepool.engine.config.problems import told
+from tidepool.engine.config.problems import placed, told
 from tidepool.engine.config.sections import Config
 from tidepool.engine.design.crossing import Cell, Factor, as_json, cells_of, factors_of
 from tidepool.engine.design.hypotheses import check_hypotheses, hypotheses_hash
@@ -60,6 +60,11 @@ class PlannedStudy:
 
 def plan_study(config: Config, database: Path) -> PlannedStudy:
     """Every cell frozen and checked. Nothing is called and nothing is written."""
+    with placed(config.origin.source, config.origin.lines):
+        return _plan_study(config, database)
+
+
+def _plan_study(config: Config, database: Path) -> PlannedStudy:
     design = config.design
     if design is None:
         raise UsageError(told(config.origin.source, "it has no [design], so it is one batch: run_batch runs it."))

@@ -53,9 +53,12 @@ def _agents(settings: StopWhenSure, names: tuple[str, ...]) -> tuple[str, ...]:
             other = settings.difference.removeprefix(f"{one} - ")
             if other in names and other not in (one, settings.difference):
                 return one, other
+        strange = [one for one in settings.difference.split(" - ") if one not in names]
+        near = get_close_matches(strange[0], names, n=1) if strange else []
+        meant = f" Did you mean {near[0]!r} by {strange[0]!r}?" if near else ""
         told = (
             f'stop.difference {settings.difference!r} is not that of two agents: write "{names[0]} - {names[-1]}", say. '
-            'Of two levels of a design it is "factor: level - level".'
+            f'Of two levels of a design it is "factor: level - level".{meant}'
         )
         raise UsageError(told, ("stop", "difference"))
     if settings.agent and settings.agent not in names:

@@ -29,6 +29,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from tidepool.engine.config.loading import load_config
+    from tidepool.engine.config.mistakes.ignored import remarks_on
     from tidepool.engine.planning.comparisons import foreseen
     from tidepool.engine.planning.detect import planned, price_of
     from tidepool.engine.planning.foresight import Asked, power_of
@@ -38,6 +39,7 @@ def run(options: argparse.Namespace) -> int:
     asked = Asked(assume=options.assume, pilot=options.pilot, detect=options.detect, outcome=options.outcome)
     power = power_of(foreseen(made), asked, written, options.db)
     plan = price_of(made)
+    plan = {**plan, "warnings": [*remarks_on(written), *plan["warnings"]]}
     for words in plan["warnings"]:
         tell(f"warning: {words}")
     if options.json:

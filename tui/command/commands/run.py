@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import load_config
+from tidepool.engine.config.mistakes.ignored import remarks_on
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.errors import UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
@@ -130,8 +131,10 @@ def _plan(options: argparse.Namespace) -> dict[str, Any]:
         if written.design is not None:
             from tidepool.engine.design.pricing import priced_study
 
-            return priced_study(written, options.db, options.study)
-        return _priced([freeze(written, options.db)])
+            plan = priced_study(written, options.db, options.study)
+        else:
+            plan = _priced([freeze(written, options.db)])
+        return {**plan, "warnings": [*remarks_on(written), *plan["warnings"]]}
     from tidepool.engine.branching.kind import kind_to_run
     from tidepool.engine.run import config_to_resume
     from tidepool.storage.batches import find_batch
@@ -180,6 +183,8 @@ async def _run_new(options: argparse.Namespace, listener: Listener, control: Run
 
         return await run_again(place, options, listener, control)
     config = load_config(options.run, options.set)
+    for words in remarks_on(config):
+        tell(f"warning: {words}")
     if config.design is None:
         if options.study:
             raise UsageError("--study adds the cells of a [design] to a study, and this config has none.")

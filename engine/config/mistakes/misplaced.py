@@ -1,0 +1,58 @@
+"""Keys and sections that stand in the wrong place, or under a name that is nearly theirs."""
+
+from collections.abc import Container, Mapping
+from difflib import SequenceMatcher
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from tidepool.engine.config.problems import ConfigProblem
+
+ALIKE = 0.6
+"""from this likeness on, one name is taken for the other"""
+TOP = "before the first section, at the top of the file"
+
+
+def homes_of_keys(config: type[BaseModel], kind: str, settings: type[BaseModel]) -> dict[str, str]:
+    """key → where it belongs, in words: what is written in two places is the kind's own, or that of the first section."""
+    homes = dict.fromkeys(settings.model_fields, f"in [{kind}]")
+    for name, field in config.model_fields.items():
+        section, listed = _section_in(field.annotation)
+        for key in section.model_fields if section and name not in ("settings", "providers") else ():
+            homes.setdefault(key, f"in [[{name}]]" if listed else f"in [{name}]")
+        if section is None:
+            homes.setdefault(name, TOP)
+    return homes
+
+
+def _section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The section that a type is made of, and whether there is a list of them."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return (annotation, False) if issubclass(annotation, BaseModel) else (None, False)
+    inner = [_section_in(one)[0] for one in get_args(annotation)]
+    found = next((one for one in inner if one is not None), None)
+    return found, get_origin(annotation) not in (Union, UnionType) and get_origin(annotation) is list
+
+
+def misplaced_kind(sections: Mapping[str, Any]) -> ConfigProblem | None:
+    """Where there is no [batch] with a kind: what was perhaps meant to be it."""
+    for name, value in sections.items():
+        if isinstance(value, Mapping) and name != "batch" and (name.lower() == "batch" or "kind" in value):
+            return ConfigProblem((name,), f"unknown section [{name}]. Did you mean [batch]?")
+    if "kind" in sections:
+        return ConfigProblem(("kind",), "kind stands before every section. It belongs in [batch], below that line.")
+    return None
+
+
+def section_meant(sections: Mapping[str, Any], kind: str, known: Container[str]) -> str | None:
+    """The section that was meant to be the kind's own, by its name."""
+    strange = [name for name, one in sections.items() if name not in known and isinstance(one, Mapping | list)]
+    plain = kind.replace("_", "")
+
+    def likeness(name: str) -> float:
+        bare = name.lower().replace("-", "").replace("_", "").replace(" ", "")
+        return 1.0 if bare and (bare in plain or plain in bare) else SequenceMatcher(None, bare, plain).ratio()
+
+    best = max(strange, key=likeness, default=None)
+    return best if best is not None and likeness(best) >= ALIKE else None

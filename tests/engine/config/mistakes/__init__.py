@@ -1,0 +1,1 @@
+"""Typical mistakes in configs, written down before what answers them."""
