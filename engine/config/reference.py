@@ -31,7 +31,7 @@ fails when they differ. API keys are read from the environment only (`OPENAI_API
 A mistake is told with its line and how it is written: an unknown key names the nearest known one or the section it belongs to, a
 value of the wrong type what to write instead, and YAML, JSON, curly quotes or `[agents]` for `[[agents]]` what TOML has for them. A mark of UTF-8
 and line ends of Windows are fine. What is written and read by nobody, such as `targeted_secret` in another mode or a simulated persona
-misspelt, is a warning: of `--dry-run`, of `tidepool plan`, and on stderr of a run.
+misspelt, is a warning: of `--dry-run`, of `tidepool plan`, of the plan in Compose, and on stderr of a run.
 
 Nothing may be larger than a study needs, whether it comes from a file, the app, the API or Python: a batch has at most
 {ceilings.UNITS:,} units of {ceilings.WAVES:,} messages each ({ceilings.GENERATIONS:,} generations), {ceilings.ENTITIES:,} entities or {ceilings.AGENTS:,} agents; a name

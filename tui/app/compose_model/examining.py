@@ -5,7 +5,6 @@ library with them, and the keys must go on answering.
 """
 
 import json
-import re
 import signal
 import sys
 import tomllib
@@ -60,16 +59,31 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
     try:
         values = values_of(text)
     except tomllib.TOMLDecodeError as error:
-        return Examined((Complaint((), f"This is no valid TOML: {error}."),), line_of(error, text))
+        from tidepool.engine.config.mistakes.not_toml import slip_in
+
+        line, words = slip_in(text, str(error))
+        return Examined((Complaint((), f"This is no valid TOML: {words}"),), line)
     config, faults = validate_all(values, folder, database)
     if config is None:
         return Examined(tuple(Complaint(fault.where, fault.sentence) for fault in faults))
     try:
-        return _study(values, config, folder, database) if values.get("design") else planned(config, database)
+        found = _study(values, config, folder, database) if values.get("design") else planned(config, database)
+        remarks = _remarks(values, text)
+        return replace(found, plan={**(found.plan or {}), "warnings": [*remarks, *(found.plan or {})["warnings"]]})
     except UsageError as error:
         return Examined((Complaint(error.where, str(error)),))
     except TidepoolError as error:
         return Examined((Complaint((), str(error)),))
+
+
+def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
+    """What the draft says and nobody reads."""
+    from tidepool.engine.config.loading import config_from
+    from tidepool.engine.config.mistakes.ignored import remarks_on
+    from tidepool.engine.config.mistakes.lines import Lines
+    from tidepool.engine.config.user_endpoints import with_users_likes
+
+    return remarks_on(config_from(with_users_likes(values), source="", lines=Lines(text)))
 
 
 def planned(config: FrozenConfig, database: Path) -> Examined:
@@ -117,11 +131,6 @@ def _shortened(plan: dict[str, Any], units: str) -> dict[str, Any]:
 MOST_WAVES = 200
 KEPT_FILES = 3
 """a study's files to search, to choose and to judge by"""
-
-
-def line_of(error: tomllib.TOMLDecodeError, text: str) -> int:
-    found = re.search(r"at line (\d+)", str(error))
-    return int(found.group(1)) if found else text.count("\n") + 1
 
 
 def answered(line: str) -> Examined:
