@@ -71,7 +71,8 @@ def resolve_model(name: str) -> str:
         return name
     if colon:
         raise UsageError(f"{name!r} names no provider and model: it reads PROVIDER:MODEL, such as openai:gpt-4o-mini.")
-    near = get_close_matches(name, PRESETS, n=1)
+    written, _, behind = name.partition("/")
+    near = [f"{written}:{behind}"] if behind and written in PROVIDERS else get_close_matches(name, PRESETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"presets are {', '.join(PRESETS)}."
     raise UsageError(f"{name!r} is neither PROVIDER:MODEL nor a preset: {hint}")
 

@@ -17,12 +17,15 @@ TOP = "before the first section, at the top of the file"
 def homes_of_keys(config: type[BaseModel], kind: str, settings: type[BaseModel]) -> dict[str, str]:
     """key → where it belongs, in words: what is written in two places is the kind's own, or that of the first section."""
     homes = dict.fromkeys(settings.model_fields, f"in [{kind}]")
+    homes.setdefault(kind, f"on a line of its own, [{kind}], with its keys below it")
     for name, field in config.model_fields.items():
         section, listed = _section_in(field.annotation)
         for key in section.model_fields if section and name not in ("settings", "providers") else ():
             homes.setdefault(key, f"in [[{name}]]" if listed else f"in [{name}]")
         if section is None:
             homes.setdefault(name, TOP)
+        elif name != "settings":
+            homes.setdefault(name, f"in sections of its own, {f'[[{name}]]' if listed else f'[{name}]'}")
     return homes
 
 

@@ -84,6 +84,8 @@ def _odd_letters(line: str) -> str:
         return (
             f"it holds a space that is none (U+{ord(found[0]):04X}), as web pages have. Type it anew as a plain space."
         )
+    if "＝" in line:
+        return f"the wide sign ＝ is no =. Write {line.replace('＝', '=')}"
     straight = line.translate(CURLY)
     if straight != line:
         return f"curly quotes are no quotes here. Write {straight}"
@@ -133,7 +135,9 @@ def _doubled(text: str, number: int, complaint: str) -> str:
     key = line.partition("=")[0].strip()
     before = text.splitlines()[: number - 1]
     first = next((at for at in range(len(before), 0, -1) if before[at - 1].partition("=")[0].strip() == key), None)
-    return f"{key} is there already{f', in line {first}' if first else ''}. Keep one of the two."
+    section = next((found[2] for found in map(HEADER.match, reversed(before)) if found), "")
+    another = f", or write [[{section}]] before the second" if section in ("agents", "entities") else ""
+    return f"{key} is there already{f', in line {first}' if first else ''}. Keep one of the two{another}."
 
 
 def _of_key(line: str, text: str, number: int) -> str:

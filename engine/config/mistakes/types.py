@@ -25,10 +25,12 @@ def cure_of(fault: str, key: str, value: object, context: Mapping[str, Any]) -> 
             return f"Write {key} = {'true' if value else 'false'}."
         case ("string_type", bool() | int() | float()):
             return f"Write it in quotes: {key} = {json.dumps(str(value).lower() if isinstance(value, bool) else str(value))}."
-        case ("string_type", [str() as one]):
+        case ("string_type" | "literal_error", [str() as one]):
             return f"Write it without brackets: {key} = {json.dumps(one, ensure_ascii=False)}."
         case ("list_type", str() | int() | float()):
             return f"A list stands in brackets: {key} = [{json.dumps(value, ensure_ascii=False)}]."
+        case ("model_type", str() | bool() | int() | float()):
+            return f"It is a section: write [{key}], and its keys below it."
         case ("literal_error", str()):
             options = re.findall(r"'([^']*)'", str(context.get("expected", "")))
             near = get_close_matches(value.lower(), options, n=1, cutoff=0.5)

@@ -113,4 +113,29 @@ FIRST_HALF = [
         "line 5",
         "models",
     ),
+    # -- found beside them
+    Mistake("a wide =", swapped(GAME, "seed = 42", "seed ＝ 42"), "line 4", "seed = 42"),
+    Mistake("a section as text", 'service = "live"\n' + swapped(PANEL, "[batch]", "[batch]"), "line 1", "[service]"),
+    Mistake(
+        "agents within a section", GAME[: GAME.index("[[agents]]")] + 'agents = ["Ada"]\n', "line 14", "[[agents]]"
+    ),
+    Mistake("a choice in brackets", swapped(GAME, '"live"', '["live"]'), "line 7", 'name = "live"'),
+    Mistake(
+        "a model with a slash",
+        swapped(GAME, "simulated:guarded", "openai/gpt-4o-mini"),
+        "line 16",
+        "openai:gpt-4o-mini",
+    ),
+    Mistake(
+        "an agent without its line",
+        swapped(GAME, '\n[[agents]]\nname = "Bob"', 'name = "Bob"'),
+        "line 18",
+        "[[agents]]",
+    ),
+    Mistake(
+        "a misspelt agent of a design",
+        GAME + '\n[design.factors]\n"agents.Adda.secret" = ["a", "b"]\n',
+        "line 25",
+        "'Ada'",
+    ),
 ]
