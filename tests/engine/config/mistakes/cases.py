@@ -75,7 +75,7 @@ class Mistake:
     label: str
     text: str
     place: str
-    """what of the place the answer must name: a line, or a path of keys"""
+    """the line that the answer must open with"""
     fix: str
     """what of the cure it must name"""
 

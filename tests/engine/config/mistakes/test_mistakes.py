@@ -1,5 +1,6 @@
 """Typical mistakes in configs: each is answered with its place and its cure."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,11 @@ def answer(text: str, folder: Path) -> str:
 
 
 def answered(mistake: Mistake, folder: Path) -> None:
-    said = answer(mistake.text, folder)
-    assert mistake.place in said and mistake.fix in said, said
-    assert "study.toml" in said and len(said) < LONGEST, said
+    whole = answer(mistake.text, folder)
+    said = whole.removeprefix(str(folder / "study.toml"))
+    assert said != whole and len(said) < LONGEST, whole
+    place, _, words = said.partition(": ")
+    assert re.search(rf"{mistake.place}\b", place) and mistake.fix in words, said
 
 
 @pytest.mark.parametrize("mistake", [*FIRST_HALF, *SECOND_HALF], ids=lambda mistake: mistake.label)
