@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -47,7 +47,7 @@ def prove() -> Iterator[Measurement]:
     for words, act, allowed in ACTS:
         yield _too_many(words, act, allowed)
     rng = Random("local jobs")
-    kills = [_too_many("at a random moment", lambda lab: _kill_somewhen(lab, rng)) for _ in range(RANDOM_KILLS)]
+    kills = [_killed_in_time(rng) for _ in range(RANDOM_KILLS)]
     good = sum(kill.met for kill in kills)
     yield at_least("a run is killed at random moments, and each job was started once", good, "", RANDOM_KILLS)
     for words, (order, unanswered) in SPOILT.items():
@@ -141,6 +141,16 @@ def _stopped_stubbornly(lab: Lab) -> None:
     until(lambda: not _first(lab).alive)
 
 
+class TooLate(Exception):
+    """The run was over before it could be killed."""
+
+
+def _killed_in_time(rng: Random) -> Measurement:
+    while True:
+        with suppress(TooLate):
+            return _too_many("at a random moment", lambda lab: _kill_somewhen(lab, rng))
+
+
 def _kill_somewhen(lab: Lab, rng: Random) -> None:
     """Soon after a job has begun: it is at work, over, or its answers are being written."""
     wave = rng.randrange(MESSAGES)
@@ -148,6 +158,8 @@ def _kill_somewhen(lab: Lab, rng: Random) -> None:
         until(lambda: len(lab.starts) > wave)
         time.sleep(rng.random() * 0.15)
         process.kill()
+    if lab.run.json("list")[0]["status"] == "completed":
+        raise TooLate
 
 
 def _first(lab: Lab) -> JobFolder:

@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from tidepool.engine.core.tasks import Tasks
 
-WINDOW = 10_000
-"""stories begun and not ended where calls are live"""
+WINDOW, WIDEST = 2_000, 10_000
+"""stories begun and not ended where calls are live; more where very many calls may be in flight: ten for each, as far as the
+widest window goes, so that none is idle towards the end. More than needed would be slower: they leave the processor's
+cache between two turns."""
 KEPT = 50_000
 """stories in memory where calls are gathered: below this none is let go"""
 FREED = 10
@@ -21,7 +23,8 @@ class Room:
     """The stories in memory of all batches that share it."""
 
     def __init__(self) -> None:
-        self.most = WINDOW
+        self.at_once: Callable[[], int] = lambda: 0
+        """live calls that may be in flight"""
         self.gathers = False
         self.stories = 0
         self.make: Callable[[int], None] = lambda stories: None
@@ -32,7 +35,15 @@ class Room:
 
     def for_waves(self) -> None:
         """Calls are gathered: stories may wait for one another's."""
-        self.most, self.gathers = KEPT, True
+        self.gathers = True
+
+    @property
+    def most(self) -> int:
+        """Stories that may be in memory."""
+        if self.gathers:
+            return KEPT
+        at_once = self.at_once()
+        return max(WINDOW, min(10 * at_once, WIDEST), 2 * at_once)
 
     @property
     def wanted(self) -> bool:

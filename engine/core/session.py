@@ -143,6 +143,7 @@ class _Session:
         self._control = session.control
         self._accounts = session.accounts.by_provider
         self._shared = SharedRun(session.run_id, several=len(session.turns) > 1)
+        self._shared.room.at_once = self._shared.live_room.at_once = self._at_once
         rows = [batches.find_batch(reader, turn.batch_id) for turn in session.turns]
         numbers = [int(row["number"]) for row in rows]
         self._progress = [batches.progress_of(reader, number) for number in numbers]
@@ -168,6 +169,10 @@ class _Session:
         self._context = self.runs[0].context
         self._mains: list[asyncio.Task[None] | None] = [None] * len(self.runs)
         self._ends: set[asyncio.Task[None]] = set()
+
+    def _at_once(self) -> int:
+        """Live calls that may be in flight, as limits are at the moment."""
+        return sum(account.limiter.ceiling for account in self._accounts.values())
 
     def _gathers(self, turn: Turn) -> bool:
         """Whether calls of it may wait for a wave. Of a study whose cells go different ways, live ones keep no wave waiting."""
