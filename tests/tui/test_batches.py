@@ -130,6 +130,23 @@ async def test_help_commands_and_quit_are_at_hand_at_any_width(tmp_path: Path) -
             assert not here or here[0].description == "Open"
 
 
+async def test_the_palette_finds_batches_from_anywhere(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(name="[red]Zebra[/red]", talks=2))
+    await played(path, game(name="Apple", talks=4, seed=8))
+    async with opened(path) as (app, pilot):
+        await until_seen(pilot, "Apple")
+        await pilot.press("2")
+        await until(pilot, lambda: app.current_mode == "compose")
+        await pilot.press("ctrl+p")
+        await pilot.press(*"zebra")
+        await until_seen(pilot, "[red]Zebra[/red]")
+        await until_seen(pilot, "secret game, completed")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.current_mode == "results", "the results")
+        await until_seen(pilot, "2 of 2 completed")
+
+
 async def test_deleting_asks_first_and_keeps_on_no(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     await played(path, game())

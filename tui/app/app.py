@@ -12,6 +12,7 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
+from textual.command import Provider
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widgets import TextArea
@@ -48,6 +49,12 @@ def _library() -> Screen[None]:
     return LibraryScreen()
 
 
+def _batch_finder() -> "type[Provider]":
+    from tidepool.tui.app.batch_finder import BatchFinder
+
+    return BatchFinder
+
+
 def _providers() -> Screen[None]:
     from tidepool.tui.app.screens.providers import ProvidersScreen
 
@@ -58,6 +65,7 @@ class TidepoolApp(App[None]):
     TITLE = "Tidepool"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS = App.COMMANDS | {_batch_finder}
     MODES: ClassVar = {
         "batches": BatchesScreen,
         "compose": ComposeScreen,
