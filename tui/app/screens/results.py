@@ -1,6 +1,7 @@
 """Results: what came out of a batch, to see, to read, to compare and to take away."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from textual import work
@@ -8,7 +9,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tidepool.engine.results.blocks import Figure, Heat, Report, Words, from_json
+from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Report, Words, from_json
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import Watched
@@ -131,8 +132,7 @@ class ResultsScreen(BatchActions):
         drawn = [block for block in report.findings if isinstance(block, Figure | Heat)]
         told = [block for block in report.findings if block not in drawn]
         with while_open(self.app):
-            title = Words(report.title, "strong")
-            await self.query_one("#overview", BlockList).show([title, *report.overview, *report.waves])
+            await self.query_one("#overview", BlockList).show(_overview(report, told, drawn))
             methods = () if batch.cells else report.methods_on_screen
             await self.query_one("#statistics", BlockList).show([*told, *methods])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
@@ -222,3 +222,10 @@ class ResultsScreen(BatchActions):
 
     def action_back(self) -> None:
         self.query_one(ConversationsPane).back_to_list()
+
+
+def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block]) -> list[Block]:
+    """The finding first, below what must be said of it; then what was done, and a picture of what came out."""
+    said = list(takewhile(lambda block: isinstance(block, Words), report.overview))
+    lead = [block for block in told if isinstance(block, Headline)]
+    return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *report.waves, *drawn[:1]]
