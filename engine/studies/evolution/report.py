@@ -11,6 +11,7 @@ from tidepool.engine.results.blocks import (
     Cell,
     Estimate,
     Figure,
+    Headline,
     Number,
     PValue,
     Series,
@@ -49,6 +50,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         return [Words("no generation is judged yet")]
     found = EvolutionStatistics.from_json(statistics)
     return [
+        *_headline(found),
         Words(verdict(found), "strong"),
         *_against_chance(found.random_search),
         _finalists(found),
@@ -63,6 +65,13 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         *_drawn(found),
         _generations(found.generations),
     ]
+
+
+def _headline(found: EvolutionStatistics) -> Iterator[Block]:
+    champion, seed = found.champion, found.baseline
+    if champion and seed and champion.validation_accuracy is not None:
+        before = text_of(_held_out(seed))
+        yield Headline("champion on held-out problems", _held_out(champion), f"best seed prompt {before}")
 
 
 def further(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:

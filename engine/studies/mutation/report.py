@@ -9,6 +9,7 @@ from tidepool.engine.results.blocks import (
     Cell,
     Estimate,
     Figure,
+    Headline,
     Number,
     Series,
     Table,
@@ -118,6 +119,8 @@ def _heldout(found: MutationStatistics) -> Iterator[Block]:
         return
     missing = f", {heldout.missing:,} left out because answers are missing" if heldout.missing else ""
     yield Words(f"on {heldout.queries:,} held-out queries, never trained on{missing} (reward {found.reward})")
+    beside = f"random play {text_of(_reward(heldout.random))}"
+    yield Headline("reward of the policy on held-out queries", _reward(heldout.policy), beside)
     contenders = _contenders(found, heldout)
     rows: list[tuple[Cell, ...]] = [
         (name, _reward(row), _gain(gain) if gain else "") for name, (row, gain) in contenders.items()

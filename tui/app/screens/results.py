@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Report, Words, from_json
+from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Report, Table, Words, from_json
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import Watched
@@ -21,6 +21,9 @@ from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talks import ConversationsPane
+
+MOST_WAVES = 10
+"""that the overview shows"""
 
 
 class ResultsScreen(BatchActions):
@@ -134,7 +137,8 @@ class ResultsScreen(BatchActions):
         with while_open(self.app):
             await self.query_one("#overview", BlockList).show(_overview(report, told, drawn))
             methods = () if batch.cells else report.methods_on_screen
-            await self.query_one("#statistics", BlockList).show([*told, *methods])
+            waves = report.waves if _many(report.waves) else ()
+            await self.query_one("#statistics", BlockList).show([*told, *waves, *methods])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 
@@ -227,5 +231,12 @@ class ResultsScreen(BatchActions):
 def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block]) -> list[Block]:
     """The finding first, below what must be said of it; then what was done, and a picture of what came out."""
     said = list(takewhile(lambda block: isinstance(block, Words), report.overview))
-    lead = [block for block in told if isinstance(block, Headline)]
-    return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *report.waves, *drawn[:1]]
+    strong = [block for block in told if isinstance(block, Words) and block.level == "strong"]
+    lead = [block for block in told if isinstance(block, Headline)] or strong
+    waves = () if _many(report.waves) else report.waves
+    return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *waves, *drawn[:1]]
+
+
+def _many(waves: Sequence[Block]) -> bool:
+    """More than leave room for anything else: they go to the statistics."""
+    return any(isinstance(block, Table) and len(block.rows) > MOST_WAVES for block in waves)
