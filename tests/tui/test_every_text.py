@@ -84,6 +84,10 @@ OF_THE_FILE: dict[str, list[list[str]]] = {
     "api": [["--port", POISON]],
     "trust": [["list"], ["add", POISON], ["add", "BATCH"], ["remove", POISON], ["add", f"http://{POISON}"]],
     "bench": [[POISON]],
+    "run": [[POISON], [GAME, "--set", POISON]],
+    "new": [[POISON], ["secret_game", "-o", "-"], ["simulation", "-o", POISON]],
+    "examples": [[], [POISON], ["secret_game", "-o", POISON]],
+    "completion": [["bash"], [POISON]],
     "plan": [
         [POISON],
         [GAME, "--pilot", "BATCH"],
