@@ -171,9 +171,10 @@ class TidepoolApp(App[None]):
     async def _went(self, event: Navigation.Went) -> None:
         await self.action_go(event.mode)
 
-    def open_batch(self, batch: Watched, mode: str) -> None:
+    def open_batch(self, batch: Watched) -> None:
+        """To watch while it goes on, with its results once it has ended."""
         self.current = batch.number
-        self.switch_mode(mode)
+        self.switch_mode("watch" if batch.running or batch.status == "pending" else "results")
 
     def compare(self, batches: list[Watched]) -> None:
         self.current = batches[0].number

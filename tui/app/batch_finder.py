@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from textual.command import Hit, Hits, Provider
 from textual.content import Content
 
-from tidepool.storage.reading.watching import Watched, all_watched
+from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app.widgets.batch_list import status_of
 from tidepool.tui.drawing.plain import one_line
 
@@ -32,8 +32,4 @@ class BatchFinder(Provider):
                 for place in places:
                     shown = shown.stylize(matcher.match_style, place, place + 1)
                 about = f"{batch.kind.replace('_', ' ')}, {status_of(batch)}"
-                yield Hit(score, shown, partial(self._open, batch), text=words, help=about)
-
-    def _open(self, batch: Watched) -> None:
-        going = batch.running or batch.status == "pending"
-        self.tidepool.open_batch(batch, "watch" if going else "results")
+                yield Hit(score, shown, partial(self.tidepool.open_batch, batch), text=words, help=about)

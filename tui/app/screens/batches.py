@@ -103,7 +103,7 @@ class BatchesScreen(BatchActions):
     @on(BatchList.Opened)
     def action_open(self) -> None:
         if batch := self.shown_batch:
-            self.tidepool.open_batch(batch, "watch" if batch.running or batch.status == "pending" else "results")
+            self.tidepool.open_batch(batch)
 
     def action_filter(self) -> None:
         field = self.query_one("#filter", Input)
