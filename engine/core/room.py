@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from tidepool.engine.core.tasks import Tasks
 
-WINDOW, WIDEST = 2_000, 10_000
-"""stories begun and not ended where calls are live; more where very many calls may be in flight: ten for each, as far as the
-widest window goes, so that none is idle towards the end. More than needed would be slower: they leave the processor's
-cache between two turns."""
+NARROWEST, EACH, WIDEST = 50, 10, 10_000
+"""stories begun and not ended where calls are live: ten for each call that may be in flight, so that none is idle towards the
+end. More than needed would be slower, since they leave the processor's cache between two turns; and nothing would come to
+its end, to be seen, before all are near theirs."""
 KEPT = 50_000
 """stories in memory where calls are gathered: below this none is let go"""
 FREED = 10
@@ -43,7 +43,7 @@ class Room:
         if self.gathers:
             return KEPT
         at_once = self.at_once()
-        return max(WINDOW, min(10 * at_once, WIDEST), 2 * at_once)
+        return max(NARROWEST, min(EACH * at_once, WIDEST), 2 * at_once)
 
     @property
     def wanted(self) -> bool:

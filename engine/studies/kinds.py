@@ -8,6 +8,7 @@ story.py        the study itself: what is asked, and what follows from the answe
 statistics.py   what came out, from the file alone
 comparison.py   batch against batch
 report.py       the same for people, as neutral blocks
+glimpse.py      what it has come to so far, counted as it runs
 methods.py      how it was done, in sentences for a paper
 exports.py      what an export of the kind holds, and formats of its own
 branches.py     how a talk of it is gone on with from one turn, where its units are talks
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
+    from tidepool.engine.results.glimpse import Glimpse
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.stopping.watched import Watched
     from tidepool.engine.studies.plan import Plan
@@ -108,6 +110,8 @@ class KindSpec:
     """Statistics as a list of neutral blocks, loaded when they are shown; None shows all figures as they are."""
     methods: "Callable[[Mapping[str, Any], StoredConfig, Mapping[str, Any], sqlite3.Connection], KindMethods] | None" = None
     """How it was done, in sentences for a paper: of the batch, its config, its statistics and its file."""
+    glimpse: "Callable[[Mapping[str, Any]], Glimpse] | None" = None
+    """A count of what a batch has come to so far, of its section's plain values; None: only its progress is seen as it runs."""
     formats: Callable[[], Mapping[str, Exporter]] = dict
     """Formats that the kind exports its own way, or alone."""
     contents: ExportContents = PLAIN

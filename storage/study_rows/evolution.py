@@ -78,6 +78,15 @@ def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[
     return [tuple(row) for row in rows]
 
 
+def judged_since(connection: sqlite3.Connection, batch_number: int, last_row: int) -> list[tuple[int, str | None]]:
+    """(number of the row, details as JSON) of the genomes that were written since one."""
+    rows = connection.execute(
+        "SELECT rowid, details FROM genome WHERE batch_number = ? AND rowid > ? ORDER BY rowid",
+        (batch_number, last_row),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def genome_counts(connection: sqlite3.Connection, batch_number: int) -> tuple[int, int, float | None]:
     """Genomes, distinct prompts, and the share of their calls that failed, so one that was asked more counts more."""
     asked = "json_extract(details, '$.asked')"

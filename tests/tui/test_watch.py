@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tests.tui.persons import WAIT_SECONDS, batch_status, opened, rows_text, screen_text, until, until_seen
+from tests.tui.persons import WAIT_SECONDS, batch_status, opened, rows_text, screen_text, text_of, until, until_seen
 from tests.tui.studies import config_file, game, played
 from tidepool.tui.app import launching
 from tidepool.tui.app.app import TidepoolApp
@@ -25,11 +25,12 @@ from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.dialogs.limits import LimitsDialog
 from tidepool.tui.app.dialogs.stop import StopDialog
 from tidepool.tui.app.screens.watch import WatchScreen
-from tidepool.tui.app.widgets.log_lines import LogLines
-from tidepool.tui.app.widgets.pace import PacePlots
+from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.plot import Plot
 from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.wavefront import Wavefront
+from tidepool.tui.app.widgets.watching.log_lines import LogLines
+from tidepool.tui.app.widgets.watching.pace import PacePlots
+from tidepool.tui.app.widgets.watching.wavefront import Wavefront
 
 SLOW = game(name="Slow one", talks=40, latency=0.2)
 KILLED = game(name="Killed one", talks=120, latency=0.2)
@@ -70,10 +71,24 @@ async def test_a_batch_started_by_the_command_appears_and_moves(tmp_path: Path) 
             await pilot.press("3")
             await until(pilot, lambda: "■" in "".join(rows_text(app.screen.query_one(Wavefront))), "an answered cell")
             await until(pilot, lambda: "▸" in "".join(rows_text(app.screen.query_one(Wavefront))), "a cell in flight")
+            await until(pilot, lambda: "so far, n = " in text_of(app.screen.query_one(Gauges)), "a finding")
+            await pilot.press("4")
+            await until_seen(pilot, "so far, n = ")
+            assert "p-value" not in screen_text(app) and "Statistics in full come at its end" in screen_text(app)
+            seen = screen_text(app)
+            await until(pilot, lambda: found_in(screen_text(app)) > found_in(seen), "more, by itself")
+            await pilot.press("r")
+            await until(pilot, lambda: "so far, n = " not in screen_text(app), "the statistics in full")
+            await pilot.press("r", "3")
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(timeout=30)
         await until_seen(pilot, "interrupted")
+
+
+def found_in(screen: str) -> int:
+    """Conversations that the finding rests on."""
+    return int(screen.partition("so far, n = ")[2].split()[0].replace(",", "") or 0)
 
 
 async def test_a_killed_batch_shows_interrupted_and_resumes_to_its_end(tmp_path: Path) -> None:

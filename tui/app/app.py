@@ -2,11 +2,13 @@
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from typing import ClassVar
 
 from textual import on, work
@@ -59,6 +61,10 @@ def _providers() -> Screen[None]:
     from tidepool.tui.app.screens.providers import ProvidersScreen
 
     return ProvidersScreen()
+
+
+LONGEST_FAREWELL = 10.0
+"""seconds"""
 
 
 class TidepoolApp(App[None]):
@@ -118,7 +124,14 @@ class TidepoolApp(App[None]):
         if self.alone:
             self.set_timer(1.0, _calm_garbage_collector)
             for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal is left as it was found
-                asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
+                asyncio.get_running_loop().add_signal_handler(number, self._leave, 128 + number)
+
+    def _leave(self, code: int) -> None:
+        """A terminal that is gone may never take the last words: whoever still waits for that ends all the same."""
+        self.exit(None, code)
+        last = Timer(LONGEST_FAREWELL, os._exit, (code,))
+        last.daemon = True
+        last.start()
 
     def clear_selection(self) -> None:
         """From Python 3.12 on, Textual begins tasks at once: the fields of the very first screen are made, and each clears

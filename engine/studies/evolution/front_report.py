@@ -25,8 +25,8 @@ def front_blocks(found: EvolutionStatistics) -> Iterator[Block]:
         "points",
         f"the front: {first.text} and {second.text}",
         tuple(_point(f"{place}", first.name, second.name, one.held_out) for place, one in enumerate(found.front, 1)),
-        xlabel=_named(second.name),
-        ylabel=_named(first.name),
+        xlabel=named(second.name),
+        ylabel=named(first.name),
         caption="On held-out problems, which chose none of them; bars are 95 % intervals over problems.",
     )
     for place, one in enumerate(found.front, 1):
@@ -38,28 +38,28 @@ def _point(name: str, first: str, second: str, found: Mapping[str, Measured]) ->
     up, across = found[first], found[second]
     return Series(
         name,
-        (_scaled(first, up.value),),
-        (_scaled(second, across.value) or 0.0,),
+        (scaled(first, up.value),),
+        (scaled(second, across.value) or 0.0,),
         intervals=(_bounds(first, up),),
         across=(_bounds(second, across),),
     )
 
 
-def _named(measure: str) -> str:
+def named(measure: str) -> str:
     return f"{measure} (%)" if measure in SHARES else measure
 
 
-def _scaled(measure: str, value: float | None) -> float | None:
+def scaled(measure: str, value: float | None) -> float | None:
     return None if value is None else 100 * value if measure in SHARES else value
 
 
 def _bounds(measure: str, one: Measured) -> tuple[float, float] | None:
     if one.ci95 is None:
         return None
-    low, high = (_scaled(measure, end) or 0.0 for end in one.ci95)
+    low, high = (scaled(measure, end) or 0.0 for end in one.ci95)
     return low, high
 
 
 def _measured(measure: str, one: Measured) -> Estimate:
     digits = 3 if measure not in (*SHARES, "tokens", "words") else 1
-    return Estimate(_scaled(measure, one.value), _bounds(measure, one), digits, " %" if measure in SHARES else "")
+    return Estimate(scaled(measure, one.value), _bounds(measure, one), digits, " %" if measure in SHARES else "")

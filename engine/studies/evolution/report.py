@@ -63,7 +63,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         table("the search", ("", ""), list(_search(found)), left=2),
         *_prompts(found),
         *_drawn(found),
-        _generations(found.generations),
+        generations_table(found.generations),
     ]
 
 
@@ -264,9 +264,13 @@ def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
     )
     title = "mean score (%)" if found.marked_by else "right answers (%)"
     yield Figure("bars", title, (trained, held_out), labels=tuple(rows), caption=SELECTED)
-    if len(found.generations) < 2:
+    yield from generation_figures(found.generations)
+
+
+def generation_figures(told: Sequence[GenerationStatistics]) -> Iterator[Figure]:
+    if len(told) < 2:
         return
-    told, xs = found.generations, [row.generation for row in found.generations]
+    xs = [row.generation for row in told]
     best = line("best", xs, [row.best for row in told], "done")
     mean = line("mean", xs, [row.mean for row in told], "cached", [row.mean_ci95 for row in told])
     diversity = line("diversity", xs, [row.diversity for row in told], "accent")
@@ -280,7 +284,7 @@ def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
         yield Figure("lines", title, series, xlabel="generation", caption=caption)
 
 
-def _generations(told: Sequence[GenerationStatistics]) -> Table:
+def generations_table(told: Sequence[GenerationStatistics]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (f"{row.generation}", *(Number(one, 3) for one in (row.best, row.mean, row.diversity)), row.calls)
         for row in told

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
+    from tidepool.engine.results.glimpse import Glimpse
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
@@ -26,8 +27,8 @@ def settings() -> "type[Section]":
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
+    from tidepool.engine.studies.evolution.evaluation.pace import with_limits, with_sizes
     from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
-    from tidepool.engine.studies.evolution.pace import with_limits, with_sizes
     from tidepool.engine.studies.evolution.strategies.gepa_questions import PROPOSALS
     from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
     from tidepool.engine.studies.evolution.tasks.code import with_code_frozen
@@ -117,6 +118,12 @@ def report() -> KindReport:
     return report
 
 
+def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
+    from tidepool.engine.studies.evolution.glimpse import EvolutionGlimpse
+
+    return EvolutionGlimpse(settings)
+
+
 KIND = KindSpec(
     name="evolution",
     title="Evolution",
@@ -131,6 +138,7 @@ KIND = KindSpec(
     play=play,
     statistics=statistics,
     report=report,
+    glimpse=glimpse,
     methods=methods,
     differences=differences,
     outcomes=outcomes,

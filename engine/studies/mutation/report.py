@@ -152,26 +152,31 @@ def _verdicts(heldout: HeldOutRewards) -> Iterator[Block]:
 def _learning(found: MutationStatistics) -> Iterator[Block]:
     if not (updates := found.updates):
         return
-    steps = [update.env_steps for update in updates]
-    series = [_curve(found.learner, updates, "done")]
-    series += [_curve(name, baseline.updates) for name, baseline in found.baselines.items()]
-    yield Figure(
-        "lines",
-        "reward while learning, smoothed",
-        tuple(series),
-        xlabel="answered steps",
-        ylabel="mean reward",
-        caption=SPREAD if any(update.smoothed_ci95 is None for update in updates) else BAND,
-    )
-    bounds = [update.success_rate_ci95 for update in updates]
-    ended = line("share", steps, [update.success_rate for update in updates], "accent", bounds)
-    caption = "The band is Wilson's 95 % interval over the episodes that ended." if ended.intervals else UNRECORDED
-    yield Figure("lines", "episodes that end well (share)", (ended,), xlabel="answered steps", caption=caption)
+    beside = {name: baseline.updates for name, baseline in found.baselines.items()}
+    yield from learning_figures({found.learner: updates, **beside})
     last = updates[-1]
     yield Words(
         f"update {last.update}: mean reward {last.mean_reward:.3f}, {100 * last.success_rate:.0f} % of its episodes ended well"
     )
-    yield _updates(updates)
+    yield updates_table(updates)
+
+
+def learning_figures(learners: Mapping[str, Sequence[UpdateStatistics]]) -> Iterator[Figure]:
+    """Of the learner, which comes first, and of those that ran beside it."""
+    first, *others = learners
+    updates = learners[first]
+    yield Figure(
+        "lines",
+        "reward while learning, smoothed",
+        (_curve(first, updates, "done"), *(_curve(name, learners[name]) for name in others)),
+        xlabel="answered steps",
+        ylabel="mean reward",
+        caption=SPREAD if any(update.smoothed_ci95 is None for update in updates) else BAND,
+    )
+    steps, bounds = [update.env_steps for update in updates], [update.success_rate_ci95 for update in updates]
+    ended = line("share", steps, [update.success_rate for update in updates], "accent", bounds)
+    caption = "The band is Wilson's 95 % interval over the episodes that ended." if ended.intervals else UNRECORDED
+    yield Figure("lines", "episodes that end well (share)", (ended,), xlabel="answered steps", caption=caption)
 
 
 def _curve(name: str, updates: Sequence[UpdateStatistics], colour: str = "") -> Series:
@@ -181,7 +186,7 @@ def _curve(name: str, updates: Sequence[UpdateStatistics], colour: str = "") -> 
     return line(name, [update.env_steps for update in updates], [update.smoothed for update in updates], colour, band)
 
 
-def _updates(updates: Sequence[UpdateStatistics]) -> Table:
+def updates_table(updates: Sequence[UpdateStatistics]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (f"{row.update}", row.env_steps, Number(row.mean_reward, 3), Number(100 * row.success_rate, 0, " %"))
         for row in updates

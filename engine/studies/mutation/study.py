@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
+    from tidepool.engine.results.glimpse import Glimpse
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.studies.plan import Plan
 
@@ -99,6 +100,12 @@ def report() -> KindReport:
     return report
 
 
+def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
+    from tidepool.engine.studies.mutation.glimpse import MutationGlimpse
+
+    return MutationGlimpse()
+
+
 KIND = KindSpec(
     name="mutation",
     title="Mutation",
@@ -113,6 +120,7 @@ KIND = KindSpec(
     differences=differences,
     outcomes=outcomes,
     report=report,
+    glimpse=glimpse,
     methods=methods,
     formats=formats,
     contents=ExportContents(

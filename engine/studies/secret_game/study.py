@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
+    from tidepool.engine.results.glimpse import Glimpse
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.stopping.watched import Watched
     from tidepool.engine.studies.plan import Plan
@@ -137,6 +138,12 @@ def branches() -> "BranchKind":
     return branches
 
 
+def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
+    from tidepool.engine.studies.secret_game.glimpse import GameGlimpse
+
+    return GameGlimpse()
+
+
 KIND = KindSpec(
     name="secret_game",
     title="Secret game",
@@ -149,6 +156,7 @@ KIND = KindSpec(
     play=play,
     statistics=statistics,
     report=report,
+    glimpse=glimpse,
     methods=methods,
     differences=differences,
     outcomes=outcomes,

@@ -9,7 +9,7 @@ from tidepool.engine.config.toml_files import named_file, read_text
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.library.entities import Entity, checked_name, entity_from, refuse_doubled
 from tidepool.engine.library.entity_files import read_entities
-from tidepool.engine.studies.simulation.combinations import check_sizes
+from tidepool.engine.studies.simulation.meetings.combinations import check_sizes
 
 if TYPE_CHECKING:
     from tidepool.engine.config.sections import Config, ConfigSections

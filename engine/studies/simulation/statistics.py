@@ -21,8 +21,8 @@ from tidepool.engine.studies.simulation.attributes import (
     own_mean,
 )
 from tidepool.engine.studies.simulation.casting import cast_from
-from tidepool.engine.studies.simulation.combinations import combinations_possible
 from tidepool.engine.studies.simulation.measures import MEASURES, EntityCounts, SpeechTally
+from tidepool.engine.studies.simulation.meetings.combinations import combinations_possible
 from tidepool.storage.reading.units import spoken_in_pages
 
 

@@ -17,9 +17,9 @@ from tidepool.engine.library.entities import Entity
 from tidepool.engine.ratings import read_rating
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, settings_of
-from tidepool.engine.studies.simulation.combinations import Combination, combinations
 from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
+from tidepool.engine.studies.simulation.meetings.combinations import Combination, combinations
 from tidepool.engine.studies.simulation.prompts import Setting, enacted, judgement, narrated
 from tidepool.engine.studies.simulation.scenes import Span, Speech, split_reply, split_scene, spoken_aloud
 from tidepool.storage.ledger import UnitLine

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
+    from tidepool.engine.results.glimpse import Glimpse
     from tidepool.engine.results.method_words import KindMethods
     from tidepool.engine.stopping.watched import Watched
     from tidepool.engine.studies.plan import Plan
@@ -108,6 +109,12 @@ def branches() -> "BranchKind":
     return branches
 
 
+def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
+    from tidepool.engine.studies.simulation.glimpse import SimulationGlimpse
+
+    return SimulationGlimpse()
+
+
 KIND = KindSpec(
     name="simulation",
     title="Simulation",
@@ -122,6 +129,7 @@ KIND = KindSpec(
     differences=differences,
     outcomes=outcomes,
     report=report,
+    glimpse=glimpse,
     methods=methods,
     formats=formats,
     contents=ExportContents(of_units=("judgements",), details=""),

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from textual import on
+from textual import on, work
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
@@ -13,8 +13,10 @@ from textual.widgets import Input, Static
 
 from tidepool.storage.reading.study_lines import with_studies
 from tidepool.storage.reading.watching import Watched, all_watched, changes
+from tidepool.tui.app.findings import Briefs
 from tidepool.tui.app.kind_screens import STARTERS, Starter
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
 from tidepool.tui.app.widgets.greeting import Greeting
 from tidepool.tui.drawing.plain import one_line
@@ -47,12 +49,13 @@ class BatchesScreen(BatchActions):
         self._all: Sequence[Watched] = ()
         self._seen = -1
         self._quiet = 0
+        self._briefs = Briefs(self.tidepool)
 
     def compose_body(self) -> Iterable[Widget]:
         yield Greeting()
         with Vertical(id="batch-list"):
             yield Input(placeholder="filter: words of name, kind or state", id="filter", compact=True)
-            yield BatchList(id="batches")
+            yield BatchList(lambda batch: self._briefs.of(batch)[0], id="batches")
             yield Static("", id="batch-detail")
 
     @property
@@ -67,6 +70,8 @@ class BatchesScreen(BatchActions):
 
     async def look(self) -> None:
         """Where nothing was written and nothing runs, nothing is read; a process that died is noticed in a second."""
+        if self._all and (old := self._briefs.wanted(self.table.in_view)):
+            self._find(old)
         seen = await self.tidepool.file.look(changes)
         self._quiet += 1
         if seen == self._seen and not (self._quiet >= 4 and any(batch.running for batch in self._all)):
@@ -76,6 +81,13 @@ class BatchesScreen(BatchActions):
         self._seen, self._quiet = seen, 0
         self._all = await self.tidepool.file.look(_with_studies, self.tidepool.path)
         self._show()
+
+    @work(group="find")
+    async def _find(self, batches: list[Watched]) -> None:
+        await self._briefs.read(batches)
+        with while_open(self.app):
+            self.table.touch_all()
+            self._detail()
 
     def _show(self) -> None:
         self.set_class(not self._all, "-empty")
@@ -91,7 +103,9 @@ class BatchesScreen(BatchActions):
 
     def _detail(self) -> None:
         batch = self.shown_batch
-        self.query_one("#batch-detail", Static).update(Content("") if batch is None else detail(batch))
+        self.query_one("#batch-detail", Static).update(
+            Content("") if batch is None else detail(batch, self._briefs.of(batch)[1])
+        )
         self.refresh_bindings()
 
     # -- the person --------------------------------------------------------------------------------------
@@ -170,8 +184,8 @@ def _with_studies(connection: sqlite3.Connection, path: Path) -> list[Watched]:
     return with_studies(connection, all_watched(connection, path))
 
 
-def detail(batch: Watched) -> Content:
-    """Two lines on the batch under the cursor: what it came to, and what can be done."""
+def detail(batch: Watched, finding: str = "") -> Content:
+    """On the batch under the cursor: what it came to, what it took, and what can be done."""
     what = (
         f"study of {batch.cells:,} batches"
         if batch.cells
@@ -184,7 +198,8 @@ def detail(batch: Watched) -> Content:
         first += f" · {count(batch.failed)} calls failed"
     if batch.simulated:
         first += " · simulated in part" if batch.partly_simulated else " · simulated answers"
-    return Content.assemble((first, "$quiet"), "\n", *_advice(batch))
+    lines = [Content.styled(first, "$quiet"), Content.assemble(*_advice(batch))]
+    return Content("\n").join([Content.styled(one_line(finding), "bold"), *lines] if finding else lines)
 
 
 def _advice(batch: Watched) -> list[tuple[str, str] | str]:

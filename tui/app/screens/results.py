@@ -9,10 +9,11 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from tidepool.engine.results.blocks import Block, Figure, Headline, Heat, Report, Table, Words, from_json
+from tidepool.engine.results.blocks import Block, Cell, Figure, Headline, Heat, Report, Table, Words, from_json, table
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app.findings import Finding, Findings
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.shutdown import while_open
@@ -21,6 +22,8 @@ from tidepool.tui.app.widgets.gauges import Gauges
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talks import ConversationsPane
+from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.words import count, dollars
 
 MOST_WAVES = 10
 """that the overview shows"""
@@ -77,7 +80,10 @@ class ResultsScreen(BatchActions):
     def __init__(self) -> None:
         super().__init__()
         self._batch: Watched | None = None
-        self._counted: tuple[int, str, int] | None = None
+        self._counted: tuple[int, str, bool] | None = None
+        self._whole = False
+        """the statistics in full were asked for, of a batch that goes on"""
+        self._findings = Findings(self.tidepool)
         self._compared: list[int] = []
 
     def compose_body(self) -> Iterable[Widget]:
@@ -100,7 +106,7 @@ class ResultsScreen(BatchActions):
     async def look(self) -> None:
         gauges, talks = self.query_one(Gauges), self.query_one(ConversationsPane)
         if self._batch is None or self._batch.number != self.tidepool.current:
-            self._batch = await self.tidepool.current_batch()
+            self._batch, self._whole = await self.tidepool.current_batch(), False
             if self._batch is None:
                 gauges.show(None, None)
                 return
@@ -114,16 +120,38 @@ class ResultsScreen(BatchActions):
             if self._batch is None:
                 return
         gauges.show(self._batch, None)
-        state = (self._batch.number, self._batch.status, 0)
+        state = (self._batch.number, self._batch.status, self._whole)
         if state != self._counted:
             self._counted = state
             self.refresh_bindings()
-            self._count(self._batch)
+            if not self._live:
+                self._count(self._batch)
+        if self._live and self._findings.due(self._batch):
+            self._find(self._batch)
         if self._compared != self.tidepool.compared:
             self._compared = list(self.tidepool.compared)
             self._compare(self._compared)
         if not self._batch.cells:
             await talks.look(self._batch)
+
+    @property
+    def _live(self) -> bool:
+        """What is shown is counted as it comes."""
+        return self._batch is not None and self._batch.running and not self._whole
+
+    @work(group="find")
+    async def _find(self, batch: Watched) -> None:
+        finding = await self._findings.read(batch)
+        if finding is None or not self._live or self._batch is None or self._batch.number != batch.number:
+            return
+        drawn = [block for block in finding.blocks if isinstance(block, Figure | Heat)]
+        told = [block for block in finding.blocks if block not in drawn]
+        headline = [finding.headline] if finding.headline else []
+        with while_open(self.app):
+            await self.query_one("#overview", BlockList).show([*so_far(batch, finding), *drawn[:1]])
+            await self.query_one("#statistics", BlockList).show([*headline, *told, Words(LATER, "quiet")])
+            await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
+            await self._show_family(batch)
 
     @work(exclusive=True, group="count")
     async def _count(self, batch: Watched) -> None:
@@ -181,6 +209,9 @@ class ResultsScreen(BatchActions):
     # -- the person --------------------------------------------------------------------------------------
 
     def action_reload(self) -> None:
+        """Of a batch that goes on: the statistics in full, as they are now; once more, as they come again."""
+        if self._batch is not None and self._batch.running:
+            self._whole = not self._whole
         self._counted = None
         self.nudge()
 
@@ -235,6 +266,23 @@ def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block]) -> 
     lead = [block for block in told if isinstance(block, Headline)] or strong
     waves = () if _many(report.waves) else report.waves
     return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *waves, *drawn[:1]]
+
+
+def so_far(batch: Watched, finding: Finding) -> list[Block]:
+    """What can be said of a batch that goes on."""
+    ended = f"{count(batch.units_done)} of {count(batch.units_total)}"
+    facts: list[tuple[Cell, ...]] = [
+        ("ended", ended + (f", {count(batch.units_failed)} of them failed" if batch.units_failed else "")),
+        ("calls", count(batch.calls) + (f", {count(batch.failed)} failed" if batch.failed else "")),
+        ("spent", "nothing" if batch.free else dollars(batch.cost_usd)),
+    ]
+    if batch.simulated:
+        facts.append(("answers", "simulated in part" if batch.partly_simulated else "simulated"))
+    found = finding.headline or Words("nothing found yet", "quiet")
+    return [Words(one_line(batch.name), "strong"), found, table("", ("", ""), facts, left=2), Words(LATER, "quiet")]
+
+
+LATER = "It goes on, and this with it. Statistics in full come at its end; r works them out now, and once more comes back here."
 
 
 def _many(waves: Sequence[Block]) -> bool:

@@ -22,17 +22,20 @@ from tidepool.storage.reading.watching import LogLine, ProviderBatchLine, Watche
 from tidepool.tui.app.dialogs.choose import ChooseDialog
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.dialogs.pick import Choice
+from tidepool.tui.app.findings import Finding, Findings
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
+from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.throughput import Throughput
 from tidepool.tui.app.widgets.gauges import Expected, Gauges
-from tidepool.tui.app.widgets.hands_table import HandsTable
-from tidepool.tui.app.widgets.log_lines import LogLines
-from tidepool.tui.app.widgets.pace import PacePlots
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.talk import TranscriptPane
-from tidepool.tui.app.widgets.wavefront import Front, Wavefront, front_of
-from tidepool.tui.app.widgets.waves_table import WavesTable
+from tidepool.tui.app.widgets.watching.finding import FindingPane
+from tidepool.tui.app.widgets.watching.hands_table import HandsTable
+from tidepool.tui.app.widgets.watching.log_lines import LogLines
+from tidepool.tui.app.widgets.watching.pace import PacePlots
+from tidepool.tui.app.widgets.watching.wavefront import Front, Wavefront, front_of
+from tidepool.tui.app.widgets.watching.waves_table import WavesTable
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import ago
 
@@ -161,6 +164,8 @@ class WatchScreen(BatchActions):
         self._pulse: Throughput | None = None
         self._orders: dict[str, frozenset[int]] = {}
         self._expected: Expected | None = None
+        self._finding = Finding()
+        self._findings = Findings(self.tidepool)
 
     def compose_body(self) -> Iterable[Widget]:
         yield Gauges("", id="gauges")
@@ -168,6 +173,7 @@ class WatchScreen(BatchActions):
         with Vertical(id="watch-panels"):
             with Horizontal(id="watch-top"):
                 yield Panel("Wavefront", Wavefront(id="wavefront"), id="panel-wavefront")
+                yield Panel("Finding", FindingPane(id="finding"), id="panel-finding")
                 yield Panel("Talk", TranscriptPane(id="talk", empty="nothing said yet"), id="panel-talk")
             with Horizontal(id="watch-bottom"):
                 yield Panel("Waves", WavesTable(id="waves"), id="panel-waves")
@@ -199,6 +205,7 @@ class WatchScreen(BatchActions):
         self._batch = await self.tidepool.current_batch()
         self._orders.clear()
         self._expected = None
+        self._take(Finding())
         for panel in (self.query_one(Wavefront), self.query_one(LogLines)):
             panel.clear()
         self.query_one(TranscriptPane).show(None)
@@ -218,6 +225,17 @@ class WatchScreen(BatchActions):
                 self._expected = Expected(found["calls"], found["exact"], columns, tuple(found["simulated"]))
                 self.nudge()
 
+    @work(group="find")
+    async def _find(self, batch: Watched) -> None:
+        finding = await self._findings.read(batch)
+        if finding is not None and self._batch is not None and self._batch.number == batch.number:
+            with while_open(self.app):
+                self._take(finding)
+
+    def _take(self, finding: Finding) -> None:
+        self._finding = finding
+        self.query_one(FindingPane).show(finding)
+
     def _show(self, seen: Seen, sight: Sight) -> None:
         changed = self._batch is None or self._batch.status != seen.batch.status
         self._batch = seen.batch
@@ -225,7 +243,9 @@ class WatchScreen(BatchActions):
         front.long_labels = bool(seen.batch.cells)
         if self._pulse is not None and (self._pulse.take(seen.batch, time.time()) or changed):
             self.query_one(PacePlots).show(self._pulse)
-        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected or Expected())
+        self.query_one(Gauges).show(seen.batch, self._pulse, self._expected or Expected(), self._finding.headline)
+        if self._findings.due(seen.batch):
+            self._find(seen.batch)
         front.show(seen.units, seen.columns, seen.front)
         self.query_one(WavesTable).show(seen.wave_count, sight.waves[0], seen.waves)
         if front.selected == sight.selected:

@@ -66,9 +66,11 @@ class BatchList(Rows):
     class SortAsked(Message):
         """The header was clicked."""
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, brief: Callable[[Watched], str] = lambda batch: "", *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._batches: list[Watched] = []
+        self._brief = brief
+        """what a batch has found, in a few letters"""
         self._marked: set[str] = set()
         self.order = "age"
         self.unfolded: set[str] = set()
@@ -77,6 +79,11 @@ class BatchList(Rows):
     @property
     def current(self) -> Watched | None:
         return self._batches[self.cursor] if 0 <= self.cursor < len(self._batches) else None
+
+    @property
+    def in_view(self) -> list[Watched]:
+        first, last = self.rows_in_view
+        return self._batches[first : last + 1]
 
     @property
     def marked(self) -> list[Watched]:
@@ -108,10 +115,11 @@ class BatchList(Rows):
         return "no batch fits the filter"
 
     def draw_header(self, width: int) -> Sequence[Piece]:
-        name, kind, bar_width = _widths(width)
+        name, kind, bar_width, found = _widths(width)
         titles = [
             " " * 4 + self._title("name", name),
             fitted("kind", kind),
+            fitted("finding", found),
             self._title("state", 12),
             fitted("progress" if bar_width else "done", bar_width + 6, right=not bar_width),
             self._title("size", 13, right=True),
@@ -130,7 +138,7 @@ class BatchList(Rows):
         batch = self._batches[index]
         status = status_of(batch)
         colour = BATCH_STATES.get(status, "")
-        name, kind, bar_width = _widths(width)
+        name, kind, bar_width, found = _widths(width)
         mark: Piece = ("✓ ", "accent") if batch.id in self._marked else ("  ", "")
         pieces: list[Piece] = [
             mark,
@@ -139,6 +147,8 @@ class BatchList(Rows):
         ]
         if kind:
             pieces.append((fitted(batch.kind.replace("_", " "), kind) + " ", "dim"))
+        if found:
+            pieces.append((fitted(self._brief(batch), found) + " ", "strong"))
         pieces.append((fitted(status.replace("in_progress", "running"), 12) + " ", colour))
         if bar_width:
             pieces += bar(batch.units_done, batch.units_failed, batch.units_total, bar_width)
@@ -164,9 +174,13 @@ class BatchList(Rows):
         self.post_message(self.SortAsked())
 
 
-def _widths(width: int) -> tuple[int, int, int]:
-    """Of the name, the kind and the bar: the last two go where there is no room for them."""
+FINDING = 22
+
+
+def _widths(width: int) -> tuple[int, int, int, int]:
+    """Of the name, the kind, the bar and the finding: the last three go where there is no room for them."""
     bar_width = BAR if width >= 96 else 0
-    fixed = 4 + 1 + 13 + bar_width + 6 + 1 + 14 + 10 + 8 + 1
+    found = FINDING if width >= 116 else 0
+    fixed = 4 + 1 + 13 + bar_width + 6 + 1 + 14 + 10 + 8 + 1 + (found + 1 if found else 0)
     kind = 12 if width - fixed >= 24 + 13 else 0
-    return max(8, width - fixed - (kind + 1 if kind else 0)), kind, bar_width
+    return max(8, width - fixed - (kind + 1 if kind else 0)), kind, bar_width, found

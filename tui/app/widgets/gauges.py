@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.widgets import Static
 
+from tidepool.engine.results.blocks import Headline
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.throughput import Throughput, spark
@@ -40,11 +41,21 @@ SHORTEST_BAR = 8
 
 
 class Gauges(Static):
-    def show(self, batch: Watched | None, pulse: Throughput | None, expected: Expected = NOTHING_EXPECTED) -> None:
+    def show(
+        self,
+        batch: Watched | None,
+        pulse: Throughput | None,
+        expected: Expected = NOTHING_EXPECTED,
+        finding: Headline | None = None,
+    ) -> None:
+        self.set_class(finding is not None, "-with-finding")
         if batch is None:
             self.update(Content("No batch yet. Press 1 for the list, or 2 to compose one."))
-        else:
-            self.update(Content("\n").join(lines(batch, pulse, expected, self.content_size.width or 80)), layout=False)
+            return
+        told = lines(batch, pulse, expected, self.content_size.width or 80)
+        if finding is not None:
+            told.append(Content.styled(one_line(finding.text), "bold"))
+        self.update(Content("\n").join(told), layout=False)
 
 
 def advance(batch: Watched, expected: Expected) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import Any
 from tidepool.storage.reading.search import Hit
 from tidepool.tui.app.matter import Matter, Talks
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.app.widgets.wavefront import Wavefront
+from tidepool.tui.app.widgets.watching.wavefront import Wavefront
 from tidepool.tui.drawing.plain import fitted, one_line
 
 MARGIN = 40

@@ -19,7 +19,7 @@ from tidepool.tui.app.matter import SPLITS, Matter, Talks, Wanted, filter_of, ma
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talk_list import ConversationList
-from tidepool.tui.app.widgets.wavefront import Wavefront
+from tidepool.tui.app.widgets.watching.wavefront import Wavefront
 from tidepool.tui.drawing.words import count
 
 if TYPE_CHECKING:

@@ -100,6 +100,18 @@ def _family(job: dict[str, Any]) -> Any:
     return captured.get().rstrip("\n")
 
 
+def _glimpse(job: dict[str, Any]) -> Any:
+    from tidepool.tui.app.worker_process.glimpses import glimpse
+
+    return glimpse(job)
+
+
+def _briefs(job: dict[str, Any]) -> Any:
+    from tidepool.tui.app.worker_process.glimpses import briefs
+
+    return briefs(job)
+
+
 JOBS = {
     "draw": _draw,
     "report": _report,
@@ -107,6 +119,8 @@ JOBS = {
     "compare": _compare,
     "expected": _expected,
     "family": _family,
+    "glimpse": _glimpse,
+    "briefs": _briefs,
 }
 
 

@@ -18,8 +18,8 @@ from tidepool.engine.errors import CallFailed
 from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.evolution.asking import Asking
 from tidepool.engine.studies.evolution.config import EvolutionSettings
+from tidepool.engine.studies.evolution.evaluation.pace import pace_of
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.pace import pace_of
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
 from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
 from tidepool.engine.studies.evolution.tasks.marking import Marker

@@ -19,7 +19,7 @@ from random import Random
 
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.streams import stream
-from tidepool.engine.studies.simulation.dealing import Marks, deal, trade_until_balanced, unrank, walk
+from tidepool.engine.studies.simulation.meetings.dealing import Marks, deal, trade_until_balanced, unrank, walk
 
 _TINY = 1_000
 _FEW = 100_000

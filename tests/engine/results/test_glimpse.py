@@ -1,0 +1,111 @@
+"""What a batch has come to so far agrees with its statistics at the end, however it was taken in."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command import ROOT
+from tests.tui.studies import game, played
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.results.blocks import Estimate, Headline, Number, text_of
+from tidepool.engine.results.glimpse import Glimpse, Told
+from tidepool.engine.results.summary import summarise
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.storage.file import connect
+from tidepool.storage.reading import new_rows
+
+EXAMPLES = ROOT / "examples"
+SMALL = {"mutation": ("mutation.num_env_steps=320", "mutation.num_steps=10", "mutation.repeats=1")}
+
+
+def fresh(kind: str, settings: dict[str, Any] | None = None) -> Glimpse:
+    made = load_kind(kind).glimpse
+    assert made is not None
+    return made(settings or {})
+
+
+def all_told(glimpse: Glimpse, connection: sqlite3.Connection) -> Told:
+    while glimpse.take_in(connection, 1):
+        pass
+    told = glimpse.told()
+    assert told is not None
+    return told
+
+
+async def test_secrets_so_far_are_those_of_the_statistics_and_a_revised_verdict_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(talks=40))
+    overall = summarise(path, "last")["statistics"]["overall"]
+    connection = connect(path)
+    glimpse = fresh("secret_game")
+    told = all_told(glimpse, connection)
+    assert isinstance(told.figure, Estimate) and told.figure.value is not None and told.figure.interval is not None
+    assert told.figure.value == pytest.approx(overall["secrets_revealed_percentage"])
+    low, high = told.figure.interval
+    assert low < told.figure.value < high
+    assert told.rests_on == "n = 40 conversations"
+    assert told.headline(True).words.startswith("so far") and "so far" not in told.headline(False).text
+
+    connection.execute(
+        "INSERT OR REPLACE INTO outcome SELECT unit_id, side, mode, game, agent, opponent, NOT revealed, obtained, detector, turn, "
+        'start, "end", score, verdict, verdict_step, scenario, secret, uncertain, model, served_model, details FROM outcome '
+        "WHERE side = 0"
+    )
+    again, anew = all_told(glimpse, connection), all_told(fresh("secret_game"), connection)
+    assert again == anew != told
+    assert again.rests_on == told.rests_on
+
+
+async def test_pages_and_additions_come_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(talks=40))
+    connection = connect(path)
+    whole = all_told(fresh("secret_game"), connection)
+    monkeypatch.setattr(new_rows, "PAGE", 7)
+    assert all_told(fresh("secret_game"), connection) == whole
+
+
+async def test_nothing_is_told_before_anything_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    await played(path, game(talks=3))
+    connection = connect(path)
+    connection.execute("DELETE FROM outcome")
+    glimpse = fresh("secret_game")
+    assert not glimpse.take_in(connection, 1)
+    assert glimpse.told() is None
+
+
+def judged(statistics: dict[str, Any]) -> float:
+    return float(statistics["judgements"]["mean"])
+
+
+def fittest(statistics: dict[str, Any]) -> float:
+    return float(max(row["best"] for row in statistics["generations"]))
+
+
+def learned(statistics: dict[str, Any]) -> float:
+    return float(statistics["updates"][-1]["smoothed"])
+
+
+@pytest.mark.parametrize(
+    ("example", "figure"),
+    [("simulation_judged", judged), ("evolution_objectives", fittest), ("mutation", learned)],
+)
+async def test_other_kinds_tell_what_their_statistics_tell(
+    tmp_path: Path, example: str, figure: Callable[[dict[str, Any]], float]
+) -> None:
+    path = tmp_path / "study.db"
+    await run_batch(load_config(EXAMPLES / f"{example}.toml", SMALL.get(example, ())), path)
+    summary = summarise(path, "last")
+    connection = connect(path)
+    config = json.loads(connection.execute("SELECT config FROM batch").fetchone()[0])
+    told = all_told(fresh(summary["kind"], config[summary["kind"]]), connection)
+    assert isinstance(told.figure, Estimate | Number) and told.figure.value is not None
+    assert told.figure.value == pytest.approx(figure(summary["statistics"]))
+    assert isinstance(told.headline(True), Headline) and text_of(told.figure).split(" (")[0] in told.brief
+    assert len(told.blocks) >= 2

@@ -1,0 +1,123 @@
+"""What a batch has come to so far, asked of the process beside the app no more often than it may cost."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidepool.engine.results.blocks import Block, Figure, Headline, from_json
+from tidepool.storage.errors import TidepoolError
+from tidepool.storage.reading.watching import Watched
+
+if TYPE_CHECKING:
+    from tidepool.tui.app.app import TidepoolApp
+
+SOONEST = 1.0
+"""seconds between two looks"""
+SHARE = 0.02
+"""of the time that looking may take"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    headline: Headline | None = None
+    blocks: tuple[Block, ...] = ()
+
+    @property
+    def figure(self) -> Figure | None:
+        return next((block for block in self.blocks if isinstance(block, Figure)), None)
+
+
+class Pace:
+    """When to look again: where something changed, and the last look is paid for."""
+
+    def __init__(self) -> None:
+        self._seen: object = None
+        self._not_before = 0.0
+        self._looking = False
+
+    def begin(self, seen: object) -> bool:
+        """Whether to look at this now; then `ended` is told when that is done."""
+        if self._looking or seen == self._seen or time.monotonic() < self._not_before:
+            return False
+        self._looking, self._seen = True, seen
+        return True
+
+    def ended(self, seconds: float, *, more: bool = False) -> None:
+        self._looking = False
+        self._not_before = time.monotonic() + (0.0 if more else max(SOONEST, seconds / SHARE))
+        if more:
+            self._seen = None
+
+
+class Findings:
+    """Those of the batch in hand."""
+
+    def __init__(self, app: "TidepoolApp") -> None:
+        self._app = app
+        self._pace = Pace()
+        self._batch: int | None = None
+
+    def due(self, batch: Watched) -> bool:
+        """Whether to `read` now; another batch need not wait for the last one's pause."""
+        if batch.number != self._batch:
+            self._batch, self._pace = batch.number, Pace()
+        return self._pace.begin((batch.status, batch.calls, batch.units_done))
+
+    async def read(self, batch: Watched) -> Finding | None:
+        """None where it cannot be told, which a running batch is not stopped for, or is no longer wanted."""
+        pace, seconds, more = self._pace, SOONEST, False
+        try:
+            path = str(self._app.path)
+            found = await self._app.counting.ask("glimpse", path=path, batch=batch.id, running=batch.running)
+            seconds, more = found["seconds"], found["more"]
+        except TidepoolError:
+            return None
+        finally:
+            pace.ended(seconds, more=more)
+        if pace is not self._pace:
+            return None
+        headline = from_json(found["headline"]) if found["headline"] else None
+        return Finding(headline, from_json(found["blocks"]))
+
+
+class Briefs:
+    """Those of the batches in a list: of one that has ended once, of those that run again and again."""
+
+    def __init__(self, app: "TidepoolApp") -> None:
+        self._app = app
+        self._pace = Pace()
+        self._known: dict[str, tuple[object, tuple[str, str]]] = {}
+
+    def of(self, batch: Watched) -> tuple[str, str]:
+        """In a few letters, and in a sentence."""
+        return self._known.get(batch.id, (None, ("", "")))[1]
+
+    def wanted(self, batches: Sequence[Watched]) -> list[Watched]:
+        """Those in view whose figure is old, as soon as it may be asked for; then `read` them."""
+        old = [one for one in batches if not one.cells and self._known.get(one.id, (None,))[0] != _state(one)]
+        return old[:MOST_AT_ONCE] if old and self._pace.begin([_state(one) for one in old]) else []
+
+    async def read(self, batches: Sequence[Watched]) -> None:
+        """A batch whose rows are many is known only after several times."""
+        ids, running = [one.id for one in batches], [one.id for one in batches if one.running]
+        told: dict[str, list[str]] = {one: ["", ""] for one in ids}
+        seconds = SOONEST
+        try:
+            found = await self._app.counting.ask("briefs", path=str(self._app.path), batches=ids, running=running)
+            told, seconds = found["briefs"], found["seconds"]
+        except TidepoolError:
+            pass  # a list without a figure is a list all the same
+        finally:
+            self._pace.ended(seconds, more=len(told) < len(ids))
+        for one in batches:
+            if one.id in told:
+                brief, sentence = told[one.id]
+                self._known[one.id] = (_state(one), (brief, sentence))
+
+
+MOST_AT_ONCE = 20
+
+
+def _state(batch: Watched) -> object:
+    return batch.number, batch.status, batch.calls, batch.units_done
