@@ -4,7 +4,6 @@ Its sections [providers.NAME] are those of a config, and so is [cluster], if the
 that a batch needs no such file; a study file of somebody else never gets any of it.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,19 +16,15 @@ from tidepool.engine.config.problems import validated
 from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import parse_toml, read_text
 from tidepool.engine.errors import UsageError
+from tidepool.storage.scratch.state_folder import config_folder
 
-FOLDER_VARIABLE = "TIDEPOOL_CONFIG"
 FILE_NAME = "providers.toml"
 ADDRESSES = ("base_url", "hosts")
 
 
 def user_file() -> Path:
-    """In the folder TIDEPOOL_CONFIG, else in the user's own config folder. It need not exist."""
-    if named := os.environ.get(FOLDER_VARIABLE):
-        return Path(named) / FILE_NAME
-    from platformdirs import user_config_path
-
-    return user_config_path("tidepool") / FILE_NAME
+    """It need not exist."""
+    return config_folder() / FILE_NAME
 
 
 def user_providers() -> Providers:

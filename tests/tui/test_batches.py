@@ -76,7 +76,7 @@ async def test_batches_are_listed_newest_first_and_can_be_filtered_and_sorted(tm
         table = app.screen.query_one(BatchList)
         await until(pilot, lambda: table.count == 2)
         assert "Apple" in rows_text(table)[0]
-        await pilot.press("o")
+        await pilot.press("S")
         await pilot.pause()
         assert table.order == "name"
         assert "Apple" in rows_text(table)[0]

@@ -86,14 +86,14 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
         await until(pilot, lambda: "× held out" in rows_text(answers.list)[0], "the list")
         await until_seen(pilot, "held-out problems, number")
         assert first.question and first.question.split()[0] in screen_text(app) and "best seed" not in screen_text(app)
-        await pilot.press("o")
+        await pilot.press("i")
         asked = counted(app, f"SELECT count(*) FROM answers WHERE split = 'judge' AND problem = {first.problem}")
         await until(pilot, lambda: answers.list.count == asked, "everybody's answers to one problem")
         await until(pilot, lambda: any("best seed" in row for row in rows_text(answers.list)), "who the prompts are")
-        await pilot.press("o")
+        await pilot.press("i")
         await until(pilot, lambda: answers.list.count == by_champion and text.answer == first, "the champion's again")
         assert answers.filter.who == "champion" and answers.filter.part is None
-        await pilot.press("g")
+        await pilot.press("w")
         await until(pilot, lambda: answers.filter.words == f"@{first.genome_id}" and not answers.filter.who, "a prompt")
         await until(pilot, lambda: answers.list.count == by_champion, "one prompt's answers")
         answers.query_one("#search", Input).value = ""

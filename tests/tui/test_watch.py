@@ -189,7 +189,7 @@ async def test_a_provider_batch_is_shown_with_its_age_and_given_up_after_a_quest
         app.run_config(config_file(tmp_path, endless), "endless")
         await until_running(app, pilot)
         await until(pilot, lambda: open_orders(path) == [("in_progress", 6)], "a provider batch under way")
-        await pilot.press("o")
+        await pilot.press("b")
         await until(pilot, lambda: isinstance(app.screen, ChooseDialog))
         await until_seen(pilot, "simulated in_progress")
         await pilot.press("enter")

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
@@ -31,14 +31,19 @@ from tidepool.tui.app.compose_model.examiner import Examiner
 from tidepool.tui.app.dialogs.dialog import ErrorDialog
 from tidepool.tui.app.dialogs.help import Help
 from tidepool.tui.app.file_reader import FileReader
+from tidepool.tui.app.jump import JumpOverlay, go_to
 from tidepool.tui.app.plain_lines import PlainLines
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
-from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT
+from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT, THEMES
+from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
+from tidepool.tui.app.user_settings import told as settings_told
+from tidepool.tui.app.widgets.batch_list import BatchList
 from tidepool.tui.app.widgets.navigation import PLACES, Navigation
+from tidepool.tui.app.widgets.rows import Rows
 from tidepool.tui.app.worker_process.process import WorkerProcess
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.terminal import console
@@ -51,10 +56,13 @@ def _library() -> Screen[None]:
     return LibraryScreen()
 
 
-def _batch_finder() -> "type[Provider]":
-    from tidepool.tui.app.batch_finder import BatchFinder
+def _finder(place: int) -> "Callable[[], type[Provider]]":
+    def load() -> "type[Provider]":
+        from tidepool.tui.app.finders import FINDERS
 
-    return BatchFinder
+        return FINDERS[place]
+
+    return load
 
 
 def _providers() -> Screen[None]:
@@ -71,7 +79,7 @@ class TidepoolApp(App[None]):
     TITLE = "Tidepool"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS = App.COMMANDS | {_batch_finder}
+    COMMANDS = App.COMMANDS | {_finder(place) for place in range(4)}
     MODES: ClassVar = {
         "batches": BatchesScreen,
         "compose": ComposeScreen,
@@ -88,6 +96,8 @@ class TidepoolApp(App[None]):
         Binding("question_mark,f1", "help", "Help", key_display="?", id="help"),
         Binding("ctrl+p", "command_palette", "Commands", id="palette", tooltip="every action by name"),
         Binding("ctrl+t", "theme", "Dark or light", show=False, id="theme"),
+        Binding("ctrl+g", "jump", "Jump", show=False, id="jump", tooltip="a letter for every place on the screen"),
+        Binding("y", "copy", "Copy to the clipboard", show=False, id="copy", tooltip="what is under the cursor"),
         Binding("ctrl+q", "quit", "Quit", id="quit", tooltip="running batches go on", priority=True),
     ]
 
@@ -103,6 +113,10 @@ class TidepoolApp(App[None]):
         """looks over drafts"""
         self.current: int | None = None
         """the number of the batch that Watch and Results show; of a study it is below zero"""
+        self.wanted_talk: int | None = None
+        """which Results is to open"""
+        self.exported: dict[str, Path] = {}
+        """where batches were last exported to, by id"""
         self.compared: list[int] = []
         """the numbers of the batches that are compared"""
         self.alone = False
@@ -110,16 +124,20 @@ class TidepoolApp(App[None]):
         self._launched: list[launching.Launched] = []
         self._plain_lines = PlainLines()
         self.error_console = console(sys.stderr)
-        for theme in (DARK, LIGHT):
+        for theme in THEMES:
             self.register_theme(theme)
+        self.settings = read_settings(settings_file(), self.themes_offered, ACTIONS)
         if self.theme == "textual-dark":
-            self.theme = DARK.name
+            self.theme = self.settings.theme or DARK.name
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return DEFAULTS
 
     def on_mount(self) -> None:
         tell_trouble_by(lambda words: self.notify(words, severity="warning", markup=False, timeout=30))
+        self.set_keymap(self.settings.keys)
+        for fault in self.settings.faults:
+            self.notify(fault, severity="warning", markup=False, timeout=30)
         self._mind_launched()
         if self.alone:
             self.set_timer(1.0, _calm_garbage_collector)
@@ -194,6 +212,19 @@ class TidepoolApp(App[None]):
         self.compared = [batch.number for batch in batches]
         self.switch_mode("results")
 
+    def read_talk(self, batch: Watched, number: int) -> None:
+        """In Results, wherever one is."""
+        self.current = batch.number
+        self.wanted_talk = number
+        self.switch_mode("results")
+
+    async def show_person(self, shelf: str, one: str) -> None:
+        from tidepool.tui.app.screens.library import LibraryScreen
+
+        await self._switch("library")
+        if isinstance(self.screen, LibraryScreen):
+            self.screen.point_to(shelf, one)
+
     async def current_batch(self) -> Watched | None:
         """The batch in hand: the one last opened, else one that runs, else the newest."""
         if self.current is not None and (found := await self.file.look(watched_any, self.path, self.current)):
@@ -263,7 +294,34 @@ class TidepoolApp(App[None]):
             self.push_screen(Help(self.screen))
 
     def action_theme(self) -> None:
-        self.theme = LIGHT.name if self.current_theme.dark else DARK.name
+        self.choose_theme(LIGHT.name if self.current_theme.dark else DARK.name)
+
+    @property
+    def themes_offered(self) -> list[str]:
+        return [theme.name for theme in THEMES]
+
+    def choose_theme(self, name: str) -> None:
+        """It is there again the next time."""
+        self.theme = name
+        with suppress(OSError, ValueError):  # a folder that nobody may write to: it holds until the app closes
+            keep_theme(settings_file(), name)
+
+    def tell_settings(self) -> None:
+        self.push_screen(ErrorDialog(settings_told(settings_file(), self.theme, ACTIONS), title="Settings"))
+
+    @work(group="jump")
+    async def action_jump(self) -> None:
+        if not isinstance(self.screen, JumpOverlay) and (
+            place := await self.push_screen_wait(JumpOverlay(self.screen))
+        ):
+            go_to(place)
+
+    def action_copy(self) -> None:
+        """By the terminal, so that it reaches the clipboard of the machine that one sits at."""
+        copied = getattr(self.focused, "copied", None)
+        if text := copied() if copied else "":
+            self.copy_to_clipboard(text)
+            self.notify(f"Copied: {one_line(text, 60)}", markup=False, timeout=2)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action that can be done here, by its name."""
@@ -272,12 +330,21 @@ class TidepoolApp(App[None]):
                 tooltip, key = offer.binding.tooltip, self.get_key_display(offer.binding)
                 about = f"{tooltip} ({key})" if tooltip else f"key {key}"
                 yield SystemCommand(offer.words, about, _runs(self, offer.binding.action, offer.node))
-        yield SystemCommand("Theme", "choose among all themes", self.action_change_theme)
         yield SystemCommand("Screenshot", "save what is seen as SVG", self.deliver_screenshot)
+
+
+def _named_actions() -> dict[str, str]:
+    """Every action that has a name, with its keys."""
+    own = (TidepoolApp, BatchesScreen, WatchScreen, ResultsScreen, ComposeScreen, BatchList, Rows)
+    bindings = [one for node in own for one in node.BINDINGS if isinstance(one, Binding)]
+    return {one.id: one.key for one in bindings if one.id}
 
 
 def _runs(app: App[None], action: str, node: object):  # type: ignore[no-untyped-def]
     return lambda: app.call_next(app.run_action, action, node)
+
+
+ACTIONS = _named_actions()
 
 
 def _calm_garbage_collector() -> None:

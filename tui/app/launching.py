@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -89,3 +90,23 @@ def environment() -> dict[str, str]:
     home = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}
+
+
+def open_outside(path: Path) -> bool:
+    """With what the desktop has for it; False where there is no desktop, or it would not."""
+    if sys.platform == "darwin":
+        opener = "open"
+    elif os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        opener = "xdg-open"
+    else:
+        return False
+    if (found := shutil.which(opener)) is None:
+        return False
+    opened = subprocess.run(
+        [found, str(path)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return opened.returncode == 0

@@ -40,6 +40,10 @@ class ErrorDialog(Dialog[None]):
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Close", id="close", variant="primary")
 
+    def on_mount(self) -> None:
+        """Long words are read from their beginning, though the button at their end has the focus."""
+        self.call_after_refresh(self.query_one(VerticalScroll).scroll_home, animate=False)
+
     def on_button_pressed(self) -> None:
         self.dismiss(None)
 

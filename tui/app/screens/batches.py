@@ -31,7 +31,7 @@ class BatchesScreen(BatchActions):
         Binding("n", "app.go('compose')", "New", id="batches.new", tooltip="compose a study"),
         *BATCH_BINDINGS,
         Binding("slash", "filter", "Filter", key_display="/", id="batches.filter", priority=True),
-        Binding("o", "sort", "Sort", id="batches.sort", tooltip="by age, name, state, cost, size"),
+        Binding("S", "sort", "Sort", id="batches.sort", tooltip="by age, name, state, cost, size"),
         Binding("right", "unfold(True)", "Cells", id="batches.unfold", tooltip="the batches of a study beneath it"),
         Binding("left", "unfold(False)", "Fold", show=False, id="batches.fold"),
         Binding("space", "mark", "Mark", id="batches.mark", tooltip="several of them, to compare"),

@@ -22,7 +22,7 @@ from tidepool.tui.app.widgets.shelf_list import ShelfList
 FIRST_STEPS = {
     "entities": (
         "No entities yet. They are who takes part in simulations, and agents can be made of them.",
-        ActionCard("g", "Generate some", "people, fantasy characters, organisations: from a seed", "screen.generate"),
+        ActionCard("r", "Generate some", "people, fantasy characters, organisations: from a seed", "screen.generate"),
         ActionCard("a", "Write one", "a name, a description, attributes of your own", "screen.new"),
         ActionCard("i", "Import a file", "JSON, TOML or CSV", "screen.bring_in"),
     ),
@@ -61,7 +61,7 @@ class LibraryScreen(LibraryActions):
             show=False,
             priority=True,
         ),
-        Binding("g", "generate", "Generate", id="library.generate", tooltip="entities of a type, from a seed"),
+        Binding("r", "generate", "Generate", id="library.generate", tooltip="entities of a type, from a seed"),
         Binding("a,n", "new", "New", key_display="a", id="library.new"),
         Binding("e", "edit", "Edit", id="library.edit"),
         Binding("x,delete", "delete", "Delete", key_display="x", id="library.delete", tooltip="asks first"),

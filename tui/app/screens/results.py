@@ -33,8 +33,8 @@ class ResultsScreen(BatchActions):
     MODE = "results"
     HELP = """What came out of a batch: statistics with 95 % intervals, plots, and every conversation to read. Slash searches
     all that was said; n and N go from hit to hit. Filters narrow the list to talks in which a secret was revealed, to
-    failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first: o shows
-    what everybody answered to a problem, g what one prompt answered; of a mutation its episodes, step by step. Enter reads
+    failed ones, to one agent or one wave. Of an evolution there are answers to read, the champion's wrong ones first: i shows
+    what everybody answered to a problem, w what one prompt answered; of a mutation its episodes, step by step. Enter reads
     the one under the cursor, escape comes back; b goes on with it from one message, drawn again or said otherwise. Tab goes from panel to panel."""
     BINDINGS = [
         *BATCH_BINDINGS,
@@ -50,14 +50,14 @@ class ResultsScreen(BatchActions):
         Binding("n", "step(1)", "Next", show=False, id="results.next", tooltip="hit or conversation"),
         Binding("N,shift+n", "step(-1)", "Previous", key_display="N", show=False, id="results.previous"),
         Binding(
-            "o",
+            "i",
             "narrow('problem')",
             "Problem",
             id="results.problem",
             tooltip="what everybody answered to the one under the cursor; again: as before",
         ),
         Binding(
-            "g",
+            "w",
             "narrow('genome')",
             "Prompt",
             id="results.prompt",
@@ -133,6 +133,13 @@ class ResultsScreen(BatchActions):
             self._compare(self._compared)
         if not self._batch.cells:
             await talks.look(self._batch)
+            self._read_wanted()
+
+    def _read_wanted(self) -> None:
+        """The talk that was asked for from elsewhere, as soon as the list has it."""
+        if (number := self.tidepool.wanted_talk) is not None and self.query_one(ConversationsPane).point_to(number):
+            self.tidepool.wanted_talk = None
+            self.query_one(PanelStrip).choose("panel-talks")
 
     @property
     def _live(self) -> bool:

@@ -146,7 +146,7 @@ class WatchScreen(BatchActions):
         *BATCH_BINDINGS,
         Binding("f", "follow", "Follow", id="watch.follow", tooltip="keeps the rows that move in view"),
         Binding(
-            "o",
+            "b",
             "orders",
             "Provider batches",
             show=False,

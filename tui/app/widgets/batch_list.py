@@ -111,6 +111,10 @@ class BatchList(Rows):
         if here is not None and (self.current is None or self.current.id != here.id):
             self.go_to(next((i for i, batch in enumerate(self._batches) if batch.id == here.id), self.cursor))
 
+    def copied(self) -> str:
+        """Its id, which commands take."""
+        return self.current.id if self.current else ""
+
     def empty_text(self) -> str:
         return "no batch fits the filter"
 

@@ -53,6 +53,11 @@ class BlockList(VerticalScroll, can_focus=True):
             await self.remove_children()
             await self.mount_all(list(self._widgets(blocks)))
 
+    def copied(self) -> str:
+        """The whole page as text; a plot is its title."""
+        told = ((block.title if isinstance(block, Figure) else content_of(block).plain) for block in self._blocks)
+        return "\n\n".join(told)
+
     @property
     def _width(self) -> int:
         """Beside the scroll bar, which comes once all is laid out."""

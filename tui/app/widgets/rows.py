@@ -33,8 +33,8 @@ class Rows(ScrollView, can_focus=True):
         Binding("down,j", "step(1)", "Down", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home", "edge(False)", "First", show=False),
-        Binding("end", "edge(True)", "Last", show=False),
+        Binding("home,g", "edge(False)", "First", show=False, id="list.first"),
+        Binding("end,G", "edge(True)", "Last", show=False, id="list.last"),
         Binding("enter", "open", "Open", show=False),
     ]
     COMPONENT_CLASSES = {
@@ -100,6 +100,12 @@ class Rows(ScrollView, can_focus=True):
 
     def empty_text(self) -> str:
         return ""
+
+    def copied(self) -> str:
+        """What is copied: the row under the cursor, else all that is in view."""
+        first, last = (self.cursor, self.cursor) if self.has_cursor else self.rows_in_view
+        rows = ("".join(text for text, _ in self.draw(index, self.view_width)) for index in range(first, last + 1))
+        return "\n".join(row.rstrip() for row in rows).strip() if self._count else ""
 
     # -- for owners --------------------------------------------------------------------------------------
 
@@ -258,6 +264,10 @@ class Rows(ScrollView, can_focus=True):
     def action_page(self, by: int) -> None:
         first, last = self.rows_in_view
         self.action_step(by * max(1, last - first))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where there is nothing to go through, the key may mean something else."""
+        return self._count > 0 if action == "edge" else super().check_action(action, parameters)
 
     def action_edge(self, last: bool) -> None:
         if self.has_cursor:

@@ -59,6 +59,14 @@ class TranscriptPane(Rows):
         elif not same:
             self.scroll_home(animate=False)
 
+    def copied(self) -> str:
+        """The message at the top of what is in view; of anything but a talk, what is in view."""
+        first = self.rows_in_view[0]
+        if (talk := self.talk) is None or not talk.messages or first >= len(self._lines):
+            return super().copied()
+        turns = [line.turn for line in self._lines[first:] if line.turn is not None]
+        return next((one.content for one in talk.messages if turns and one.turn == turns[0]), talk.messages[-1].content)
+
     def go_to_turn(self, turn: int) -> None:
         line = next((i for i, line in enumerate(self._lines) if line.turn == turn), None)
         if line is not None:

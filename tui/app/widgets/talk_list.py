@@ -70,6 +70,13 @@ class ConversationList(Rows):
         if here is not None and here in numbers:
             self.cursor = numbers.index(here)
 
+    def point_to(self, number: int) -> bool:
+        """Puts the cursor on a conversation, where the list has it."""
+        if self._hits is not None or number not in self._numbers:
+            return False
+        self.go_to(self._numbers.index(number))
+        return True
+
     def show_heads(self, heads: Mapping[int, Any]) -> None:
         self._heads = heads
         self.touch_all()

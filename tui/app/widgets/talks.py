@@ -229,6 +229,13 @@ class ConversationsPane(Vertical):
         """To the next or previous hit, conversation or answer."""
         self.list.go_to(self.list.cursor + by)
 
+    def point_to(self, number: int) -> bool:
+        """Whether it is in the list."""
+        if self.filter.words:
+            self.query_one("#search", Input).value = ""
+            return False
+        return self.list.point_to(number)
+
     def start_search(self) -> None:
         """In all that was said: the one prompt whose answers are shown first does not narrow it."""
         self.remove_class("-reading")
