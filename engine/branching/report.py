@@ -58,6 +58,7 @@ def _figure(branch: Mapping[str, Any], title: str) -> Figure:
         (series,),
         tuple(one["words"] for one in found),
         xlabel=units,
+        reference=0.0,
     )
 
 

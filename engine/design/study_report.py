@@ -108,7 +108,8 @@ def _forest(
     labels = tuple(f"{mark} {_short(one['contrast'], factors)}" for mark, one in named)
     told = "H: stated beforehand, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
     lacking = LONELY if None in bounds else "With 95 % intervals."
-    return Figure("means", title, (series,), labels=labels, caption=f"{lacking} {told}".strip())
+    caption = f"{lacking} {told}".strip()
+    return Figure("means", title, (series,), labels=labels, caption=caption, reference=0.0)
 
 
 def _short(contrast: str, factors: Mapping[str, Sequence[str]]) -> str:

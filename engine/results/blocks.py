@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, Protocol
 
+from tidepool.engine.results.marks import glyph_of
 from tidepool.engine.results.wording import interval, number, p_value
 
 Interval = tuple[float, float]
@@ -41,7 +42,15 @@ class PValue:
     value: float | None
 
 
-Cell = str | int | Number | Estimate | PValue
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Somebody who takes part, with the colour and the glyph of their place among all (`marks`)."""
+
+    name: str
+    place: int
+
+
+Cell = str | int | Number | Estimate | PValue | Named
 """words, a count, or a number that knows its digits; a number that is None is not known"""
 
 
@@ -59,6 +68,8 @@ def text_of(cell: Cell, *, brief: bool = False) -> str:
             return f"{told} ({interval(bounds, 0 if brief and digits == 1 else digits, signed=signed)})"
         case PValue(value):
             return p_value(value)
+        case Named(name, place):
+            return f"{glyph_of(place)} {name}"
     return cell
 
 
@@ -98,12 +109,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Shares in percent, rows against columns; None where nothing is known."""
+    """Shares in percent, rows against columns; None where nothing is known. The scale is the same for all: 0 to 100."""
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
+    places: tuple[int, ...] = ()
+    """of rows and columns, where both are names of those who take part"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +130,8 @@ class Series:
     """of the ys: an error bar on a bar, a mean or a point, a band along a line; None where there is none"""
     across: tuple[Interval | None, ...] = ()
     """of the xs of points"""
+    place: int | None = None
+    """of whom it tells: their place among all, by which they have a colour and a glyph"""
 
     @property
     def bounds(self) -> tuple[Interval | None, ...]:
@@ -138,6 +153,10 @@ class Figure:
     """both axes from … to …"""
     caption: str = ""
     """what its intervals are, or why it has none"""
+    reference: float | None = None
+    """of means: a line to hold them against, such as no difference"""
+    places: tuple[int, ...] = ()
+    """of the labels, where they are names of those who take part"""
 
     @property
     def note(self) -> str:
@@ -214,7 +233,7 @@ def line(
 
 _KINDS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
-    for kind in (Number, Estimate, PValue, Words, Headline, Table, Heat, Series, Figure, Folded, Report)
+    for kind in (Number, Estimate, PValue, Named, Words, Headline, Table, Heat, Series, Figure, Folded, Report)
 }
 
 

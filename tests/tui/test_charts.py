@@ -1,33 +1,61 @@
-"""Plots in characters: readable without colours, every point with its name where there is room."""
+"""Plots in characters: readable without colours, from round number to round number, every bar and point with its name."""
 
 import re
+import time
 
 import pytest
 
-from tidepool.engine.results.blocks import Figure, Series
-from tidepool.tui.drawing.figures import draw, label_sides
+from tidepool.engine.results.blocks import Figure, Series, line
+from tidepool.tui.drawing.figures import draw, wanted_height
+from tidepool.tui.drawing.points import label_sides
 
 SERIES = (Series("first", (1.0, 2.0), (1.0, 2.0)), Series("second", (2.0, 1.0), (1.0, 2.0)))
 
 
-def drawn(figure: Figure) -> str:
-    return "\n".join("".join(run for run, _ in row) for row in draw(figure, 76, 16, {}, plain=True))
+def drawn(figure: Figure, width: int = 76, height: int = 16) -> str:
+    return "\n".join("".join(run for run, _ in row) for row in draw(figure, width, height, {}, plain=True))
 
 
-@pytest.mark.parametrize("form", ["bars", "lines"])
-def test_series_are_told_apart_without_colours(form: str) -> None:
-    plot = drawn(Figure(form, "title", SERIES, labels=("a", "b")))  # type: ignore[arg-type]
-    legend = {line.split()[1] for line in plot.splitlines() if "first" in line or "second" in line}
-    assert len(legend) == 2 and "\x1b" not in plot
+@pytest.mark.parametrize(("form", "glyphs"), [("bars", "█▒"), ("lines", "●■")])
+def test_series_are_told_apart_without_colours(form: str, glyphs: str) -> None:
+    plot = drawn(Figure(form, "title", SERIES, labels=("a", "b"))).splitlines()  # type: ignore[arg-type]
+    assert plot[1] == f"{glyphs[0]} first   {glyphs[1]} second", "the legend covers nothing"
+    assert all(sum(row.count(glyph) for row in plot[2:]) > 0 for glyph in glyphs)
+
+
+def test_bars_stand_on_zero_end_at_a_round_number_and_say_their_count() -> None:
+    rows = drawn(Figure("bars", "", (Series("", (0.0, 26.0, 110.0)),), labels=("none", "few", "many"))).splitlines()
+    assert [row.split("┤")[0].strip() for row in rows if "┤" in row] == ["125", "100", "75", "50", "25"]
+    (base,) = [row for row in rows if "┼" in row]
+    assert base.startswith("  0┼") and base.count("┬") == 3
+    above = rows[rows.index(base) - 1]
+    assert re.search(r"│ +0 +█+ +█+", above), "a bar of nothing is none"
+    assert any("110" in row for row in rows) and any("26" in row for row in rows)
+
+
+def test_every_bar_has_its_whole_label() -> None:
+    names = tuple(f"operator_number_{place}" for place in range(9))
+    figure = Figure("bars", "uses", (Series("", tuple(100.0 + 9 * place for place in range(9))),), labels=names)
+    lying = drawn(figure, 80, wanted_height(figure, 80))
+    assert all(re.search(rf"{name} │█+.? +{100 + 9 * place}$", lying, re.M) for place, name in enumerate(names))
+    upright = drawn(figure, 76, 10)
+    assert len(re.findall("oper", upright)) == 9, "cut, in two rows by turns"
 
 
 def test_means_stand_on_their_intervals_and_an_unknown_one_is_left_out() -> None:
     series = Series("mean", (1.0, None, 3.0), intervals=((0.0, 2.0), None, (2.0, 4.0)))
-    title, ada, cleo, axis, note = drawn(
-        Figure("means", "score", (series,), labels=("Ada", "Bob", "Cleo"))
-    ).splitlines()
-    assert title.strip() == "score" and ada.startswith("Ada  ──") and cleo.split()[-1] == "3.00"
-    assert ada.index("●") < cleo.index("●") and axis.split() == ["0.00", "4.00"] and note == "With 95 % intervals."
+    figure = Figure("means", "score", (series,), labels=("Ada", "Bob", "Cleo"), xlabel="points")
+    title, ada, cleo, axis, ticks, name, note = drawn(figure).splitlines()
+    assert title.strip() == "score" and ada.startswith("Ada  │──") and cleo.split()[-1] == "3.00"
+    assert ada.index("●") < cleo.index("●") and axis.count("┬") == 5 and note == "With 95 % intervals."
+    assert ticks.split() == ["0", "1", "2", "3", "4"] and name.strip() == "points"
+
+
+def test_differences_are_held_against_none() -> None:
+    series = Series("", (3.0, 4.0), intervals=((1.0, 5.0), (2.0, 6.0)))
+    rows = drawn(Figure("means", "", (series,), labels=("a", "b"), reference=0.0)).splitlines()
+    assert rows[4].split()[0] == "0" and all(row.index("┊") == rows[3].index("┬") for row in rows[1:3])
+    assert rows[1].endswith("+3.00")
 
 
 def test_intervals_are_drawn_on_bars_around_points_and_along_lines() -> None:
@@ -37,16 +65,25 @@ def test_intervals_are_drawn_on_bars_around_points_and_along_lines() -> None:
     assert "where there is more than one independent observation" in bars
     point = Series("Ada", (50.0,), (40.0,), intervals=((30.0, 70.0),), across=((20.0, 60.0),))
     cross = drawn(Figure("points", "", (point,), square=(0.0, 100.0)))
-    assert re.search("────+●─Ada─+", cross) and sum(line.count("│") for line in cross.splitlines()) > 11
+    assert re.search("────+●─Ada─+", cross) and sum(row.count("│") for row in cross.splitlines()) > 8
     band = Series("mean", (1.0, 2.0), (1.0, 2.0), intervals=((0.5, 1.5), (1.0, 3.0)))
-    assert drawn(Figure("lines", "", (band,))).count("·") > 60 and "·" not in drawn(Figure("lines", "", SERIES))
+    assert _dots(drawn(Figure("lines", "", (band,)))) > 1.3 * _dots(drawn(Figure("lines", "", (SERIES[0],))))
+
+
+def _dots(plot: str) -> int:
+    return sum((ord(char) - 0x2800).bit_count() for char in plot if 0x2800 < ord(char) <= 0x28FF)
+
+
+def test_names_of_axes_stand_at_their_own_axis() -> None:
+    rows = drawn(Figure("lines", "reward", (SERIES[0],), xlabel="steps", ylabel="mean reward")).splitlines()
+    assert rows[1] == "mean reward" and rows[2].split("┤")[0] == "2.0" and rows[-1].strip() == "steps"
 
 
 def test_a_note_gives_way_where_a_figure_has_little_room() -> None:
     figure = Figure("lines", "title", SERIES, caption="a note of some words that goes on " * 6)
-    rows = ["".join(run for run, _ in row) for row in draw(figure, 40, 8, {})]
+    rows = drawn(figure, 40, 8).splitlines()
     assert len(rows) <= 8 and not any("a note" in row for row in rows)
-    rows = ["".join(run for run, _ in row) for row in draw(figure, 40, 16, {})]
+    rows = drawn(figure, 40, 16).splitlines()
     assert len(rows) <= 16 and rows[-1].endswith("goes on") and "a note" in rows[-6]
 
 
@@ -55,21 +92,43 @@ def test_points_that_would_cover_each_other_are_named_in_a_legend() -> None:
         Figure("points", "", tuple(Series(name, (x,), (x,)) for name, x in points.items()), square=(0.0, 100.0))
         for points in ({"Ada": 20.0, "Bob": 80.0}, dict.fromkeys(("Ada", "Bob", "Cleo"), 50.0))
     )
-    assert re.search("●.Ada", drawn(apart)) and "●" not in drawn(close)
-    assert all(legend in drawn(close) for legend in ("aa Ada", "bb Bob", "cc Cleo"))
+    assert re.search("●.Ada", drawn(apart)) and re.search("Bob.■", drawn(apart))
+    assert drawn(close).splitlines()[1] == "● Ada   ■ Bob   ▲ Cleo"
 
 
 @pytest.mark.parametrize(
     ("cells", "sides"),
     [
-        ({"Ada": (8, 8)}, {"Ada": 1}),
-        ({"Ada": (70, 8)}, {"Ada": -1}),
-        ({"Cleo": (32, 9.6), "Dion": (42, 8.4), "Bob": (58, 10)}, {"Cleo": 1, "Dion": 1, "Bob": -1}),
-        ({"Ada": (3, 8), "Bob": (7, 8), "Cleo": (11, 8)}, {"Ada": 0, "Bob": 0, "Cleo": 1}),
-        ({"Ada": (5, 8), "Bob": (9, 3)}, {"Ada": 1, "Bob": 1}),
+        ({"Ada": (8, 8)}, [1]),
+        ({"Ada": (70, 8)}, [-1]),
+        ({"Cleo": (32, 9), "Dion": (42, 8), "Bob": (58, 9)}, [1, -1, -1]),
+        ({"Ada": (3, 8), "Bob": (7, 8), "Cleo": (11, 8)}, [0, 0, 1]),
+        ({"Ada": (5, 8), "Bob": (9, 3)}, [1, 1]),
     ],
 )
 def test_a_point_is_named_on_a_side_where_nothing_is_covered(
-    cells: dict[str, tuple[int, float]], sides: dict[str, int]
+    cells: dict[str, tuple[int, int]], sides: list[int]
 ) -> None:
-    assert label_sides(cells, 76) == sides
+    found = label_sides(dict(enumerate(cells.values())), [len(name) for name in cells], 76)
+    assert list(found.values()) == sides
+
+
+def test_foreign_names_of_wide_letters_keep_every_row_within_its_width() -> None:
+    names = ("潮汐池の研究", "e\u0301" * 9, "plain")
+    for form in ("bars", "means"):
+        series = Series("宽", (1.0, 2.0, 3.0), intervals=((0.5, 1.5), None, (2.0, 4.0)))
+        figure = Figure(form, "t", (series,), labels=names, places=(0, 1, 2))  # type: ignore[arg-type]
+        from rich.cells import cell_len
+
+        assert max(cell_len(row) for row in drawn(figure, 60, 14).splitlines()) <= 60
+        assert "研究" in drawn(figure, 60, 14)
+
+
+def test_a_curve_of_ten_thousand_points_is_drawn_while_nobody_notices() -> None:
+    xs = range(10_000)
+    series = Series("", tuple(float(x % 97) for x in xs), tuple(map(float, xs)))
+    thinned = line("", xs, [float(x % 97) for x in xs], intervals=[(x % 97 - 1.0, x % 97 + 1.0) for x in xs])
+    for one, most in ((series, 0.2), (thinned, 0.1)):
+        began = time.perf_counter()
+        assert draw(Figure("lines", "", (one,)), 160, 48, {})
+        assert time.perf_counter() - began < most

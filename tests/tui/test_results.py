@@ -42,7 +42,7 @@ async def test_an_ended_batch_shows_its_figures_with_intervals_and_finds_a_word_
         await pilot.resize_terminal(80, 24)
         heat = app.screen.query_one(".-heat")
         await until(
-            pilot, lambda: heat.content_size.height == 4, "every agent has its row where plots stand one below another"
+            pilot, lambda: heat.content_size.height == 5, "every agent has its row where plots stand one below another"
         )
         await pilot.resize_terminal(160, 48)
         await pilot.press("slash", *"lantern")

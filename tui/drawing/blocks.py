@@ -7,15 +7,14 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tidepool.engine.results.blocks import Block, Figure, Folded, Headline, Heat, Table, Words, text_of
+from tidepool.engine.results.blocks import Block, Cell, Figure, Folded, Headline, Heat, Named, Table, Words, text_of
 from tidepool.engine.results.wording import more
-from tidepool.tui.drawing.figures import LEAST_HEIGHT, draw, note_lines
+from tidepool.tui.drawing.figures import draw, mark_ink, wanted_height
 from tidepool.tui.drawing.heat_map import heat_map
 from tidepool.tui.drawing.plain import one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "dim", "simulated": "yellow", "warning": "yellow"}
 WIDEST_FIGURE = 100
-HEIGHTS = {"lines": 14, "bars": 15, "points": 22}
 COLOURS = {
     "primary": (47, 143, 207),
     "accent": (201, 145, 47),
@@ -94,9 +93,13 @@ def _table(block: Table, width: int) -> RichTable:
     drawn = RichTable(box=None, pad_edge=False, padding=(0, gap, 0, 0))
     for place, (name, wide) in enumerate(zip(texts[0], widths, strict=True)):
         drawn.add_column(Text(name), justify="left" if place < block.left else "right", overflow="fold", width=wide)
-    for row in texts[1:]:
-        drawn.add_row(*map(Text, row))
+    for row, cells in zip(texts[1:], block.rows, strict=False):
+        drawn.add_row(*(Text(text, style=_style(cell)) for text, cell in zip(row, cells, strict=True)))
     return drawn
+
+
+def _style(cell: Cell) -> str:
+    return mark_ink(cell.place, COLOURS) if isinstance(cell, Named) else ""
 
 
 def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tuple[list[int], int]:
@@ -115,9 +118,8 @@ def column_widths(texts: Sequence[Sequence[str]], left: int, width: int) -> tupl
 
 def _print_figure(out: Console, block: Figure) -> None:
     width = min(out.width, WIDEST_FIGURE)
-    height = HEIGHTS.get(block.form, max(LEAST_HEIGHT, len(block.labels) + 2)) + len(note_lines(block, width))
     lines = []
-    for row in draw(block, width, height, COLOURS, plain=not out.is_terminal or out.no_color):
+    for row in draw(block, width, wanted_height(block, width), COLOURS, plain=not out.is_terminal or out.no_color):
         line = Text()
         for run, colour in row:
             line.append(run, style=colour)

@@ -254,12 +254,12 @@ def _prompts(found: EvolutionStatistics) -> Iterator[Block]:
 
 def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
     rows = _finalist_rows(found)
-    trained = Series("training", tuple(_share(row.accuracy).value for row in rows.values()), colour="cached")
+    trained = Series("training", tuple(_share(row.accuracy).value for row in rows.values()), colour="accent")
     estimates = [_held_out(row) for row in rows.values()]
     held_out = Series(
         "held out",
         tuple(one.value for one in estimates),
-        colour="done",
+        colour="primary",
         intervals=tuple(one.interval for one in estimates),
     )
     title = "mean score (%)" if found.marked_by else "right answers (%)"
@@ -271,8 +271,8 @@ def generation_figures(told: Sequence[GenerationStatistics]) -> Iterator[Figure]
     if len(told) < 2:
         return
     xs = [row.generation for row in told]
-    best = line("best", xs, [row.best for row in told], "done")
-    mean = line("mean", xs, [row.mean for row in told], "cached", [row.mean_ci95 for row in told])
+    best = line("best", xs, [row.best for row in told], "primary")
+    mean = line("mean", xs, [row.mean for row in told], "accent", [row.mean_ci95 for row in told])
     diversity = line("diversity", xs, [row.diversity for row in told], "accent")
     calls = line("calls", xs, [row.calls for row in told], "primary")
     of_mean = BAND if mean.intervals else "This batch did not record intervals of the mean."

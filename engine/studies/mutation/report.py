@@ -128,7 +128,7 @@ def _heldout(found: MutationStatistics) -> Iterator[Block]:
     yield table("reward on held-out queries", ("who", "mean reward (95 %)", "policy gains (95 %)"), rows)
     yield from _verdicts(heldout)
     means, bounds = zip(*((row.mean_reward, row.ci95) for row, _ in contenders.values()), strict=True)
-    series = Series("mean reward", means, colour="done", intervals=bounds)
+    series = Series("mean reward", means, colour="primary", intervals=bounds)
     yield Figure("means", "mean reward on held-out queries", (series,), labels=tuple(contenders))
 
 
@@ -168,7 +168,7 @@ def learning_figures(learners: Mapping[str, Sequence[UpdateStatistics]]) -> Iter
     yield Figure(
         "lines",
         "reward while learning, smoothed",
-        (_curve(first, updates, "done"), *(_curve(name, learners[name]) for name in others)),
+        (_curve(first, updates, "primary"), *(_curve(name, learners[name]) for name in others)),
         xlabel="answered steps",
         ylabel="mean reward",
         caption=SPREAD if any(update.smoothed_ci95 is None for update in updates) else BAND,

@@ -13,6 +13,7 @@ from tidepool.engine.results.blocks import (
     Figure,
     Headline,
     Heat,
+    Named,
     Number,
     PValue,
     Series,
@@ -58,7 +59,7 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
         _pairs(found.pairs),
         *_sat_out(found),
         *_drawn(found),
-        *_ranking(found.ranking),
+        *_ranking(found),
         *_groups(found),
         *_scenarios(found.scenarios),
         *_comparisons(found.comparisons),
@@ -147,7 +148,10 @@ def _sat_out(found: SecretGameStatistics) -> Iterator[Block]:
 
 
 def _agents(agents: Mapping[str, ScoredSides]) -> Table:
-    told = [(name, row.interactions, *_shares(row), Number(row.score), _mean(row)) for name, row in agents.items()]
+    told = [
+        (Named(name, place), row.interactions, *_shares(row), Number(row.score), _mean(row))
+        for place, (name, row) in enumerate(agents.items())
+    ]
     return table("agents", ("agent", "talks", *COLUMNS, "score", "mean score"), told)
 
 
@@ -184,18 +188,19 @@ def _pairs(pairs: Mapping[str, PairStatistics]) -> Table:
     return table("pairs", ("pair", "talks", "sides revealed %", "both %", "one side %", "missing"), told)
 
 
-def _ranking(places: Sequence[Place]) -> Iterator[Block]:
-    if not places:
+def _ranking(found: SecretGameStatistics) -> Iterator[Block]:
+    if not found.ranking:
         return
+    order = {name: place for place, name in enumerate(sorted(found.agents))}
     told: list[tuple[Cell, ...]] = [
         (
-            place.agent,
+            Named(place.agent, order[place.agent]),
             place.rank,
             "–".join(map(str, dict.fromkeys(place.rank_ci95))) if place.rank_ci95 else "?",
             _mean(place),
             Number(None if place.best_probability is None else 100 * place.best_probability, 0, " %"),
         )
-        for place in places
+        for place in found.ranking
     ]
     yield table("ranking by mean score", ("agent", "rank", "might be", "mean score", "best with"), told)
 
@@ -314,34 +319,38 @@ def _drawn(found: SecretGameStatistics) -> Iterator[Block]:
     ranked = [place.agent for place in found.ranking] or list(found.agents)
     names = tuple(name for name in ranked if found.agents[name].interactions)[:MOST_DRAWN]
     rows = [found.agents[name] for name in names]
+    order = sorted(found.agents)
+    places = tuple(order.index(name) for name in names)
     yield Figure(
         "bars",
         "who reveals, who obtains (% of talks)",
-        (_bars("revealed", rows, "failed"), _bars("obtained", rows, "done")),
+        (_bars("revealed", rows, "primary"), _bars("obtained", rows, "accent")),
         labels=names,
+        places=places,
     )
     yield Figure(
         "points",
         "revealed against obtained (%): below the line gives more than it gets",
-        tuple(_point(name, row) for name, row in zip(names, rows, strict=True)),
+        tuple(_point(name, row, place) for name, row, place in zip(names, rows, places, strict=True)),
         xlabel="revealed %",
         ylabel="obtained %",
         square=(0.0, 100.0),
     )
-    yield _heat(found.pairs, names)
+    yield _heat(found.pairs, names, places)
     if found.ranking:
-        places = found.ranking[:MOST_DRAWN]
-        means, bounds = tuple(one.score_mean for one in places), tuple(one.score_mean_ci95 for one in places)
+        best = found.ranking[:MOST_DRAWN]
+        means, bounds = tuple(one.score_mean for one in best), tuple(one.score_mean_ci95 for one in best)
         series = Series("mean score", means, colour="accent", intervals=bounds)
-        yield Figure("means", "mean score", (series,), labels=tuple(one.agent for one in places))
+        names_of, drawn = tuple(one.agent for one in best), tuple(order.index(one.agent) for one in best)
+        yield Figure("means", "mean score", (series,), labels=names_of, places=drawn)
     if len(names) < len(found.agents):
         yield Words(f"(the best {len(names)} of {len(found.agents):,} agents are drawn)", "quiet")
 
 
-def _point(name: str, row: ScoredSides) -> Series:
+def _point(name: str, row: ScoredSides, place: int) -> Series:
     revealed, obtained = (share(row, SHARES[verb]) for verb in ("revealed", "obtained"))
     xs = (revealed.value or 0.0,)
-    return Series(name, (obtained.value,), xs, intervals=(obtained.interval,), across=(revealed.interval,))
+    return Series(name, (obtained.value,), xs, intervals=(obtained.interval,), across=(revealed.interval,), place=place)
 
 
 def _bars(name: str, rows: Sequence[ScoredSides], colour: str) -> Series:
@@ -350,14 +359,14 @@ def _bars(name: str, rows: Sequence[ScoredSides], colour: str) -> Series:
     return Series(f"{name} %", tuple(one.value for one in shares), colour=colour, intervals=bounds)
 
 
-def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...]) -> Heat:
+def _heat(pairs: Mapping[str, PairStatistics], names: tuple[str, ...], places: tuple[int, ...]) -> Heat:
     obtained: dict[tuple[str, str], float | None] = {}
     for pair in pairs.values():
         first, second = pair.agents
         for agent, opponent in ((first, second), (second, first)):
             obtained[agent, opponent] = pair.sides[agent].times_obtained_secret_percentage
     values = tuple(tuple(obtained.get((row, column)) for column in names) for row in names)
-    return Heat("how often the row obtained the secret of the column (%)", names, names, values)
+    return Heat("how often the row obtained the secret of the column (%)", names, names, values, places)
 
 
 MOST_BARS = 12

@@ -11,6 +11,7 @@ from tidepool.engine.results.blocks import (
     Estimate,
     Figure,
     Headline,
+    Named,
     Number,
     PValue,
     Series,
@@ -96,26 +97,31 @@ def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Ite
     if not entities:
         return
     ranked = dict(sorted(entities.items(), key=lambda item: -(_mean(getattr(item[1], measure), measure).value or 0.0)))
+    places = {name: place for place, name in enumerate(sorted(entities))}
     measures: tuple[Measure, ...] = ("words", "turns", "rating") if measure == "rating" else ("words", "turns")
     rows: list[tuple[Cell, ...]] = [
-        (name, row.simulations, *(_mean(getattr(row, one), one) for one in measures)) for name, row in ranked.items()
+        (Named(name, places[name]), row.simulations, *(_mean(getattr(row, one), one) for one in measures))
+        for name, row in ranked.items()
     ]
     titles = {"words": "words each (95 %)", "turns": "turns each (95 %)", "rating": "rating (95 %)"}
     columns = ("entity", "talks", *(titles[one] for one in measures))
     yield table("entities", columns, rows, first=MOST_ENTITIES)
-    yield _means("words a talk", {name: row.words for name, row in ranked.items()}, "primary")
+    yield _means("words a talk", {name: row.words for name, row in ranked.items()}, "primary", places)
     if measure == "rating":
-        yield _means("mean rating", {name: row.rating for name, row in ranked.items()}, "done")
+        yield _means("mean rating", {name: row.rating for name, row in ranked.items()}, "primary", places)
     yield Words(
         "Means of an entity are over its own simulations; intervals are at 95 %, over the combinations it was in.",
         "quiet",
     )
 
 
-def _means(title: str, rows: Mapping[str, Mean | None], colour: str) -> Figure:
+def _means(title: str, rows: Mapping[str, Mean | None], colour: str, order: Mapping[str, int] | None = None) -> Figure:
+    """`order` are the places of those who take part, where the rows are some of them."""
     drawn = {name: row for name, row in list(rows.items())[:MOST_DRAWN] if row}
     means, bounds = tuple(row.mean for row in drawn.values()), tuple(row.ci95 for row in drawn.values())
-    return Figure("means", title, (Series(title, means, colour=colour, intervals=bounds),), labels=tuple(drawn))
+    places = tuple(order[name] for name in drawn) if order else ()
+    series = Series(title, means, colour=colour, intervals=bounds)
+    return Figure("means", title, (series,), labels=tuple(drawn), places=places)
 
 
 def _attributes(attributes: Mapping[str, AttributeStatistics], measure: Measure) -> Iterator[Block]:

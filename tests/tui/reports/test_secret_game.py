@@ -86,6 +86,7 @@ def test_a_heat_map_says_the_same_in_shades_and_numbers() -> None:
         ["Ada", "Bo"],
         ["Ada", "–", "0", "%"],
         ["Bo", "██", "100", "%", "–"],
+        ["0", "%", "▕", "░░▒▒▓▓██▏", "100", "%"],
     ]
 
 
@@ -93,7 +94,7 @@ def test_a_heat_map_keeps_to_its_width() -> None:
     names = tuple(f"agent{index}" for index in range(30))
     lines = heat_map(Heat("", names, names, ((50.0,) * 30,) * 30), 80)
     assert max(len(line.plain) for line in lines) <= 80
-    assert len(lines) == 31
+    assert len(lines) == 32, "a row each, their names above, the scale below"
 
 
 async def test_a_transcript_marks_what_was_said_and_judged(database: Path, tidepool: Any) -> None:

@@ -12,7 +12,9 @@ from textual.widgets import Static
 from tidepool.engine.results.blocks import Block, Figure, Folded, Headline, Heat, Table, Words, text_of
 from tidepool.engine.results.wording import more
 from tidepool.tui.app.widgets.plot import Plot
+from tidepool.tui.drawing.bars import lies, named
 from tidepool.tui.drawing.blocks import told_folded
+from tidepool.tui.drawing.figures import wanted_height
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
 STYLES = {"strong": "bold", "quiet": "$quiet", "simulated": "$state-running", "warning": "$state-retried"}
@@ -23,8 +25,8 @@ ANY_WIDTH = 10_000
 MOST_ROWS = 200
 
 
-MEANS_FRAME = 5
-"""lines around those of a figure of means: its title, its ends, and a caption of a few lines"""
+NARROWEST_PLOT = 54
+"""columns"""
 
 
 class BlockList(VerticalScroll, can_focus=True):
@@ -76,14 +78,18 @@ class BlockList(VerticalScroll, can_focus=True):
         drawn = [block for block in blocks if isinstance(block, Figure | Heat)]
         yield from (_widget(block, self._room) for block in blocks if not isinstance(block, Figure | Heat))
         if drawn:
-            yield ItemGrid(*(_widget(block, self._room) for block in drawn), min_column_width=54, classes="plots")
+            yield ItemGrid(
+                *(_widget(block, self._room) for block in drawn), min_column_width=NARROWEST_PLOT, classes="plots"
+            )
 
 
 def _widget(block: Block, room: int) -> Widget:
     if isinstance(block, Figure):
         plot = Plot(block, classes="block")
-        if block.form == "means":  # a line for each, and no more
-            plot.styles.height = plot.styles.min_height = len(block.labels) + MEANS_FRAME
+        if block.form == "means" or (
+            block.form == "bars" and lies(block, NARROWEST_PLOT)
+        ):  # a line for each, and no more
+            plot.styles.height = plot.styles.min_height = wanted_height(block, NARROWEST_PLOT)
         return plot
     if isinstance(block, Heat):
         return HeatMap(block)
@@ -164,7 +170,7 @@ def _table(block: Table, room: int) -> Content:
 
 def _heat(block: Heat, room: int) -> Content:
     """Each share as a number on a ground that warms with it."""
-    rows, columns = ([one_line(name) for name in names] for names in (block.rows, block.columns))
+    rows, columns = (named(names, block.places) for names in (block.rows, block.columns))
     width = min(14, max((cell_len(name) for name in rows), default=4))
     widest = max(8, min(12, max((cell_len(name) for name in columns), default=4) + 1))
     each = max(NARROWEST_SHARE, min(widest, (room - width - 1) // max(1, len(columns))))
@@ -177,10 +183,20 @@ def _heat(block: Heat, room: int) -> Content:
         lines.append(Content.assemble((fitted(name, width) + " ", ""), *cells))
     if shown < len(columns):
         lines.append(Content.styled(f"{more(len(columns) - shown)} in the export", "$quiet"))
-    return Content("\n").join(lines)
+    return Content("\n").join([*lines, _scale()])
+
+
+def _scale() -> Content:
+    """What the grounds mean, from end to end."""
+    grounds = [("  ", _ground(share)) for share in range(0, 101, 20)]
+    return Content.assemble(("0 % ", "$quiet"), *grounds, (" 100 %", "$quiet"))
+
+
+def _ground(share: float) -> str:
+    return f"$text on $primary {max(4, int(share * 0.8))}%"
 
 
 def _heat_cell(value: float | None, width: int) -> tuple[str, str]:
     if value is None:
         return fitted("·", width, right=True), "$state-waiting"
-    return fitted(f"{value:.0f} % ", width, right=True), f"$text on $state-failed {max(4, int(value * 0.8))}%"
+    return fitted(f"{value:.0f} % ", width, right=True), _ground(value)

@@ -11,6 +11,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tidepool.engine.results.blocks import ROLES, Figure, as_json
+from tidepool.engine.results.marks import INKS, ink_of
 from tidepool.storage.errors import TidepoolError
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Plot(Widget, can_focus=False):
             return
         variables = self.app.theme_variables
         colours = {role: list(Color.parse(variables[name]).rgb) for role, name in VARIABLES.items()}
+        ground = Color.parse(variables["background"]).rgb
+        colours |= {f"mark-{place}": list(ink_of(place, ground)) for place in range(len(INKS))}
         asked = (figure, size, str(colours))
         if asked != self._asked:
             self._asked = asked
