@@ -24,7 +24,7 @@ from tidepool.storage.study_rows.studies import StoredStudy, cells_of, study_of
 
 TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
 
-FORMATS = ("json", "csv", "sqlite", "html", "markdown", "parquet", "toml", "policy")
+FORMATS = ("json", "csv", "sqlite", "html", "markdown", "svg", "parquet", "toml", "policy")
 SEVERAL_FILES = ("json", "csv", "parquet")
 """formats that are a folder of files"""
 
@@ -122,6 +122,15 @@ def _markdown(order: ExportRequest) -> list[Path]:
     return write_text(order.file(".md"), markdown_report(order.connection, order.batch, report))
 
 
+def _svg(order: ExportRequest) -> list[Path]:
+    from tidepool.engine.exports.pictures import write_pictures
+    from tidepool.engine.results.report import report_of
+    from tidepool.engine.results.summary import summarise
+
+    report = report_of(order.database, summarise(order.database, order.batch["id"]), methods=False)
+    return write_pictures(report, order.target, order.batch["id"])
+
+
 def _parquet(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.parquet_files import export_parquet
 
@@ -177,6 +186,7 @@ EXPORTERS: dict[str, Exporter] = {
     "sqlite": _sqlite,
     "html": _html,
     "markdown": _markdown,
+    "svg": _svg,
     "parquet": _parquet,
     "toml": _toml,
 }

@@ -6,9 +6,10 @@ A report is one file without scripts and without anything from elsewhere; a poli
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from tidepool.engine.results.marks import INKS, Colour, ink_of, written
 from tidepool.storage.plain_text import in_document
 
-STYLE = """
+_STYLE = """
 :root { color-scheme: light dark; --ink: #1c2530; --paper: #fbfaf7; --soft: #6b7683; --line: #d8d5cc;
         --first: #2f6f9f; --second: #d08c2f; --mark: #fff1b8; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e3da; --paper: #14191f; --soft: #97a1ad; --line: #38414b;
@@ -24,7 +25,16 @@ details { margin: .4rem 0; } summary { cursor: pointer; } pre, .said { white-spa
 .said { margin: .2rem 0 .8rem 1rem; unicode-bidi: plaintext; } strong, span, summary, td, th { unicode-bidi: isolate; }
 mark { background: var(--mark); color: inherit; }
 svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
-td.heat { text-align: center; color: #111; min-width: 3.5rem; }
+"""
+
+
+def _marks(ground: Colour) -> str:
+    inks = "".join(f" --mark-{place}: {written(ink_of(place, ground))};" for place in range(len(INKS)))
+    return f":root {{{inks} }}"
+
+
+STYLE = f"""{_STYLE}{_marks((251, 250, 247))}
+@media (prefers-color-scheme: dark) {{ {_marks((20, 25, 31))} }}
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 

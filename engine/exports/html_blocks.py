@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from tidepool.engine.exports.drawings import Bar, curves, grouped_bars, heat_table, means_with_intervals, named_points
-from tidepool.engine.exports.html import Html, element, folded, joined, section, table
-from tidepool.engine.results.blocks import Block, Figure, Folded, Headline, Heat, Table, Words, text_of
+from tidepool.engine.exports.drawings import drawing
+from tidepool.engine.exports.html import Content, Html, element, folded, joined, section, table
+from tidepool.engine.exports.pen import PAGE
+from tidepool.engine.results.blocks import Block, Cell, Figure, Folded, Headline, Heat, Named, Table, Words, text_of
+from tidepool.engine.results.marks import glyph_of
 
 CLASSES = {"quiet": "soft", "simulated": "simulated", "warning": "simulated", "strong": "strong"}
 
@@ -17,15 +19,24 @@ def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
             case Headline():
                 yield element("p", _sentence(block.text), class_="strong")
             case Table():
-                rows = [[text_of(cell) for cell in row] for row in block.rows]
+                rows = [[_cell(cell) for cell in row] for row in block.rows]
                 yield _titled(block.title, table(block.columns, rows, left=block.left))
             case Heat():
-                yield _titled(block.title, heat_table(block))
+                yield _titled(block.title, joined((drawing(block),)))
             case Figure():
                 note = element("p", block.note, class_="soft") if block.note else None
-                yield _titled(block.title, joined((_figure(block), note)))
+                nothing = element("p", "Nothing to show yet.", class_="soft")
+                yield _titled(block.title, joined((drawing(block) or nothing, note)))
             case Folded():
                 yield folded(_sentence(block.title), element("div", block.text, class_="said"))
+
+
+def _cell(cell: Cell) -> Content:
+    """Those who take part behind their mark."""
+    if not isinstance(cell, Named):
+        return text_of(cell)
+    mark = element("span", glyph_of(cell.place), style=f"color: {PAGE.mark(cell.place)}")
+    return joined((mark, "\N{NO-BREAK SPACE}", cell.name))
 
 
 def _words(block: Words) -> Html:
@@ -40,21 +51,3 @@ def _titled(title: str, content: Html) -> Html:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _figure(figure: Figure) -> Html:
-    if not any(y is not None for series in figure.series for y in series.ys):
-        return element("p", "Nothing to show yet.", class_="soft")
-    if figure.form == "lines":
-        return curves(figure)
-    if figure.form == "points":
-        return named_points(figure)
-    if figure.form == "means":
-        (series,) = figure.series
-        means = zip(figure.labels, series.ys, series.intervals, strict=True)
-        return means_with_intervals([(name, mean, bounds) for name, mean, bounds in means if mean is not None])
-    bars = {
-        one.name: [None if y is None else Bar(y, bounds) for y, bounds in zip(one.ys, one.bounds, strict=True)]
-        for one in figure.series
-    }
-    return grouped_bars(figure.labels, bars)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from tidepool.engine.design.report import study_report
 from tidepool.engine.design.summary import summarise_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import ExportRequest
@@ -16,7 +17,7 @@ from tidepool.storage.exporting.factors import tables_of
 from tidepool.storage.exporting.files import finished_together, write_text
 from tidepool.storage.study_rows.studies import StoredStudy
 
-FORMATS = ("csv", "html", "json", "markdown", "parquet", "sqlite", "toml")
+FORMATS = ("csv", "html", "json", "markdown", "parquet", "sqlite", "svg", "toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,11 @@ class StudyExport:
                 return write_text(self._file(".html"), study_pages(first.database, self.study.id)["report.html"])
             case "markdown":
                 return write_text(self._file(".md"), study_pages(first.database, self.study.id)["report.md"])
+            case "svg":
+                from tidepool.engine.exports.pictures import write_pictures
+
+                report = study_report(first.database, summarise_study(first.database, self.study.id))
+                return write_pictures(report, self._target, self.study.id)
             case "toml":
                 return write_text(self._file(".toml"), study_toml(self.study, [one.batch for one in self.cells]))
             case "sqlite":

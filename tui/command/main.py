@@ -37,7 +37,7 @@ COMMANDS = {
     "code": ("code", "coding a blinded sample by hand: one key a code; --status, --export and --import CSV"),
     "branch": ("branch", "goes on with talks of a batch from one turn: drawn again, or said otherwise"),
     "compare": ("compare", "side-by-side statistics of several batches"),
-    "export": ("export", "one batch out: json, csv, sqlite, html, markdown, parquet, toml, policy"),
+    "export": ("export", "one batch out: json, csv, sqlite, html, markdown, svg, parquet, toml, policy"),
     "publish": (
         "publish",
         "a study as a folder to publish: its file, Parquet, reports, configs, a dataset card, a citation",

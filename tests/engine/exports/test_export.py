@@ -165,7 +165,7 @@ async def test_a_folder_as_target_takes_a_file_named_by_the_batch(database: Path
 
 async def test_a_format_a_kind_does_not_have_is_refused_with_those_it_has(database: Path, tmp_path: Path) -> None:
     await run_batch(game(1), database)
-    with pytest.raises(UsageError, match="json, csv, sqlite, html, markdown, parquet"):
+    with pytest.raises(UsageError, match="json, csv, sqlite, html, markdown, svg, parquet"):
         export_batch(database, "last", "policy", tmp_path)
 
 
