@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Number, Series, Words, table
+from tidepool.engine.results.forest import against_the_first
 from tidepool.engine.results.report import kind_report
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.wording import money, span
@@ -25,7 +26,8 @@ def comparison_blocks(batches: Summaries, differences: Sequence[Mapping[str, Any
     if compared and (told := compared(batches, differences)):
         return [*blocks, *told]
     ids = [batch["batch_id"] for batch in batches]
-    return [*blocks, *_figures(batches), *(Words(_told(found, ids)) for found in differences)]
+    told = (Words(_told(found, ids)) for found in differences)
+    return [*blocks, *_figures(batches), *against_the_first(differences, ids), *told]
 
 
 def _simulated(batches: Summaries) -> Iterator[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Series, Words, line, table, text_of
+from tidepool.engine.results.forest import Row, forest
 from tidepool.engine.statistics.contrasts import of_mean
 from tidepool.engine.statistics.paired import SEEDS_FOR_A_VERDICT
 
@@ -96,15 +97,19 @@ def curve_over_seeds(label: str, runs: Sequence[Curve]) -> Series | None:
 
 
 def _verdicts(differences: Sequence[Mapping[str, Any]], words: SeedWords, scale: float) -> Iterator[Block]:
+    rows: list[Row] = []
     for one in differences:
         first, second = one["groups"]
         second = words.baselines.get(second, second)
         bounds = one["difference_ci95"]
-        scaled = bounds and (bounds[0] * scale, bounds[1] * scale)
+        scaled = (bounds[0] * scale, bounds[1] * scale) if bounds else None
+        rows.append((f"{first} − {second}", one["difference"] * scale, scaled))
         gap = Estimate(one["difference"] * scale, scaled, words.digits, signed=True)
         number = len(one["seeds"])
         told = f"{first} against {second}, {number} seed{'s' * (number > 1)}: {text_of(gap)}, {one['verdict']}"
         yield Words(told, "warning" if one["verdict"].startswith("worse") else "plain")
+    if rows:
+        yield forest(f"differences over seeds: {words.measure}", rows)
     yield Words(
         f"Runs are compared seed by seed: Student's 95 % intervals, p by sign flips, Holm's correction over a {words.kind}'s "
         f"baselines and over pairs. A verdict takes at least {SEEDS_FOR_A_VERDICT} seeds of each.",

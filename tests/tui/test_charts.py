@@ -52,9 +52,10 @@ def test_means_stand_on_their_intervals_and_an_unknown_one_is_left_out() -> None
 
 
 def test_differences_are_held_against_none() -> None:
-    series = Series("", (3.0, 4.0), intervals=((1.0, 5.0), (2.0, 6.0)))
-    rows = drawn(Figure("means", "", (series,), labels=("a", "b"), reference=0.0)).splitlines()
-    assert rows[4].split()[0] == "0" and all(row.index("┊") == rows[3].index("┬") for row in rows[1:3])
+    series = Series("", (3.0, 4.0, 1.0), intervals=((1.0, 5.0), (2.0, 6.0), (-2.0, 4.0)))
+    rows = drawn(Figure("means", "", (series,), labels=("a", "b", "c"), reference=0.0)).splitlines()
+    zero = rows[5].index("0")
+    assert [row[zero] for row in rows[1:5]] == ["┊", "┊", "┼", "┬"]
     assert rows[1].endswith("+3.00")
 
 

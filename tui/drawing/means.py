@@ -45,6 +45,8 @@ def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
             field.put(at(figure.reference), 0, "┊", shape.quiet)
         if bounds:
             field.put(at(bounds[0]), 0, "─" * (at(bounds[1]) - at(bounds[0]) + 1), ink)
+            if figure.reference is not None and at(bounds[0]) <= at(figure.reference) <= at(bounds[1]):
+                field.put(at(figure.reference), 0, "┼", ink)
         field.put(at(mean), 0, glyph_of(figure.places[place]) if figure.places else "●", ink)
         name: Run = (fitted(label, names), ink if figure.places else None)
         drawn.append([name, (" │", shape.quiet), *field.rows()[0], (f"{value:>{figures}}", None)])

@@ -21,6 +21,7 @@ from tidepool.engine.results.blocks import (
     table,
     text_of,
 )
+from tidepool.engine.results.forest import against_the_first
 from tidepool.engine.results.wording import in_flight, number, p_value
 from tidepool.engine.studies.evolution.evaluation.objectives import objectives
 from tidepool.engine.studies.evolution.front_report import front_blocks
@@ -306,7 +307,10 @@ def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping
     gaps = {tuple(ids.index(batch) + 1 for batch in row["batches"]): _gap(row) for row in differences}
     columns = ("", "strategy", "calls", "k tokens", "held out % (95 %)", "best seed", "points over #1", "p")
     rows = [_compared(place, batch, gaps.get((1, place))) for place, batch in enumerate(batches, 1)]
-    told: list[Block] = [table("side by side", columns, rows, left=2)]
+    told: list[Block] = [
+        table("side by side", columns, rows, left=2),
+        *against_the_first(differences, ids, 100, ", points"),
+    ]
     for (one, other), (gap, p) in gaps.items():
         if one > 1:
             told.append(Words(f"#{other} over #{one}: {text_of(gap)} points, p = {p_value(p.value)}"))
