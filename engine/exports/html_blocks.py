@@ -32,9 +32,11 @@ def drawn(blocks: Iterable[Block]) -> Iterator[Html]:
 
 
 def _cell(cell: Cell) -> Content:
-    """Those who take part behind their mark."""
-    if not isinstance(cell, Named):
-        return text_of(cell)
+    return named(cell) if isinstance(cell, Named) else text_of(cell)
+
+
+def named(cell: Named) -> Html:
+    """One who takes part, behind their mark."""
     mark = element("span", glyph_of(cell.place), style=f"color: {PAGE.mark(cell.place)}")
     return joined((mark, "\N{NO-BREAK SPACE}", cell.name))
 

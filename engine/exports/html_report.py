@@ -8,12 +8,14 @@ from itertools import islice
 from typing import Any
 
 from tidepool.engine.exports.html import Content, Html, element, folded, page, section
-from tidepool.engine.exports.html_blocks import drawn
-from tidepool.engine.results.blocks import Report
+from tidepool.engine.exports.html_blocks import drawn, named
+from tidepool.engine.results.blocks import Named, Report
+from tidepool.engine.results.marks import places_of
 from tidepool.engine.results.methods import prompts_of
 from tidepool.engine.results.wording import gave, number
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.json_files import units_of
+from tidepool.storage.reading.conversation_heads import everybody
 from tidepool.storage.reading.figures import conversations_of
 
 MOST_TRANSCRIPTS = 30
@@ -48,20 +50,27 @@ def _transcripts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator
     if not units:
         return
     total = conversations_of(connection, batch["id"])
+    places = places_of(everybody(connection, batch["number"]))
     yield section(
         "Transcripts",
         element("p", f"The first {len(units):,} of {total:,}.", class_="soft"),
         *(
-            folded(f"{unit['sequence_number']}. {' and '.join(unit['participants'])}: {unit['status']}", *_unit(unit))
+            folded(
+                f"{unit['sequence_number']}. {' and '.join(unit['participants'])}: {unit['status']}",
+                *_unit(unit, places),
+            )
             for unit in units
         ),
     )
 
 
-def _unit(unit: Mapping[str, Any]) -> Iterator[Content]:
+def _unit(unit: Mapping[str, Any], places: Mapping[str, int]) -> Iterator[Content]:
     for message in unit["messages"]:
         yield element(
-            "div", element("strong", message["speaker"]), " ", element("span", message["model"], class_="soft")
+            "div",
+            element("strong", _speaker(message["speaker"], places)),
+            " ",
+            element("span", message["model"], class_="soft"),
         )
         if message["thought"]:
             yield element("div", element("em", message["thought"]), class_="said")
@@ -70,6 +79,10 @@ def _unit(unit: Mapping[str, Any]) -> Iterator[Content]:
         yield element("p", f"{outcome['agent']} {gave(outcome)}, score {number(outcome['score'], 2)}", class_="soft")
     if unit["error"]:
         yield element("p", f"failed: {unit['error']}")
+
+
+def _speaker(name: str, places: Mapping[str, int]) -> Content:
+    return named(Named(name, places[name])) if name in places else name
 
 
 def _pretty(content: Any) -> Html:

@@ -4,6 +4,8 @@ transcripts, on a terminal, in the app and on a page.
 The colours are Okabe and Ito's, which people who confuse red and green tell apart; seven colours and ten glyphs make seventy marks.
 """
 
+from collections.abc import Iterable
+
 Colour = tuple[int, int, int]
 
 INKS: tuple[Colour, ...] = (
@@ -18,6 +20,11 @@ INKS: tuple[Colour, ...] = (
 GLYPHS = "●■▲◆▼○□△◇▽"
 CONTRAST = 4.5
 """of text on its ground, as WCAG asks for"""
+
+
+def places_of(names: Iterable[str]) -> dict[str, int]:
+    """By name, as statistics have them: who is best, or speaks first, changes nothing."""
+    return {name: place for place, name in enumerate(sorted(set(names)))}
 
 
 def glyph_of(place: int) -> str:

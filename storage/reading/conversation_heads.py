@@ -45,6 +45,10 @@ def talk_heads(
     }
 
 
+def everybody(connection: sqlite3.Connection, batch_number: int) -> list[str]:
+    return speakers(connection, batch_number, 100_000)
+
+
 def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200) -> list[str]:
     """Who takes part, by the batch's own config."""
     row = connection.execute("SELECT config FROM batch WHERE number = ?", (batch_number,)).fetchone()

@@ -38,7 +38,7 @@ from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.screens.watch import WatchScreen
-from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT, THEMES
+from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT, THEMES, mark_variables
 from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
 from tidepool.tui.app.user_settings import told as settings_told
 from tidepool.tui.app.widgets.batch_list import BatchList
@@ -131,7 +131,7 @@ class TidepoolApp(App[None]):
             self.theme = self.settings.theme or DARK.name
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        return DEFAULTS
+        return DEFAULTS | mark_variables(self.current_theme)
 
     def on_mount(self) -> None:
         tell_trouble_by(lambda words: self.notify(words, severity="warning", markup=False, timeout=30))

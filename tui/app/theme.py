@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+from textual.color import Color
 from textual.theme import Theme
+
+from tidepool.engine.results.marks import INKS, ink_of, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +238,9 @@ COLOUR_BLIND = _theme(
 THEMES = (DARK, LIGHT, DEEP, SAND, CONTRAST, COLOUR_BLIND)
 DEFAULTS = DARK.variables
 """for the themes that come with Textual"""
+
+
+def mark_variables(theme: Theme) -> dict[str, str]:
+    """The colours of those who take part, on the ground of a theme."""
+    ground = Color.parse(theme.to_color_system().generate()["background"]).rgb
+    return {f"mark-{place}": written(ink_of(place, ground)) for place in range(len(INKS))}

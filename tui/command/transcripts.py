@@ -1,24 +1,33 @@
 """One unit to read: a conversation of any kind, a game with what came of it, an episode with its rewards."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from tidepool.engine.branching.origin import ASSIGNED
+from tidepool.engine.results.marks import glyph_of, places_of
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.results.wording import gave, number
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.units import StoredMessage
 from tidepool.storage.study_rows.episodes import SPLITS, EpisodeStep, episode_steps, split_of
+from tidepool.tui.drawing.blocks import COLOURS
+from tidepool.tui.drawing.figures import mark_ink
 from tidepool.tui.drawing.plain import one_line, plain, shortened
 
 MOST_SHOWN = 50_000
 """characters of one message: more than anybody reads here, and laying out millions takes minutes"""
 
 
-def print_transcript(out: Console, kind: str, talk: Transcript) -> None:
-    {"secret_game": _game, "mutation": _episode}.get(kind, _any)(out, talk, _label(talk))
+def print_transcript(out: Console, kind: str, talk: Transcript, people: Sequence[str] = ()) -> None:
+    """`people` are all who take part in the batch, by which each has a colour and a glyph."""
+    places = places_of(people)
+    if kind == "mutation":
+        _episode(out, talk, _label(talk))
+    else:
+        (_game if kind == "secret_game" else _any)(out, talk, _label(talk), places)
 
 
 def _label(talk: Transcript) -> str:
@@ -27,13 +36,13 @@ def _label(talk: Transcript) -> str:
     return "" if True not in spoken else " (partly simulated)" if False in spoken else " (simulated)"
 
 
-def _any(out: Console, talk: Transcript, label: str) -> None:
+def _any(out: Console, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
     where = f", game {talk.game}, round {talk.round}" if talk.game is not None else ""
     title = f"conversation {talk.sequence_number}{where}: {' and '.join(talk.participants)}, {talk.status}{label}"
     out.print(Text(one_line(title), style="bold"))
     for message in talk.messages:
         out.print()
-        out.print(Text(_spoken(message), style="bold"))
+        out.print(_spoken(message, places))
         if message.thought:
             out.print(Text(f"*{shortened(message.thought, MOST_SHOWN)}*", style="italic"))
         out.print(_marked(message.content))
@@ -46,14 +55,14 @@ def _any(out: Console, talk: Transcript, label: str) -> None:
         out.print(Text(f"\n{one_line(str(judgement['entity']))} is judged: {rating}"))
 
 
-def _game(out: Console, talk: Transcript, label: str) -> None:
+def _game(out: Console, talk: Transcript, label: str, places: Mapping[str, int]) -> None:
     names = " and ".join(talk.participants)
     title = f"conversation {talk.sequence_number}, game {talk.game}, round {talk.round}: {names}, {talk.status}{label}"
     out.print(Text(one_line(title), style="bold"))
     spans = {outcome["turn"]: outcome for outcome in talk.outcomes if outcome["revealed"] or outcome["uncertain"]}
     for message in talk.messages:
         out.print()
-        out.print(Text(_spoken(message), style="bold"))
+        out.print(_spoken(message, places))
         out.print(_marked(message.content, spans.get(message.turn)))
     out.print()
     if talk.error:
@@ -62,8 +71,12 @@ def _game(out: Console, talk: Transcript, label: str) -> None:
         out.print(Text(one_line(_came_to(outcome))))
 
 
-def _spoken(message: StoredMessage) -> str:
-    return f"{message.turn}. {one_line(message.speaker)}" + (" (assigned)" if message.model == ASSIGNED else "")
+def _spoken(message: StoredMessage, places: Mapping[str, int]) -> Text:
+    place = places.get(message.speaker or "")
+    name = one_line(message.speaker) if place is None else f"{glyph_of(place)} {one_line(message.speaker)}"
+    ink = "" if place is None else mark_ink(place, COLOURS)
+    assigned = " (assigned)" if message.model == ASSIGNED else ""
+    return Text.assemble(f"{message.turn}. ", (name, ink), assigned, style="bold")
 
 
 def _marked(text: str, outcome: dict[str, Any] | None = None) -> Text:

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading import study_watching, watching
-from tidepool.storage.reading.conversation_heads import readable
+from tidepool.storage.reading.conversation_heads import everybody, readable
 from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import LogLine, ProviderBatchLine, Watched, WaveLine
@@ -212,6 +212,8 @@ class WatchScreen(BatchActions):
         if self._batch is not None:
             past = await self.tidepool.file.dig(watching.past, abs(self._batch.number))
             self._pulse = Throughput(past, self._batch)
+            people = await self.tidepool.file.look(everybody, self._batch.number)
+            self.query_one(TranscriptPane).of_people(people)
             self.query_one(PacePlots).show(self._pulse, now=True)
             self._expect(self._batch)
         return self._batch

@@ -9,7 +9,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tidepool.engine.results.blocks import Block, Figure, Folded, Headline, Heat, Table, Words, text_of
+from tidepool.engine.results.blocks import Block, Cell, Figure, Folded, Headline, Heat, Named, Table, Words, text_of
+from tidepool.engine.results.marks import INKS
 from tidepool.engine.results.wording import more
 from tidepool.tui.app.widgets.plot import Plot
 from tidepool.tui.drawing.bars import lies, named
@@ -158,9 +159,17 @@ def _table(block: Table, room: int) -> Content:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
 
+    def line_of(row: Sequence[str], cells: Sequence[Cell]) -> Content:
+        """Those who take part, where they come first, in their colour."""
+        text = row_of(row)
+        if not cells or not isinstance(cells[0], Named):
+            return Content(text)
+        name = min(len(text), widths[0])
+        return Content.assemble((text[:name], f"$mark-{cells[0].place % len(INKS)}"), text[name:])
+
     lines = [Content.styled(one_line(block.title), "bold $primary")] if block.title else []
     if any(heads):
-        lines += [Content.styled(row_of(heads), "$quiet"), *(Content(row_of(row)) for row in rows)]
+        lines += [Content.styled(row_of(heads), "$quiet"), *map(line_of, rows, block.rows)]
     else:
         lines += [Content.assemble((fitted(row[0], widths[0]) + "  ", "$quiet"), *row[1:]) for row in rows]
     if len(block.rows) > MOST_ROWS:

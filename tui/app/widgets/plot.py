@@ -11,13 +11,14 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tidepool.engine.results.blocks import ROLES, Figure, as_json
-from tidepool.engine.results.marks import INKS, ink_of
+from tidepool.engine.results.marks import INKS
 from tidepool.storage.errors import TidepoolError
 
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
 
 VARIABLES = {role: role if role in ("primary", "accent", "quiet") else f"state-{role}" for role in ROLES}
+MARKS = [f"mark-{place}" for place in range(len(INKS))]
 
 
 class Plot(Widget, can_focus=False):
@@ -52,8 +53,7 @@ class Plot(Widget, can_focus=False):
             return
         variables = self.app.theme_variables
         colours = {role: list(Color.parse(variables[name]).rgb) for role, name in VARIABLES.items()}
-        ground = Color.parse(variables["background"]).rgb
-        colours |= {f"mark-{place}": list(ink_of(place, ground)) for place in range(len(INKS))}
+        colours |= {name: list(Color.parse(variables[name]).rgb) for name in MARKS}
         asked = (figure, size, str(colours))
         if asked != self._asked:
             self._asked = asked

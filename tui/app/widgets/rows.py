@@ -17,6 +17,7 @@ from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tidepool.engine.results.marks import INKS
 from tidepool.tui.app.theme import STATES
 from tidepool.tui.drawing.plain import plain
 
@@ -47,6 +48,7 @@ class Rows(ScrollView, can_focus=True):
         "rows--hit",
         "rows--reveal",
         *(f"rows--{name}" for name in STATES),
+        *(f"rows--who-{place}" for place in range(len(INKS))),
     }
 
     cursor: var[int] = var(0)

@@ -1,12 +1,13 @@
 """One conversation, or one answer, as it was said: wrapped, never interpreted, with what gave a secret away marked."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from textual.events import Resize
 
 from tidepool.engine.branching.origin import ASSIGNED
+from tidepool.engine.results.marks import INKS, glyph_of, places_of
 from tidepool.engine.results.wording import UNKNOWN
 from tidepool.engine.studies.evolution.replies import NOT_KEPT, TITLES, answer_facts
 from tidepool.storage.reading.answers import Answer
@@ -19,6 +20,7 @@ from tidepool.tui.drawing.plain import one_line, plain
 from tidepool.tui.drawing.wrapping import marked, wrapped
 
 Span = tuple[int, int, str]
+NOBODY: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,11 @@ class TranscriptPane(Rows):
         self._words: tuple[str, ...] = ()
         self._lines: list[TranscriptLine] = []
         self.empty = empty
+        self._places: Mapping[str, int] = {}
+
+    def of_people(self, names: Iterable[str]) -> None:
+        """Who takes part in the batch: each has a colour and a glyph, the same in every talk."""
+        self._places = places_of(names)
 
     @property
     def talk(self) -> Transcript | None:
@@ -73,7 +80,7 @@ class TranscriptPane(Rows):
             self.call_after_refresh(self.scroll_to, y=line, animate=False)
 
     def _lay_out(self) -> None:
-        self._lines = [] if self._talk is None else lines_of(self._talk, self.view_width, self._words)
+        self._lines = [] if self._talk is None else lines_of(self._talk, self.view_width, self._words, self._places)
         self._drawn.clear()
         self.set_count(len(self._lines))
         self.refresh()
@@ -96,8 +103,12 @@ def _place(talk: Readable) -> object:
     return answer.conversation, answer.split, answer.problem, answer.sample, answer.model
 
 
-def lines_of(talk: Readable, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:
-    return talk_lines(talk, width, words) if isinstance(talk, Transcript) else answer_lines(talk, width, words)
+def lines_of(
+    talk: Readable, width: int, words: Sequence[str] = (), places: Mapping[str, int] = NOBODY
+) -> list[TranscriptLine]:
+    if isinstance(talk, Transcript):
+        return talk_lines(talk, width, words, places)
+    return answer_lines(talk, width, words)
 
 
 def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:
@@ -128,23 +139,25 @@ def answer_lines(read: ReadAnswer, width: int, words: Sequence[str] = ()) -> lis
     return lines
 
 
-def talk_lines(talk: Transcript, width: int, words: Sequence[str] = ()) -> list[TranscriptLine]:
+def talk_lines(
+    talk: Transcript, width: int, words: Sequence[str] = (), places: Mapping[str, int] = NOBODY
+) -> list[TranscriptLine]:
     lines = [TranscriptLine(((f" {_title(talk)}", "strong"),))]
-    lines += _episode(talk, width, words) if "steps" in talk.details else _messages(talk, width, words)
+    lines += _episode(talk, width, words) if "steps" in talk.details else _messages(talk, width, words, places)
     if talk.error:
         lines.append(TranscriptLine(()))
         lines += _body(f"failed: {plain(talk.error)}", width, [], "failed")
     if talk.outcomes:
         lines.append(TranscriptLine(()))
-        lines += [TranscriptLine(_outcome(outcome)) for outcome in talk.outcomes]
+        lines += [TranscriptLine(_outcome(outcome, places)) for outcome in talk.outcomes]
     return lines
 
 
-def _messages(talk: Transcript, width: int, words: Sequence[str]) -> list[TranscriptLine]:
+def _messages(talk: Transcript, width: int, words: Sequence[str], places: Mapping[str, int]) -> list[TranscriptLine]:
     lines = []
     for message in talk.messages:
         lines.append(TranscriptLine(()))
-        lines.append(TranscriptLine(_heading(message), message.turn))
+        lines.append(TranscriptLine(_heading(message, places), message.turn))
         if message.thought:
             lines += _body(plain(message.thought), width, [], "thought")
         lines += _body(*_content(talk, message, words, width))
@@ -185,10 +198,17 @@ def _title(talk: Transcript) -> str:
     return f"{talk.sequence_number:,}{where} · {' and '.join(map(one_line, talk.participants))}"
 
 
-def _heading(message: StoredMessage) -> tuple[Piece, ...]:
+def _named(name: str, places: Mapping[str, int]) -> Piece:
+    """Behind the glyph of their place, and in its colour."""
+    if (place := places.get(name)) is None:
+        return one_line(name), "accent"
+    return f"{glyph_of(place)} {one_line(name)}", f"who-{place % len(INKS)}"
+
+
+def _heading(message: StoredMessage, places: Mapping[str, int]) -> tuple[Piece, ...]:
     cached = message.source == "cache" and message.model != ASSIGNED
     notes = one_line(message.model) + (" · from the cache" if cached else "")
-    return ((f" {message.turn} ", "dim"), (one_line(message.speaker or ""), "accent"), (f"  {notes}", "dim"))
+    return ((f" {message.turn} ", "dim"), _named(message.speaker or "", places), (f"  {notes}", "dim"))
 
 
 def _content(
@@ -231,16 +251,18 @@ def _body(text: str, width: int, spans: Sequence[Span], style: str) -> list[Tran
     return lines
 
 
-def _outcome(outcome: dict[str, object]) -> tuple[Piece, ...]:
-    name, how = one_line(str(outcome["agent"])), one_line(str(outcome["detector"]))
+def _outcome(outcome: dict[str, object], places: Mapping[str, int]) -> tuple[Piece, ...]:
+    name, how = _named(str(outcome["agent"]), places), one_line(str(outcome["detector"]))
     score = f", score {outcome['score']:g}" if isinstance(outcome["score"], int | float) else ""
     if outcome["revealed"]:
         return (
-            (f" {name} ", "accent"),
+            (" ", ""),
+            name,
+            (" ", ""),
             ("gave the secret away", "reveal"),
             (f" in message {outcome['turn']} ({how}){score}", "dim"),
         )
     if outcome["uncertain"]:
         doubt = f" in message {outcome['turn']} ({how}), which is an ordinary word as well{score}"
-        return ((f" {name} ", "accent"), ("may have given the secret away", "running"), (doubt, "dim"))
-    return ((f" {name} ", "accent"), ("kept the secret", "done"), (score, "dim"))
+        return ((" ", ""), name, (" ", ""), ("may have given the secret away", "running"), (doubt, "dim"))
+    return ((" ", ""), name, (" ", ""), ("kept the secret", "done"), (score, "dim"))

@@ -14,6 +14,7 @@ from textual.widgets import Input, Select, Static
 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading import search
+from tidepool.storage.reading.conversation_heads import everybody
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.matter import SPLITS, Matter, Talks, Wanted, filter_of, matter_of
 from tidepool.tui.app.shutdown import while_open
@@ -84,6 +85,7 @@ class ConversationsPane(Vertical):
         who.prompt, part.prompt = self.matter.anybody, self.matter.any_part
         people = await file.look(self.matter.who, number)
         who.set_options(people)
+        self.query_one("#talk-text", TranscriptPane).of_people(await file.look(everybody, number))
         part.set_options(await file.look(self.matter.parts, number))
         if people and not self.matter.lists_hits:
             who.value = people[0][1]

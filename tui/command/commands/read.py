@@ -98,12 +98,14 @@ def _watched(options: argparse.Namespace) -> "Watched | None":
 
 
 def _show_conversation(options: argparse.Namespace) -> None:
+    from tidepool.storage.reading.conversation_heads import everybody
     from tidepool.storage.reading.queries import transcript
     from tidepool.tui.command.transcripts import print_transcript
 
     with reading(options.db) as connection:
         batch = find_batch(connection, options.batch)
         found = transcript(connection, batch["number"], options.conversation)
+        people = everybody(connection, batch["number"])
     if found is None:
         raise NotFound(f"Batch {batch['id']} has no conversation {options.conversation} (yet).")
     if batch["kind"] == "evolution":
@@ -111,7 +113,7 @@ def _show_conversation(options: argparse.Namespace) -> None:
     elif options.json:
         say_json(asdict(found))
     else:
-        print_transcript(console(), batch["kind"], found)
+        print_transcript(console(), batch["kind"], found, people)
 
 
 def _show_evaluation(options: argparse.Namespace, batch: sqlite3.Row, unit: "Transcript") -> None:
