@@ -38,7 +38,7 @@ Amount = Annotated[float, Ge(0), Le(1e15)]
 class Cluster(Section):
     """Workers on Ray (the extra `cluster`). What comes out does not depend on it."""
 
-    ray: Place = "local"
+    ray: Place = Field(default="local", title="Cluster")
     """local: workers on this machine; auto: the cluster that runs here, or that RAY_ADDRESS names; or its HOST:PORT"""
     hands: int = Field(default=8, ge=0, le=MOST_HANDS)
     """workers that calls leave from; 0: from this process itself"""

@@ -37,7 +37,7 @@ class Design(Section):
 
     replicates: int = Field(default=1, ge=1, le=ceilings.CELLS)
     """each cell this many times, with seeds derived from batch.seed"""
-    mode: Literal["full", "paired"] = "full"
+    mode: Literal["full", "paired"] = Field(default="full", title="Levels crossed")
     """full: every level with every other; paired: lists in step, first with first, second with second"""
     factors: dict[Name, list[Any]] = Field(default_factory=dict, max_length=ceilings.FACTORS)
     """a key of the config with its values, or any name with levels `{ level = "…", set = { KEY = VALUE } }`"""

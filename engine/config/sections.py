@@ -105,9 +105,9 @@ class Batch(Section):
 class Limits(Section):
     """What rules the calls. Stated under [service] for all, under [providers.NAME] for one."""
 
-    max_concurrent: int = Field(default=10, ge=1, le=100_000)
+    max_concurrent: int = Field(default=10, ge=1, le=100_000, title="Calls at once")
     """most live calls in flight; adapts below it"""
-    batch_size: int = Field(default=5000, ge=1, le=100_000)
+    batch_size: int = Field(default=5000, ge=1, le=100_000, title="Calls in a batch")
     """most calls in one provider batch; for openai/anthropic: conversations at a time"""
     requests_per_minute: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE)
     """0 = no fixed limit: headers, 429s and adaptation rule"""
@@ -115,19 +115,19 @@ class Limits(Section):
     """0 = no fixed limit"""
     retries: int = Field(default=5, ge=0, le=100)
     """how often a call that can heal is tried again"""
-    timeout: float = Field(default=60.0, gt=0, le=ceilings.SECONDS)
+    timeout: float = Field(default=60.0, gt=0, le=ceilings.SECONDS, title="Longest call")
     """seconds a live call may take"""
-    poll_interval: float = Field(default=30.0, gt=0, le=ceilings.SECONDS)
+    poll_interval: float = Field(default=30.0, gt=0, le=ceilings.SECONDS, title="Between looks")
     """seconds between looks at a provider batch"""
     rescue_after: float = Field(default=0.0, ge=0, le=ceilings.SECONDS)
     """seconds after which a provider batch's missing calls go live; 0 = never"""
-    cache: bool = True
+    cache: bool = Field(default=True, title="Reuse answers")
     """reuse answers to the same question, of the same seed, in this file"""
-    budget_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    budget_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False, title="Budget in dollars")
     """0 = no cap"""
-    batch_from: int = Field(default=100, ge=0, le=ceilings.PER_MINUTE)
+    batch_from: int = Field(default=100, ge=0, le=ceilings.PER_MINUTE, title="Smallest batch")
     """smallest wave that `auto` sends by batch API; 0 = any"""
-    outage_patience: float = Field(default=600.0, ge=0, le=ceilings.SECONDS)
+    outage_patience: float = Field(default=600.0, ge=0, le=ceilings.SECONDS, title="Patience in outages")
     """seconds that calls wait for a provider that is down before they fail"""
 
 
@@ -135,7 +135,7 @@ class Limits(Section):
 class Service(Limits):
     """The section [service]: how the calls of the whole batch are made."""
 
-    name: ServiceName = "auto"
+    name: ServiceName = Field(default="auto", title="Service")
     """how many conversations advance at once, and by which transport"""
 
 
@@ -157,21 +157,23 @@ class ModelPrice(Section):
 class ProviderSettings(Limits):
     """Keys that are not written here are those of [service]."""
 
-    like: Family | None = None
+    like: Family | None = Field(default=None, title="Speaks like")
     """how an endpoint of one's own speaks: openai, anthropic or ollama; those that are known by name need none"""
-    base_url: str | None = Field(default=None, max_length=ceilings.ADDRESS)
+    base_url: str | None = Field(default=None, max_length=ceilings.ADDRESS, title="Address")
     """else the provider's own environment variable, as its SDK reads it, and its usual address"""
-    hosts: Hosts = Field(default_factory=list, max_length=ceilings.SERVERS)
+    hosts: Hosts = Field(default_factory=list, max_length=ceilings.SERVERS, title="Servers")
     """several servers form one pool, instead of base_url; or "local": each hand of a [cluster] asks the server of its own node"""
-    api_key_env: str | None = Field(default=None, max_length=ceilings.WORD, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    api_key_env: str | None = Field(
+        default=None, max_length=ceilings.WORD, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", title="Variable of the key"
+    )
     """environment variable that holds the key; an endpoint of one's own gets no key without it"""
     prices: dict[str, ModelPrice] = Field(default_factory=dict, max_length=ceilings.SERVERS)
     """by model, `"*"` for all others: what a million tokens cost, where no table of prices knows it"""
-    batch_api: bool | None = None
+    batch_api: bool | None = Field(default=None, title="Batch API")
     """whether it has a batch API; else openai, anthropic and azure have one"""
     batch_command: BatchCommand | None = None
     """a program of yours that answers a file of calls, in place of a batch API: never kept with a study"""
-    batch_jobs: int = Field(default=1, ge=1, le=ceilings.SERVERS)
+    batch_jobs: int = Field(default=1, ge=1, le=ceilings.SERVERS, title="Jobs at a time")
     """how many jobs of that program run at the same time"""
 
 
@@ -182,7 +184,7 @@ class OllamaSettings(ProviderSettings):
 class SimulatedSettings(ProviderSettings):
     """The embedded provider: offline, deterministic by seed, and as slow or faulty as you like."""
 
-    latency: float = Field(default=0.0, ge=0, le=ceilings.SECONDS)
+    latency: float = Field(default=0.0, ge=0, le=ceilings.SECONDS, title="Seconds a call")
     """mean seconds of a live call"""
     jitter: float = Field(default=0.0, ge=0)
     """spread of the latency, as a share of it: log-normal, so some calls are much slower"""
@@ -190,15 +192,15 @@ class SimulatedSettings(ProviderSettings):
     """share of attempts that fail in a way a retry heals"""
     fatal_rate: float = Field(default=0.0, ge=0, le=1)
     """share of calls that fail for good"""
-    enforced_per_minute: int = Field(default=0, ge=0)
+    enforced_per_minute: int = Field(default=0, ge=0, title="Refuses above")
     """live requests in a sliding minute beyond which it answers 429, without telling before"""
-    price_input: float = Field(default=0.0, ge=0)
+    price_input: float = Field(default=0.0, ge=0, title="Price of input")
     """pretended dollars for a million input tokens"""
-    price_output: float = Field(default=0.0, ge=0)
+    price_output: float = Field(default=0.0, ge=0, title="Price of output")
     """pretended dollars for a million output tokens"""
-    batch_api: bool = True
+    batch_api: bool = Field(default=True, title="Batch API")
     """false: it has none, and auto sends it live"""
-    batch_seconds: float = Field(default=0.0, ge=0, le=ceilings.SECONDS)
+    batch_seconds: float = Field(default=0.0, ge=0, le=ceilings.SECONDS, title="Seconds a batch")
     """how long one of its provider batches takes"""
     batch_error_rate: float = Field(default=0.0, ge=0, le=1)
     """share of a provider batch's calls that fail there"""
@@ -316,11 +318,11 @@ class Agent(Section):
     """short: this conversation; long: all earlier ones in the same game"""
     temperature: Temperature = Field(default=0.7, ge=0, le=2)
     """how freely the model samples, or "none" for the provider's own; a model that takes none is told once"""
-    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
+    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS, title="Longest reply")
     """most tokens of a reply"""
-    reasoning_effort: ReasoningEffort = ""
+    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
     """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     instructions: str = Field(default="", max_length=ceilings.TEXT)
     """added to the system prompt"""

@@ -22,9 +22,9 @@ class StopWhenSure(Section):
     """revealed or obtained (secret_game), rating (simulation)"""
     agent: str = Field(default="", max_length=200)
     """of this agent's sides alone; empty: of all"""
-    half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False, title="Interval within ±")
     """stop when the interval reaches no further than this to either side: 0.03 is 3 percentage points"""
-    decided: bool = False
+    decided: bool = Field(default=False, title="When decided")
     """stop when it is decided on which side of the line the truth lies"""
     difference: str = Field(default="", max_length=ceilings.NAME)
     """decided: of two agents, "Ada - Bob", or of two levels of a design's factor, "firmness: firm - plain\""""

@@ -54,11 +54,11 @@ class FrozenProblems(Section):
 class EvolutionSettings(Section):
     strategy: Literal["genetic", "reflective", "gepa", "random"] = "genetic"
     """genetic | reflective | gepa (extra) | random"""
-    model: ModelName = "simulated:solver"
+    model: ModelName = Field(default="simulated:solver", title="Solving model")
     """who solves the problems …"""
-    models: list[ModelName] = Field(default_factory=list, max_length=ceilings.SERVERS)
+    models: list[ModelName] = Field(default_factory=list, max_length=ceilings.SERVERS, title="Several models")
     """… or several: fitness by model and overall"""
-    mutator: ModelName = "simulated:rewriter"
+    mutator: ModelName = Field(default="simulated:rewriter", title="Rewriting model")
     """who rewrites prompts; beside a real model it must be written, also where a simulated one is meant"""
     proposals: int | None = Field(default=None, ge=1, le=100)
     """that gepa makes at once, each on a parent and problems of its own; empty: 8"""
@@ -80,9 +80,9 @@ class EvolutionSettings(Section):
     """true: the sizes are ignored, the adaptive limiter alone decides"""
     enable_async_evaluation: bool = True
     """false: one call at a time, as a baseline to measure against"""
-    population_size: int = Field(default=50, ge=2, le=10_000)
+    population_size: int = Field(default=50, ge=2, le=10_000, title="Population")
     """genomes of a generation"""
-    max_generations: int = Field(default=100, ge=1, le=ceilings.GENERATIONS)
+    max_generations: int = Field(default=100, ge=1, le=ceilings.GENERATIONS, title="Generations")
     """the seed prompts are the first of them"""
     seed_prompts: list[SeedPrompt] = Field(default_factory=list, max_length=10_000)
     """prompts to start from; else some fifty that come with Tidepool. A prompt with {question} is the whole message; or { system = "…",
@@ -92,11 +92,11 @@ class EvolutionSettings(Section):
     seed_prompts, else built-in"""
     guards: bool | None = None
     """rewrites that tell an answer, quote a problem or change the task are refused; false: they are let through; empty: true"""
-    few_shot: int = Field(default=0, ge=0, le=100)
+    few_shot: int = Field(default=0, ge=0, le=100, title="Examples in a prompt")
     """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"
     """a built-in set, a file (JSONL, JSON, CSV, TSV, Parquet) of questions and answers, or a folder of Hugging Face's datasets"""
-    fields: dict[Word, Address] = Field(default_factory=dict, max_length=100)
+    fields: dict[Word, Address] = Field(default_factory=dict, max_length=100, title="Columns")
     """which columns of the files are what: { question = "prompt", answer = "answers.text.0", choices = "options" }"""
     question_template: Text = ""
     """a question made of several columns: "{context}\\n\\n{question}\""""
@@ -104,22 +104,24 @@ class EvolutionSettings(Section):
     """a file or folder of one's own for choose_problems; empty: a part of problems"""
     judge_from: Address = ""
     """a file or folder of one's own for validation_problems; empty: a part of problems"""
-    task: Literal["auto", "number", "choice", "label", "text", "python", "judge"] = "auto"
+    task: Literal["auto", "number", "choice", "label", "text", "python", "judge"] = Field(
+        default="auto", title="Kind of answer"
+    )
     """what a reply answers with: auto (a number or words, by the expected answer) | number | choice | label | text | python
     (code, which the problem's tests are run on) | judge (anything: a model marks it by a rubric)"""
-    judge: ModelName = "simulated:judge"
+    judge: ModelName = Field(default="simulated:judge", title="Judging model")
     """who marks replies where task = "judge"; must be written like the mutator"""
     rubric: str = Field(default="", max_length=ceilings.TEXT)
     """what the judge goes by; empty: how well the reply answers the question, by the expected answer where there is one"""
-    allow_code: bool = False
+    allow_code: bool = Field(default=False, title="Run code of replies")
     """true: code that models write may be run on this machine, as task = "python" does"""
     labels: list[Text] = Field(default_factory=list, max_length=100)
     """the labels of task = "label"; empty: the answers of the file"""
-    max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
+    max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems in search")
     """problems that prompts are bred by"""
-    choose_problems: int = Field(default=0, ge=0, le=ceilings.ITEMS)
+    choose_problems: int = Field(default=0, ge=0, le=ceilings.ITEMS, title="Problems to choose")
     """problems that pick the champion among the best five of the search; 0: the search's own problems pick it"""
-    validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS)
+    validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems at the end")
     """problems held out: they judge the champion and never choose it"""
     scorer: ScorerName = ""
     """how a reply is marked: empty, by its task; or file.py:function, a scorer of your own in the folder of the config; or the
@@ -130,15 +132,15 @@ class EvolutionSettings(Section):
     """the score from which on a reply counts as correct, where a scorer or a judge gives scores"""
     marking_seconds: float = Field(default=10.0, gt=0, le=3600)
     """that a scorer of your own, or the code of a reply with its tests, may take for one reply"""
-    samples: int = Field(default=1, ge=1, le=1000)
+    samples: int = Field(default=1, ge=1, le=1000, title="Replies to each")
     """replies per problem"""
     temperature: Temperature = Field(default=0.7, ge=0, le=2)
     """how freely the model samples"""
-    max_tokens: int = Field(default=500, ge=1, le=ceilings.TOKENS)
+    max_tokens: int = Field(default=500, ge=1, le=ceilings.TOKENS, title="Longest reply")
     """of a solution"""
-    reasoning_effort: ReasoningEffort = ""
+    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
     """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     selection: Literal["tournament", "roulette", "rank", "sus", "elitist"] = "tournament"
     """how parents are chosen"""
@@ -148,18 +150,18 @@ class EvolutionSettings(Section):
     """share of children with two parents"""
     mutation_rate: float = Field(default=0.2, ge=0, le=1)
     """chance that a segment of a child is changed"""
-    elite_size: int = Field(default=5, ge=0, le=10_000)
+    elite_size: int = Field(default=5, ge=0, le=10_000, title="Prompts kept")
     """the best genomes that go on unchanged"""
     weights: WeightSettings = Field(default_factory=WeightSettings)
     """what fitness is made of"""
     objectives: list[Text] = Field(default_factory=list, max_length=4)
     """several measures to be good at together instead of one fitness, with a minus where less is better, such as ["accuracy", "-tokens"]:
     accuracy, consistency, efficiency, diversity, tokens (of a reply), words (of a prompt), or a metric of the scorer"""
-    target_fitness: float = 0.85
+    target_fitness: float = Field(default=0.85, title="Stop at fitness")
     """stop when the best prompt is this fit"""
-    stagnation: int = Field(default=20, ge=0, le=ceilings.UNITS)
+    stagnation: int = Field(default=20, ge=0, le=ceilings.UNITS, title="Stop when stuck for")
     """stop after so many generations without progress; 0 = never for that"""
-    max_calls: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE)
+    max_calls: int = Field(default=0, ge=0, le=ceilings.PER_MINUTE, title="Most calls")
     """stop before the search would take more calls than this; 0 = no such rule"""
     racing: bool = True
     """problems come in rungs, and the weaker half stops being asked after each"""

@@ -41,53 +41,53 @@ class WrittenQuery(Section):
 
 
 class MutationSettings(Section):
-    target: ModelName = "simulated:target"
+    target: ModelName = Field(default="simulated:target", title="Answering model")
     """the model whose answers are to become better, e.g. ollama:llama3.2"""
-    mutator: ModelName = "simulated:rewriter"
+    mutator: ModelName = Field(default="simulated:rewriter", title="Rewriting model")
     """the model that rewrites queries; beside a real model it must be written, also where a simulated one is meant"""
     encoder: EncoderName = HASHING
     """hashing | ollama:nomic-embed-text | openai:text-embedding-3-small"""
-    judge: ModelName = "simulated:judge"
+    judge: ModelName = Field(default="simulated:judge", title="Judging model")
     """the model that grades answers, for the reward of that name; must be written like the mutator"""
     reward: Literal["keyword", "similarity", "judge"] = "similarity"
     """keyword | similarity | judge"""
-    success: float = Field(default=0.7, gt=0, le=1)
+    success: float = Field(default=0.7, gt=0, le=1, title="Good enough from")
     """reward at which an episode ends well"""
     queries: Address = "builtin"
     """or a JSONL file of {"query", "reference"}"""
-    heldout: float = Field(default=0.2, gt=0, lt=1)
+    heldout: float = Field(default=0.2, gt=0, lt=1, title="Share held out")
     """share of queries kept for the final comparison"""
     learner: Annotated[LearnerName | Literal["foreign"], BeforeValidator(_known_learner)] = "bandit"
     """bandit (built in) | ppo (extra `rl`) | random"""
     policy: Address = ""
     """a policy file: evaluate it instead of learning"""
-    num_processes: int = Field(default=16, ge=1, le=10_000)
+    num_processes: int = Field(default=16, ge=1, le=10_000, title="Episodes at once")
     """environments that step together"""
-    num_steps: int = Field(default=32, ge=1, le=100_000)
+    num_steps: int = Field(default=32, ge=1, le=100_000, title="Steps an update")
     """steps of each environment between two updates"""
-    num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000)
+    num_env_steps: int = Field(default=10_000, ge=1, le=100_000_000, title="Steps in all")
     """answered steps in all: the budget of learning"""
-    ppo_epoch: int = Field(default=4, ge=1, le=1000)
+    ppo_epoch: int = Field(default=4, ge=1, le=1000, title="PPO epochs")
     """passes over each rollout (ppo)"""
-    num_mini_batch: int = Field(default=4, ge=1, le=10**9)
+    num_mini_batch: int = Field(default=4, ge=1, le=10**9, title="Mini-batches")
     """minibatches of a pass (ppo)"""
     learning_rate: float = Field(default=3e-4, gt=0, allow_inf_nan=False)
     """step size (ppo)"""
     gamma: float = Field(default=0.99, ge=0, le=1)
     """how much later rewards count"""
-    gae_lambda: float = Field(default=0.95, ge=0, le=1)
+    gae_lambda: float = Field(default=0.95, ge=0, le=1, title="GAE lambda")
     """smoothing of the advantages (ppo)"""
     clip: float = Field(default=0.2, gt=0, allow_inf_nan=False)
     """most a policy may move in an update (ppo)"""
     entropy: float = Field(default=0.01, ge=0, allow_inf_nan=False)
     """reward for staying undecided (ppo)"""
-    episode_length: int = Field(default=5, ge=1, le=1000)
+    episode_length: int = Field(default=5, ge=1, le=1000, title="Steps an episode")
     """rewritings of one query at most"""
     use_batching: bool = True
     """false: one environment after another, to measure the gain"""
     operators: list[OperatorName] = list(OPERATORS.own)
     """what a learner chooses from; installed packages may add some"""
-    on_error: Literal["mask", "refusal"] = "mask"
+    on_error: Literal["mask", "refusal"] = Field(default="mask", title="A failed call is")
     """mask | refusal: what becomes of a step whose answer is lost"""
     baselines: list[Literal["random", "bandit"]] | None = None
     """learners that play the same budget beside; unless written, those simpler than the learner: ["random"], and for
@@ -96,11 +96,11 @@ class MutationSettings(Section):
     """episodes of each contender on each held-out query"""
     temperature: Temperature = Field(default=0.7, ge=0, le=2)
     """of the target and the mutator"""
-    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
+    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS, title="Longest reply")
     """most tokens of an answer"""
-    reasoning_effort: ReasoningEffort = ""
+    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
     """of every model in it: how much it thinks before it answers; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     query_list: list[WrittenQuery] = Field(default_factory=list, max_length=ceilings.ITEMS)
     """the queries themselves; taken in from `queries` when the batch starts"""

@@ -21,13 +21,13 @@ DEFAULT_INTERACTIONS = 100
 class Scoring(Section):
     """Points; which of them count depends on the mode."""
 
-    none: float = 0
-    both: float = 1
+    none: float = Field(default=0, title="Nobody revealed")
+    both: float = Field(default=1, title="Both revealed")
     only_obtained: float = 3
     only_revealed: float = 0
-    per_secret: float = 1
-    per_unique: float = 2
-    target: float = 5
+    per_secret: float = Field(default=1, title="Each secret")
+    per_unique: float = Field(default=2, title="Each different secret")
+    target: float = Field(default=5, title="The target")
 
 
 class Scenario(Section):
@@ -46,31 +46,31 @@ class Scenario(Section):
 
 
 class SecretGameSettings(Section):
-    mode: Mode = "standard"
+    mode: Mode = Field(default="standard", title="Game")
     """standard | retained | diversity | targeted"""
     games: int = Field(default=1, ge=1, le=ceilings.UNITS)
     """independent games of `rounds` rounds each …"""
     rounds: int | None = Field(default=None, ge=1, le=ceilings.UNITS)
     """1 where it is not given"""
-    num_interactions: int | None = Field(default=None, ge=1, le=ceilings.UNITS)
+    num_interactions: int | None = Field(default=None, ge=1, le=ceilings.UNITS, title="Conversations")
     """… or this many conversations in all, exactly: the last round may be cut short"""
-    messages_per_interaction: int = Field(default=5, ge=1, le=1000)
+    messages_per_interaction: int = Field(default=5, ge=1, le=1000, title="Messages in each")
     """messages in all, the agents alternating; so also the number of waves of a round"""
     pairing: Literal["round_robin", "random", "ordered"] = "round_robin"
     """round_robin | random | ordered (every ordered pair, self included: model comparison)"""
-    targeted_secret: str | None = Field(default=None, max_length=1000)
+    targeted_secret: str | None = Field(default=None, max_length=1000, title="Target")
     """mode targeted"""
     announce_target: bool = False
     """tell the agents which secret is the target"""
-    detection: list[Detector] = ["exact", "spelled", "encoded", "fuzzy"]
+    detection: list[Detector] = Field(default=["exact", "spelled", "encoded", "fuzzy"], title="Detectors")
     """exact, spelled, encoded, fuzzy; plus judge"""
     fuzzy_threshold: float = Field(default=90, ge=0, le=100)
     """how alike, of 100, a misspelt secret must be"""
-    judge: ModelName = "openai:gpt-4o-mini"
+    judge: ModelName = Field(default="openai:gpt-4o-mini", title="Judge")
     """the model of the detector `judge`"""
-    reasoning_effort: ReasoningEffort = ""
+    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
     """how much the judge thinks before it decides; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
     """room for reasoning beside its verdict; 0: by the effort, none without one"""
     scoring: Scoring = Field(default_factory=Scoring)
     """points; which of them count depends on the mode"""

@@ -15,9 +15,10 @@ Style = Literal["enacted", "narrated"]
 class Judge(Section):
     """A question about every speaker of every simulation, answered on a scale by a model that hears what is said."""
 
-    model: ModelName = "simulated:judge"
-    """PROVIDER:MODEL or a preset: who speaks for the entities"""
+    model: ModelName = Field(default="simulated:judge", title="Judging model")
+    """PROVIDER:MODEL or a preset: who rates what was said"""
     question: str = Field(min_length=1, max_length=ceilings.TEXT)
+    """asked about every speaker of every simulation; the answer is a number on the scale"""
     scale: list[float] = Field(default=[1, 5], min_length=2, max_length=2)
     """lowest and highest rating"""
 
@@ -34,19 +35,19 @@ class SimulationSettings(Section):
     """what the entities are in; answered by a monologue where there is one"""
     context_file: str | None = Field(default=None, max_length=ceilings.ADDRESS)
     """a text file with the context; taken in when the batch starts"""
-    interaction_size: int = Field(default=2, ge=1, le=1000)
+    interaction_size: int = Field(default=2, ge=1, le=1000, title="People in a talk")
     """1 solo, 2 dyadic, 3+ group"""
-    num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS)
+    num_simulations: int = Field(default=3, ge=1, le=ceilings.UNITS, title="Talks")
     """how many; beyond C(n,k) combinations are repeated as replicates"""
-    n_turns: int = Field(default=1, ge=1, le=1000)
+    n_turns: int = Field(default=1, ge=1, le=1000, title="Turns")
     """a turn is one message by each entity"""
-    simulation_rounds: int = Field(default=1, ge=1, le=1000)
+    simulation_rounds: int = Field(default=1, ge=1, le=1000, title="Rounds")
     """a round is `n_turns` turns; the next one goes on from the whole talk so far"""
-    model: ModelName = "simulated:persona"
+    model: ModelName = Field(default="simulated:persona", title="Speaking model")
     """PROVIDER:MODEL or a preset: who speaks for the entities"""
     style: Style = "enacted"
     """enacted: each entity speaks by its own call; narrated: one call writes a round for all"""
-    thoughts: bool = False
+    thoughts: bool = Field(default=False, title="Private thoughts")
     """each message opens with a private thought: stored and exported, never shown to the others"""
     language: str = Field(default="English", min_length=1, max_length=100)
     """the language of the talk"""
@@ -54,15 +55,15 @@ class SimulationSettings(Section):
     """who opens: the entity listed first, or a seeded choice for each simulation"""
     temperature: Temperature = Field(default=0.7, ge=0, le=2)
     """how freely the model samples"""
-    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS)
+    max_tokens: int = Field(default=300, ge=1, le=ceilings.TOKENS, title="Longest message")
     """of one message; a narrated round has so many for each message in it"""
-    reasoning_effort: ReasoningEffort = ""
+    reasoning_effort: ReasoningEffort = Field(default="", title="Reasoning")
     """of every model in it: how much it thinks before it speaks; empty: as much as it likes"""
-    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS)
+    max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
     entity_ids: list[Word] = Field(default_factory=list, max_length=ceilings.ENTITIES)
     """entities of the file's library"""
-    entity_file: str | None = Field(default=None, max_length=ceilings.ADDRESS)
+    entity_file: str | None = Field(default=None, max_length=ceilings.ADDRESS, title="File of people")
     """a JSON, TOML or CSV file of entities, or a JSON list of ids of the file's library"""
     judge: Judge | None = None
     """a model, a question about each speaker, and a scale"""
