@@ -60,10 +60,18 @@ def row_of(screen: ComposeScreen, path: KeyPath) -> FieldRow:
     return next(row for row in screen.query(FieldRow) if row.field.path == path and row.display)
 
 
+async def show_field(screen: ComposeScreen, path: KeyPath) -> FieldRow:
+    """Turns to the step of a field and opens what it is folded in."""
+    page = next(page for page in screen.form_pages if path in page.paths())
+    await screen.go_to_page(page.page.name)
+    await page.go_to(path)
+    return row_of(screen, path)
+
+
 async def fill(pilot: Pilot[None], screen: ComposeScreen, path: KeyPath, text: str) -> FieldRow:
     """Goes into a field, empties it and types the beginning; the rest is pasted, since a key takes its time."""
-    row = row_of(screen, path)
-    row.take_focus()
+    row = await show_field(screen, path)
+    await pilot.pause()
     await pilot.press("end", "ctrl+u", *text[:TYPED])
     here, rest = pilot.app.focused, text[TYPED:]
     if isinstance(here, TextArea):
@@ -86,7 +94,7 @@ async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: 
         area.text = area.text.replace("num_interactions = 250", "num_interactions = 40 # few")
         await until_seen(pilot, "40 conversations")
         await pilot.press("f2")
-        await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "study")
+        await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "what")
         await fill(pilot, screen, ("secret_game", "num_interactions"), "30")
         await until_seen(pilot, "30 conversations")
         assert "num_interactions = 30 # few" in screen.desk.draft.text
@@ -108,8 +116,6 @@ async def test_wrong_input_shows_the_engines_sentence_beside_the_field(tmp_path:
     async with opened(tmp_path / "study.db", size=(110, 32)) as (app, pilot):
         screen = await composing(app, pilot)
         for path, text, sentence in WRONG:
-            page = "agents" if path[0] == "agents" else "service" if path[0] == "service" else "study"
-            await screen.go_to_page(page)
             before = screen.desk.draft.text
             row = await fill(pilot, screen, path, text)
             await until(
@@ -134,8 +140,10 @@ async def test_a_choice_that_is_none_is_told_and_real_models_are_asked_only_afte
         assert row_of(screen, ("secret_game", "mode")).query_one(Select).value == "standrd"
         await pilot.press("ctrl+r")
         await until(
-            pilot, lambda: row_of(screen, ("batch", "metadata")).has_focus_within, "the cursor in the wrong field"
+            pilot, lambda: row_of(screen, ("secret_game", "mode")).has_focus_within, "the cursor in the wrong field"
         )
+        assert "input should be" in row_of(screen, ("batch", "metadata")).fault  # out of its fold by itself
+        assert "f5 What × 2 faults  f6 Who ✓" in screen_text(app)
         assert batch_status(app.path) is None
         screen.load(template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini"))
         await until(pilot, lambda: "openai:gpt-4o-mini" in screen._examined.models, "the plan")
@@ -158,7 +166,7 @@ async def test_a_draft_survives_leaving_and_a_crash(tmp_path: Path) -> None:
         await fill(pilot, screen, ("batch", "seed"), "7x")
     async with opened(path) as (app, pilot):
         screen = await composing(app, pilot)
-        assert row_of(screen, ("batch", "seed")).query_one("Input").value == "7x"  # type: ignore[attr-defined]
+        assert (await show_field(screen, ("batch", "seed"))).query_one(Input).value == "7x"
         assert row_of(screen, ("batch", "name")).query_one("Input").value == "Half a na"  # type: ignore[attr-defined]
 
 
@@ -205,13 +213,13 @@ async def test_a_broken_toml_is_kept_told_by_line_and_mended(tmp_path: Path) -> 
         await pilot.press("ctrl+shift+k")
         await until_seen(pilot, "100 conversations")
         await pilot.press("f2")
-        await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "study")
+        await until(pilot, lambda: screen.query_one("#pages", NameStrip).here == "what")
 
 
 async def test_agents_are_added_edited_removed_and_brought_back(tmp_path: Path) -> None:
     async with opened(tmp_path / "study.db") as (app, pilot):
         screen = await composing(app, pilot)
-        await screen.go_to_page("agents")
+        await screen.go_to_page("who")
         roll = screen.query_one(PeopleList)
         roll.focus()
         await pilot.press("a")
@@ -234,7 +242,7 @@ async def test_agents_are_taken_from_the_library_by_search_and_marks(tmp_path: P
     library.add_agents(path, [stored_agent(agent) for agent in agents])
     async with opened(path) as (app, pilot):
         screen = await composing(app, pilot)
-        await screen.go_to_page("agents")
+        await screen.go_to_page("who")
         roll = screen.query_one(PeopleList)
         roll.focus()
         await pilot.press("i")
@@ -303,11 +311,11 @@ async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
     )
     async with opened(path, size=(110, 32)) as (app, pilot):
         screen = await composing(app, pilot)
-        for page in ("study", "agents", "service", "providers", "toml", "plan"):
+        for page in ("what", "who", "how", "toml", "plan"):
             await screen.go_to_page(page)
             await pilot.pause()
             assert "\x1b" not in screen_text(app)
-            if page == "agents":
+            if page == "who":
                 for place in range(screen.query_one(PeopleList).count):
                     screen.query_one(PeopleList).go_to(place)
                     await pilot.pause()
@@ -318,7 +326,7 @@ async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         screen.query_one(PeopleList).focus()
-        await screen.go_to_page("agents")
+        await screen.go_to_page("who")
         await pilot.press("i")
         await until(pilot, lambda: isinstance(app.screen, PickDialog))
         assert "[@click=app.quit]" in screen_text(app)
@@ -328,8 +336,6 @@ async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
 async def test_a_group_s_title_opens_and_closes_it_by_mouse(database: Path) -> None:
     async with opened(database) as (app, pilot):
         screen = await composing(app, pilot)
-        screen.query_one("#pages", NameStrip).choose("providers")
-        await until(pilot, lambda: bool(screen.query(GroupHead)), "the groups of the providers")
         head = screen.query(GroupHead).first()
         box = head.query_ancestor(GroupBox)
         folded = box.folded

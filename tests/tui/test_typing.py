@@ -14,7 +14,7 @@ from textual.widgets import Input, Select, TextArea
 
 from tests.tui.persons import ExaminesWithin, opened, until
 from tests.tui.studies import game, played
-from tests.tui.test_compose import composing, row_of
+from tests.tui.test_compose import composing, row_of, show_field
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose_model.edits import Put, apply, value_at
 from tidepool.tui.app.compose_model.examining import Examined
@@ -24,7 +24,6 @@ from tidepool.tui.app.compose_model.outline import pages_of
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form.editors import TomlEditor
-from tidepool.tui.app.widgets.form.page import FormPage
 from tidepool.tui.app.widgets.form.people import PeopleList
 from tidepool.tui.app.widgets.form.row import FieldRow
 
@@ -110,14 +109,14 @@ BURSTS = {
 }
 
 
-def fields_by_form() -> dict[Form, tuple[str, str, Field]]:
-    """One field of each form that there is: its kind of study, its page, and itself."""
-    found: dict[Form, tuple[str, str, Field]] = {}
+def fields_by_form() -> dict[Form, tuple[str, Field]]:
+    """One field of each form that there is: its kind of study, and itself."""
+    found: dict[Form, tuple[str, Field]] = {}
     for kind in ("secret_game", "simulation", "evolution", "mutation"):
         for page in pages_of(kind):
             for group in page.groups:
                 for field in group.fields:
-                    found.setdefault(field.form, (kind, page.name, field))
+                    found.setdefault(field.form, (kind, field))
     return found
 
 
@@ -129,15 +128,12 @@ def test_every_form_of_field_is_typed_in_here() -> None:
 
 
 async def on_field(
-    pilot: Pilot[None], screen: ComposeScreen, examiner: SlowExaminer, kind: str, page: str, field: Field
+    pilot: Pilot[None], screen: ComposeScreen, examiner: SlowExaminer, kind: str, field: Field
 ) -> FieldRow:
     if screen._kind_shown != kind:
         screen.load(template(kind))
         await until(pilot, lambda: screen._kind_shown == kind, "the kind's form")
-    await screen.go_to_page(page)
-    form = next(one for one in screen.form_pages if isinstance(one, FormPage) and one.page.name == page)
-    await form.go_to(field.path)
-    row = row_of(screen, field.path)
+    row = await show_field(screen, field.path)
     await until(pilot, lambda: row.has_focus_within, f"the cursor in {field.path}")
     await quiet(pilot, screen, examiner)
     return row
@@ -158,9 +154,9 @@ def put(values: dict[str, Any], path: KeyPath, value: Any) -> dict[str, Any]:
 async def test_every_character_of_a_burst_is_in_its_field_and_nowhere_else(tmp_path: Path) -> None:
     """In one app, for opening it takes longer than typing; the draft keeps what was typed before."""
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        for form in sorted(BURSTS.keys() & FIELDS.keys(), key=lambda form: FIELDS[form][:2]):
-            kind, page, field = FIELDS[form]
-            row = await on_field(pilot, screen, examiner, kind, page, field)
+        for form in sorted(BURSTS.keys() & FIELDS.keys(), key=lambda form: FIELDS[form][0]):
+            kind, field = FIELDS[form]
+            row = await on_field(pilot, screen, examiner, kind, field)
             before, text = deepcopy(screen.desk.values), BURSTS[form]
             await send_among_answers(app, pilot, screen, examiner, CLEAR + text)
             assert text_in(row) == text.replace("\r", "\n"), form
@@ -171,7 +167,7 @@ async def test_every_character_of_a_burst_is_in_its_field_and_nowhere_else(tmp_p
 
 async def test_every_character_typed_about_a_person_is_theirs(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        await screen.go_to_page("agents")
+        await screen.go_to_page("who")
         before = deepcopy(screen.desk.values)
         for key, text in (("name", "Hypatia 1 of 2"), ("model", "simulated:trusting"), ("instructions", "Be\rbrief 3")):
             row = row_of(screen, ("agents", 0, key))
@@ -185,12 +181,12 @@ async def test_every_character_typed_about_a_person_is_theirs(tmp_path: Path) ->
 
 async def test_what_was_typed_about_one_person_does_not_reach_the_next(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
-        await screen.go_to_page("agents")
+        await screen.go_to_page("who")
         before = deepcopy(screen.desk.values)
         row, roll = row_of(screen, ("agents", 0, "name")), screen.query_one(PeopleList)
         row.take_focus()
         await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
-        send(app, CLEAR + "Hypatia" + 5 * SHIFT_TAB + DOWN)
+        send(app, CLEAR + "Hypatia" + SHIFT_TAB + DOWN)
         await until(pilot, lambda: roll.cursor == 1, "the next person")
         await quiet(pilot, screen, examiner)
         assert roll.has_focus
@@ -203,11 +199,12 @@ async def test_corrections_and_tabs_keep_their_place_in_a_burst(tmp_path: Path) 
         row = row_of(screen, ("batch", "name"))
         row.take_focus()
         await until(pilot, lambda: row.has_focus_within, "the cursor in the name")
-        name, seed, description = "Tidx" + BACKSPACE + "e", "15" + BACKSPACE + "3", "low\rwateer" + 2 * BACKSPACE + "r"
-        burst = TAB.join(CLEAR + text for text in (name, seed, description))
+        name, talks, messages = "Tidx" + BACKSPACE + "e", "15" + BACKSPACE + "3", "7" + BACKSPACE + "4"
+        burst = CLEAR + name + TAB + "ret" + TAB + CLEAR + talks + TAB + CLEAR + messages
         await send_among_answers(app, pilot, screen, examiner, burst)
-        values = screen.desk.values["batch"]
-        assert (values["name"], values["description"], values["seed"]) == ("Tide", "low\nwater", 13)
+        game = screen.desk.values["secret_game"]
+        assert (screen.desk.values["batch"]["name"], game["mode"]) == ("Tide", "retained")
+        assert (game["num_interactions"], game["messages_per_interaction"]) == (13, 4)
 
 
 async def test_typing_chooses_an_option_and_goes_no_further(tmp_path: Path) -> None:

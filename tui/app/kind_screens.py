@@ -29,10 +29,15 @@ class Starter:
         return HERE / "starters" / self.file
 
 
+Groups = tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class KindScreens:
-    groups: tuple[tuple[str, str], ...] = ()
-    """of the form, in order: a title, and its keys in order"""
+    what: Groups = ()
+    """the first step of the form, in order: a title, and its keys in order. The first group of a step is open, the others folded"""
+    who: Groups = ()
+    how: Groups = ()
     rest: str = "More"
     """the group of keys that have no place"""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -52,20 +57,19 @@ class KindScreens:
 
 SCREENS: Mapping[str, KindScreens] = {
     "secret_game": KindScreens(
-        groups=(
-            (
-                "Game",
-                "mode num_interactions messages_per_interaction pairing games rounds targeted_secret announce_target",
-            ),
+        what=(
+            ("Game", "mode num_interactions messages_per_interaction pairing"),
+            ("Length and target", "games rounds targeted_secret announce_target"),
             (
                 "Scoring",
                 "scoring.only_obtained scoring.both scoring.none scoring.only_revealed scoring.per_secret "
                 "scoring.per_unique scoring.target",
             ),
             ("Detection", "detection fuzzy_threshold judge reasoning_effort max_reasoning_tokens"),
+            ("Scenarios", "scenarios"),
         ),
         rest="Scenarios",
-        notes={"Game": "scoring"},
+        notes={"Scoring": "scoring"},
         choices={
             "pairing": {
                 "round_robin": "everybody meets everybody in turn",
@@ -85,32 +89,35 @@ SCREENS: Mapping[str, KindScreens] = {
         by_wave=True,
     ),
     "simulation": KindScreens(
-        groups=(
-            ("Talk", "context context_file interaction_size num_simulations n_turns simulation_rounds style thoughts"),
-            ("Model", "model temperature max_tokens reasoning_effort max_reasoning_tokens language speaking_order"),
-            ("Judge", "judge.model judge.question judge.scale"),
+        what=(
+            ("Talk", "context interaction_size num_simulations n_turns"),
+            ("Judge", "judge.question judge.model judge.scale"),
+            ("The talk in detail", "context_file simulation_rounds style thoughts language speaking_order"),
         ),
-        elsewhere=frozenset({"entity_ids", "entity_file"}),
+        who=(
+            ("Model", "model entity_file"),
+            ("Replies", "temperature max_tokens reasoning_effort max_reasoning_tokens"),
+        ),
+        elsewhere=frozenset({"entity_ids"}),
         starter=Starter(
             "t", "Let personas talk", "a panel of invented people on one question, in pairs", "simulation.toml"
         ),
         by_wave=True,
     ),
     "evolution": KindScreens(
-        groups=(
-            ("Search", "strategy model models mutator population_size max_generations"),
-            (
-                "Problems",
-                "problems task labels fields question_template max_problems choose_problems validation_problems choose_from "
-                "judge_from samples",
-            ),
-            ("Marking", "judge rubric scorer pass_mark marking_seconds allow_code"),
+        what=(
+            ("Search", "problems strategy population_size max_generations max_problems validation_problems"),
+            ("Problems", "task labels fields question_template choose_problems choose_from judge_from samples"),
+            ("Marking", "rubric scorer pass_mark marking_seconds allow_code"),
             ("Honesty", "racing seed_final random_baseline guards"),
-            ("Stop", "target_fitness stagnation max_calls"),
             ("Breeding", "selection crossover crossover_rate mutation_rate elite_size seed_prompts material few_shot"),
             ("Fitness", "weights.accuracy weights.consistency weights.efficiency weights.diversity objectives"),
-            ("Model", "temperature max_tokens reasoning_effort max_reasoning_tokens"),
         ),
+        who=(
+            ("Models", "model mutator models judge"),
+            ("Replies", "temperature max_tokens reasoning_effort max_reasoning_tokens"),
+        ),
+        how=(("Stop", "target_fitness stagnation max_calls"),),
         rest="Sizes",
         choices={
             "task": {
@@ -128,11 +135,15 @@ SCREENS: Mapping[str, KindScreens] = {
         reads="answers",
     ),
     "mutation": KindScreens(
-        groups=(
-            ("Task", "target mutator reward judge encoder success queries heldout operators"),
-            ("Learning", "learner num_env_steps num_processes num_steps episode_length baselines repeats policy"),
-            ("Model", "temperature max_tokens reasoning_effort max_reasoning_tokens on_error use_batching"),
+        what=(
+            ("Task", "queries reward success learner num_env_steps"),
+            ("Learning", "heldout operators num_processes num_steps episode_length baselines repeats policy"),
         ),
+        who=(
+            ("Models", "target mutator judge encoder"),
+            ("Replies", "temperature max_tokens reasoning_effort max_reasoning_tokens on_error"),
+        ),
+        how=(("Waves", "use_batching"),),
         rest="Training in detail",
         reads="episodes",
     ),

@@ -31,9 +31,9 @@ def test_a_path_is_offered_as_it_is_typed(tmp_path: Path, typed: str, offered: s
 
 
 def test_keys_that_name_files_are_paths_and_those_of_problems_stand_together() -> None:
-    study = next(page for page in pages_of("evolution") if page.name == "study")
-    problems = next(group for group in study.groups if group.title == "Problems")
-    forms = {field.key: field.form for field in problems.fields}
+    study = next(page for page in pages_of("evolution") if page.name == "what")
+    problems = [group for group in study.groups if group.title in ("", "Problems")]
+    forms = {field.key: field.form for group in problems for field in group.fields}
     assert [key for key, form in forms.items() if form is Form.PATH] == ["problems", "choose_from", "judge_from"]
     assert (forms["task"], forms["labels"], forms["fields"]) == (Form.CHOICE, Form.LINES, Form.TABLE)
     assert forms["question_template"] is Form.LONG

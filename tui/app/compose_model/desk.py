@@ -1,4 +1,4 @@
-"""The draft on the desk: what was typed into the form since the text was last written, and a way back.
+"""The draft on the desk: what was typed into the form since the text was last written, and a way back and forth.
 
 While one field is being typed in, each keystroke is an edit of the text as it was when the typing began. So a value that
 is cleared and typed anew keeps its place and its comment.
@@ -6,13 +6,21 @@ is cleared and typed anew keeps its place and its comment.
 
 import asyncio
 import tomllib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tidepool.tui.app.compose_model.draft import Draft, kind_of, replaced, switched
 from tidepool.tui.app.compose_model.edits import Edit, Put, apply, edited, values_of
 
 MOST_STEPS_BACK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The draft as it was before a change, and what was changed."""
+
+    draft: Draft
+    what: str
 
 
 class Desk:
@@ -26,7 +34,10 @@ class Desk:
         self._base = draft.text
         self._edits: list[Edit] = []
         self._open = False
-        self._before: list[Draft] = []
+        self._before: list[Step] = []
+        self._after: list[Step] = []
+        self._typing = False
+        """whether the last change was typed into the text itself"""
         self._read()
 
     @property
@@ -39,7 +50,7 @@ class Desk:
             self.readable = True
         except tomllib.TOMLDecodeError:
             self.readable = False
-        self._base, self._edits, self._open = self.draft.text, [], False
+        self._base, self._edits, self._open, self._typing = self.draft.text, [], False, False
 
     # -- changes -----------------------------------------------------------------------------------------
 
@@ -50,50 +61,66 @@ class Desk:
             self._edits[-1] = edit
         else:
             if not self._open:
-                self._remember()
+                self._remember(_told(edit))
                 self._base, self._edits = self.draft.text, []
             self._edits.append(edit)
         apply(self.values, edit)
+        self._after = []
         self._open = self.touched = True
 
     def type_text(self, text: str) -> None:
         """The TOML itself was typed in."""
         if text != self.draft.text:
+            if not self._typing:
+                self._remember("the TOML")
             self.draft = replace(self.draft, text=text)
+            self._after = []
             self.touched = True
             self._read()
+            self._typing = True
 
     def switch(self, kind: str) -> None:
-        self._take(switched(self.draft, kind))
+        self.written_now()
+        self._take(switched(self.draft, kind), "the kind of study")
 
     def load(self, text: str, source: str = "") -> None:
-        self._take(replaced(self.draft, text, source))
+        self.written_now()
+        self._take(replaced(self.draft, text, source), "the whole text")
 
     def saved(self, source: str) -> None:
         self.draft = replace(self.draft, source=source)
         self.touched = True
 
-    def undo(self) -> bool:
-        """Back to how it was before the last field was changed, or another text loaded."""
-        if self._open:
-            self.draft, self._open = replace(self.draft, text=self._base), False
-        if not self._before:
-            return False
-        self.draft = self._before.pop()
-        self.touched = True
-        self._read()
-        return True
+    def undo(self) -> str | None:
+        """Back to how it was before the last field was changed, or another text loaded. What was taken back; None where
+        there is nothing."""
+        return self._turn(self._before, self._after)
 
-    def _take(self, draft: Draft) -> None:
+    def redo(self) -> str | None:
+        """Forth again, until something else is changed."""
+        return self._turn(self._after, self._before)
+
+    def _turn(self, steps: list[Step], back: list[Step]) -> str | None:
+        self.written_now()
+        while steps:
+            step = steps.pop()
+            if step.draft != self.draft:  # else it was typed, and typed back
+                back.append(Step(self.draft, step.what))
+                self.draft = step.draft
+                self.touched = True
+                self._read()
+                return step.what
+        return None
+
+    def _take(self, draft: Draft, what: str) -> None:
         if draft != self.draft:
-            self._remember()
-            self.draft = draft
+            self._remember(what)
+            self.draft, self._after = draft, []
             self.touched = True
         self._read()
 
-    def _remember(self) -> None:
-        if not self._before or self._before[-1] != self.draft:
-            self._before = [*self._before[-MOST_STEPS_BACK:], self.draft]
+    def _remember(self, what: str) -> None:
+        self._before = [*self._before[-MOST_STEPS_BACK:], Step(self.draft, what)]
 
     # -- the text ----------------------------------------------------------------------------------------
 
@@ -115,3 +142,8 @@ class Desk:
         if base == self._base and edits == self._edits:
             self.draft = replace(self.draft, text=text)
             self._open = False
+
+
+def _told(edit: Edit) -> str:
+    """The key, and whose it is: they are counted from one."""
+    return ".".join(str(part + 1) if isinstance(part, int) else part for part in edit.path)

@@ -61,10 +61,18 @@ class Field:
     default: Any = UNSET
     options: tuple[str, ...] = ()
     required: bool = False
+    title: str = ""
+    """as its section calls it for people"""
 
     @property
     def key(self) -> str:
         return str(self.path[-1])
+
+    @property
+    def name(self) -> str:
+        """For people: the title, or the key as words."""
+        words = self.key.replace("_", " ")
+        return self.title or words[:1].upper() + words[1:]
 
     def at(self, prefix: Path) -> "Field":
         """The same field of another record."""
@@ -82,7 +90,7 @@ def fields_of(section: type[BaseModel], prefix: Path = (), without: Collection[s
             yield from fields_of(inner, path)
         else:
             form, options = _form(name, info)
-            yield Field(path, form, _words(info), _default(info), options, info.is_required())
+            yield Field(path, form, _words(info), _default(info), options, info.is_required(), info.title or "")
 
 
 def _form(name: str, info: FieldInfo) -> tuple[Form, tuple[str, ...]]:

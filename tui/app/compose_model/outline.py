@@ -1,21 +1,30 @@
-"""The pages of the form and what stands where. Keys that nobody placed come last, so new ones appear by themselves."""
+"""The three steps of the form and what stands where: what is studied, who takes part, how it is asked.
+
+In each the common fields come first, and the rest is folded by groups. Keys that nobody placed come last, so new ones
+appear by themselves; those that name models are somebody who takes part.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tidepool.engine.cluster.section import Cluster
+from tidepool.engine.config.design import Design
 from tidepool.engine.config.sections import Agent, Batch, Limits, Providers, Service
+from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.config.user_endpoints import declared_names
 from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.tui.app.compose_model.explained import CHOICES_IN_WORDS
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, fields_of
-from tidepool.tui.app.kind_screens import screens_of
+from tidepool.tui.app.kind_screens import Groups, screens_of
+
+WHAT, WHO, HOW = "what", "who", "how"
 
 
 @dataclass(frozen=True, slots=True)
 class FieldGroup:
     title: str
+    """empty: it needs none"""
     fields: tuple[Field, ...]
     folded: bool = False
     note: str = ""
@@ -26,10 +35,13 @@ class FieldGroup:
 class OutlinePage:
     name: str
     title: str
+    question: str
     groups: tuple[FieldGroup, ...] = ()
+    people: str = ""
+    """agents or entities, where those are written here"""
 
 
-_SERVICE = "name budget_usd max_concurrent requests_per_minute tokens_per_minute batch_size"
+_COMMON_SERVICE = "name budget_usd max_concurrent"
 
 AGENT_FIELDS = tuple(fields_of(Agent))
 ENTITY_FIELDS = (
@@ -37,24 +49,47 @@ ENTITY_FIELDS = (
     Field(("description",), Form.LONG, "who this is, as the others' and its own prompts say it", ""),
     Field(("attributes",), Form.TABLE, "key = value, one a line: numbers, text in quotes, true or false", {}),
 )
-ENTITY_FILE = Field(("simulation", "entity_file"), Form.WORD, "a JSON, TOML or CSV file with more of them")
 
 
 def pages_of(kind: str) -> tuple[OutlinePage, ...]:
-    pages = [OutlinePage("study", "Study", (_batch(), *_kind_groups(kind)))]
-    if people := load_kind(kind).people:
-        pages.append(OutlinePage(people, people.capitalize()))
-    service = tuple(_placed([("Service", _SERVICE)], fields_of(Service, ("service",)), "Service"))
+    people = load_kind(kind).people or ""
+    own = _kind_groups(kind)
+    own[WHO][:1] = [replace(group, title="") for group in own[WHO][:1]]
+    who = f"Which {people} take part?" if people else "Which models are asked?"
     return (
-        *pages,
-        OutlinePage("service", "Service", (*service, _cluster())),
-        OutlinePage("providers", "Providers", tuple(_providers())),
+        OutlinePage(WHAT, "What", "What is to be found out?", tuple(_what(own[WHAT]))),
+        OutlinePage(WHO, "Who", who, tuple(own[WHO]), people),
+        OutlinePage(HOW, "How", "How is it asked, and what may it cost?", tuple(_how(own[HOW], load_kind(kind).talks))),
     )
 
 
-def _batch() -> FieldGroup:
-    fields = {field.key: field for field in fields_of(Batch, ("batch",))}
-    return FieldGroup("Batch", tuple(fields[name] for name in ("name", "seed", "description", "metadata")))
+def _what(own: list[FieldGroup]) -> Iterator[FieldGroup]:
+    """The name and the kind's first group are one; what is said about the study comes last."""
+    batch = {field.key: field for field in fields_of(Batch, ("batch",))}
+    first, *others = own or [FieldGroup("", ())]
+    yield replace(first, title="", fields=(replace(batch["name"], title="Name of the study"), *first.fields))
+    yield from others
+    yield FieldGroup("Notes", (batch["description"], batch["metadata"]), folded=True)
+
+
+def _how(own: list[FieldGroup], talks: bool) -> Iterator[FieldGroup]:
+    service = {field.key: field for field in fields_of(Service, ("service",))}
+    common = tuple(service.pop(key) for key in _COMMON_SERVICE.split())
+    seed = next(field for field in fields_of(Batch, ("batch",)) if field.key == "seed")
+    yield FieldGroup("", (*common, seed))
+    yield FieldGroup("Limits and waits", tuple(service.values()), folded=True)
+    yield from own
+    if talks:
+        yield _optional("Stop when sure", StopWhenSure, "stop", "What is planned is then the most that is asked.")
+    yield _optional("Design", Design, "design", "Several batches: each combination of levels is one.")
+    yield _cluster()
+    yield from _providers()
+
+
+def _optional(title: str, section: type[StopWhenSure | Design], name: str, note: str) -> FieldGroup:
+    """Nothing of it is written unless somebody wants it."""
+    fields = (replace(field, default=UNSET, required=False) for field in fields_of(section, (name,)))
+    return FieldGroup(title, tuple(fields), folded=True, note=note)
 
 
 def _cluster() -> FieldGroup:
@@ -65,21 +100,44 @@ def _cluster() -> FieldGroup:
     return FieldGroup("Hands on Ray", tuple(fields), note=note, folded=True)
 
 
-def _kind_groups(kind: str) -> Iterator[FieldGroup]:
+def _kind_groups(kind: str) -> dict[str, list[FieldGroup]]:
+    """The groups of the kind's own section, by step."""
     spec, screens = load_kind(kind), screens_of(kind)
     fields = fields_of(spec.settings(), (kind,), without={*spec.filled_in, *screens.elsewhere})
-    named = (replace(field, form=Form.PATH) if field.key in spec.files else field for field in fields)
-    return _placed(screens.groups, named, screens.rest, screens.notes)
+    named = [replace(field, form=Form.PATH) if field.key in spec.files else field for field in fields]
+    placed = {WHAT: screens.what, WHO: screens.who, HOW: screens.how}
+    known = {key for groups in placed.values() for _, keys in groups for key in keys.split()}
+    models = " ".join(
+        _key(field) for field in named if field.form in (Form.MODEL, Form.MODELS) and _key(field) not in known
+    )
+    if models and not screens.who:
+        placed[WHO] = (("Models", models),)
+    return _placed(placed, named, screens.rest, screens.notes)
+
+
+def _key(field: Field) -> str:
+    return ".".join(map(str, field.path[1:]))
 
 
 def _placed(
-    order: Iterable[tuple[str, str]], fields: Iterable[Field], last: str, notes: Mapping[str, str] = {}
-) -> Iterator[FieldGroup]:
-    """Fields by group; the rest behind those of the group `last`, which is made where there is none."""
-    left = {".".join(map(str, field.path[1:])): field for field in fields}
-    groups = {title: [left.pop(key) for key in keys.split() if key in left] for title, keys in order}
-    groups.setdefault(last, []).extend(left.values())
-    return (FieldGroup(title, tuple(found), note=notes.get(title, "")) for title, found in groups.items() if found)
+    order: Mapping[str, Groups], fields: Iterable[Field], last: str, notes: Mapping[str, str]
+) -> dict[str, list[FieldGroup]]:
+    """Fields by step and group; the rest behind those of the group `last`, which is made where there is none: of what
+    is studied where nothing else is said about that, else of how."""
+    left = {_key(field): field for field in fields}
+    steps = {
+        step: {title: [left.pop(key) for key in keys.split() if key in left] for title, keys in groups}
+        for step, groups in order.items()
+    }
+    home = next((groups for groups in steps.values() if last in groups), steps[HOW if steps[WHAT] else WHAT])
+    home.setdefault(last, []).extend(left.values())
+    return {
+        step: [
+            FieldGroup(title, tuple(found), folded=place > 0 or step == HOW, note=notes.get(title, ""))
+            for place, (title, found) in enumerate((title, found) for title, found in groups.items() if found)
+        ]
+        for step, groups in steps.items()
+    }
 
 
 def _providers() -> Iterator[FieldGroup]:
@@ -92,7 +150,7 @@ def _providers() -> Iterator[FieldGroup]:
         fields = list(fields_of(section, ("providers", name), needless))
         own = [field for field in fields if field.key not in Limits.model_fields]
         common = [replace(field, default=UNSET) for field in fields if field.key in Limits.model_fields]
-        yield FieldGroup(name, (*own, *common), folded=True)
+        yield FieldGroup(f"Provider {name}", (*own, *common), folded=True)
 
 
 def words_of_choice(field: Field, option: str) -> str:

@@ -1,7 +1,7 @@
 """Compose: a study as a form and as TOML, both of the same text, with its plan beside it."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from textual import events, on, work
@@ -15,10 +15,11 @@ from tidepool.tui.app.compose_model.complaints import placed
 from tidepool.tui.app.compose_model.draft import keep_draft
 from tidepool.tui.app.compose_model.edits import Put
 from tidepool.tui.app.compose_model.examining import Complaint, Examined
+from tidepool.tui.app.compose_model.fields import Form
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.compose_model.outline import pages_of
-from tidepool.tui.app.compose_model.people import FOLKS
+from tidepool.tui.app.compose_model.outline import HOW, WHAT, WHO, pages_of
 from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line
+from tidepool.tui.app.compose_model.step_words import help_of, marked
 from tidepool.tui.app.kind_screens import kind_titles
 from tidepool.tui.app.screens.draft_people import PAUSE_SECONDS, DraftPeople
 from tidepool.tui.app.screens.draft_travel import DraftTravel
@@ -28,30 +29,49 @@ from tidepool.tui.app.widgets.form.page import FormPage
 from tidepool.tui.app.widgets.form.people import PeoplePage
 from tidepool.tui.app.widgets.form.row import TO_AND_FRO, FieldRow
 from tidepool.tui.app.widgets.name_strip import NameStrip
-from tidepool.tui.drawing.plain import one_line, plain, shortened
+from tidepool.tui.drawing.plain import one_line, shortened
 
 TOML, PLAN = "toml", "plan"
+STEP_KEYS = {
+    WHAT: ("f5", "What is studied"),
+    WHO: ("f6", "Who takes part"),
+    HOW: ("f7", "How it is asked"),
+    PLAN: ("f9", "The plan"),
+}
 
 
 class ComposeScreen(DraftPeople, DraftTravel):
     MODE = "compose"
     PERIOD = 1.0
     CSS_PATH = "compose.tcss"
-    HELP = """A study as a form, or as TOML (f2): both are the same text, and what you type in one stands in the other. An
-    empty field is a key that is not written: the grey word is its default. Escape leaves a field, so that 1 to 6 go places
-    again; the arrow keys on the two lines of names choose the kind and the page. The draft is kept while you type, beside
-    the study file, and ctrl+z takes back the last change."""
+    HELP = """A study in three steps: what is studied (f5), who takes part (f6), how it is asked (f7); or as TOML (f2). Form and
+    TOML are the same text. An empty field is a key that is not written: the grey word is its default. What is seldom needed
+    is folded: enter on a title opens it, f3 all of them. f4 in a field for a model lists models with prices. Escape leaves
+    a field, so that 1 to 6 go places again; the arrow keys on the two lines of names choose the kind and the step. The draft
+    is kept while you type, beside the study file. ctrl+z takes back the last change, ctrl+y brings it again; in a text of
+    several lines they do so with its own letters first."""
     BINDINGS = [
         Binding("ctrl+r", "run", "Run", id="compose.run", priority=True),
         Binding("f2", "toml", "Form or TOML", id="compose.toml", priority=True),
         Binding(
-            "ctrl+o", "open", "Open or new", id="compose.open", priority=True, tooltip="template, file, earlier draft"
+            "ctrl+o",
+            "open",
+            "Start from",
+            id="compose.open",
+            priority=True,
+            tooltip="template, example, batch, file, earlier draft",
         ),
         Binding("ctrl+s", "save", "Save", id="compose.save", priority=True, tooltip="as a TOML file"),
+        *(
+            Binding(key, f"step('{name}')", title, id=f"compose.{name}", priority=True, show=False)
+            for name, (key, title) in STEP_KEYS.items()
+        ),
+        Binding("f3", "open_all", "Open or close all", id="compose.open_all", priority=True, show=False),
         Binding("f8", "next_fault", "Next fault", id="compose.fault", priority=True, show=False),
-        Binding("ctrl+pagedown", "page(1)", "Next page", show=False, priority=True),
-        Binding("ctrl+pageup", "page(-1)", "Previous page", show=False, priority=True),
+        Binding("ctrl+pagedown", "page(1)", "Next step", show=False, priority=True),
+        Binding("ctrl+pageup", "page(-1)", "Previous step", show=False, priority=True),
         Binding("ctrl+z", "undo", "Undo", id="compose.undo", show=False),
+        Binding("ctrl+y", "redo", "Redo", id="compose.redo", show=False),
         Binding("escape", "leave_field", "Leave the field", show=False),
         *TO_AND_FRO,
     ]
@@ -62,7 +82,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
         self._examined = Examined()
         self._sentences: dict[KeyPath, str] = {}
         self._kind_shown: str | None = None
-        self._last_form_page = "study"
+        self._last_form_page = WHAT
         self._library_seen = -1
         self._building = asyncio.Lock()
         self.form_pages: list[FormPage | PeoplePage] = []
@@ -86,7 +106,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     async def on_mount(self) -> None:
         await super().on_mount()
-        await self._rebuild("study" if self.desk.readable else TOML)
+        await self._rebuild(WHAT if self.desk.readable else TOML)
         self._study()
 
     async def _rebuild(self, page: str) -> None:
@@ -104,9 +124,10 @@ class ComposeScreen(DraftPeople, DraftTravel):
                 await switcher.mount_all(pages)
                 self._kind_shown, self.form_pages = kind, pages
             self._show_values()
-            titles = {one.name: one.title for one in pages_of(kind)} if kind else {}
+            titles = {one.page.name: f"{STEP_KEYS[one.page.name][0]} {one.page.title}" for one in self.form_pages}
             here = page if page in titles or page in (TOML, PLAN) else next(iter(titles), TOML)
-            await self.query_one("#pages", NameStrip).set_names({**titles, TOML: "TOML", PLAN: "Plan"}, here)
+            names = {**titles, PLAN: f"{STEP_KEYS[PLAN][0]} Plan", TOML: "f2 TOML"}
+            await self.query_one("#pages", NameStrip).set_names(names, here)
             self.query_one("#kinds", NameStrip).show(desk.kind or "")
             self._show_toml()
             for one in self.form_pages:
@@ -116,10 +137,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     def _pages(self, kind: str) -> Iterable[FormPage | PeoplePage]:
         for page in pages_of(kind):
-            if page.name in FOLKS:
-                yield PeoplePage(FOLKS[page.name], self.desk.values, id=f"page-{page.name}")
-            else:
-                yield FormPage(page, self.desk.values, id=f"page-{page.name}")
+            yield (PeoplePage if page.people else FormPage)(page, self.desk.values, id=f"page-{page.name}")
 
     # -- showing -----------------------------------------------------------------------------------------
 
@@ -143,8 +161,10 @@ class ComposeScreen(DraftPeople, DraftTravel):
         self._sentences, rest = placed(examined.complaints, [path for page in pages for path in page.paths()])
         for page in pages:
             page.complain(self._sentences)
-        wrong = {str(page.id).removeprefix("page-") for page in pages if set(page.paths()) & set(self._sentences)}
-        self.query_one("#pages", NameStrip).mark(wrong | ({TOML} if examined.line is not None else set()))
+        faults = {page.page.name: len(set(page.paths()) & set(self._sentences)) for page in pages}
+        if examined.line is not None or rest:
+            faults[TOML] = len(rest) or 1
+        self.query_one("#pages", NameStrip).mark({name: marked(count) for name, count in faults.items()})
         for place in ("#plan-full", "#plan-beside"):
             self.query_one(place, Static).update(in_full(examined))
         self.query_one("#plan-line", Static).update(in_one_line(examined))
@@ -160,11 +180,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     def _show_help(self) -> None:
         row = next((one for one in (self.focused.ancestors if self.focused else ()) if isinstance(one, FieldRow)), None)
-        words = Content("")
-        if row is not None:
-            name = ".".join(str(part) for part in row.field.path if not isinstance(part, int))
-            words = Content.assemble((name, "bold"), "  ", (plain(row.field.help), "$quiet"))
-        self.query_one("#compose-bar", Static).update(words)
+        self.query_one("#compose-bar", Static).update(Content("") if row is None else help_of(row.field, row.value))
 
     # -- keeping and planning ----------------------------------------------------------------------------
 
@@ -217,6 +233,8 @@ class ComposeScreen(DraftPeople, DraftTravel):
         self._take_over(event.row)
         for page in self.form_pages:
             page.follow(self.desk.values)
+        if event.row.field.form is Form.CHOICE and event.row.has_focus_within:
+            self._show_help()
         self._study(PAUSE_SECONDS)
 
     def _take_over(self, row: FieldRow) -> None:
@@ -268,6 +286,16 @@ class ComposeScreen(DraftPeople, DraftTravel):
             self._last_form_page = name
         self.set_class(name == PLAN, "-plan")
 
+    async def action_step(self, name: str) -> None:
+        await self.go_to_page(name)
+        if self.query_one("#pages", NameStrip).here == name:
+            self._focus_page()
+
+    async def action_open_all(self) -> None:
+        for page in self.form_pages:
+            if page.display:
+                await page.open_all()
+
     async def action_toml(self) -> None:
         here = self.query_one("#pages", NameStrip).here
         await self.go_to_page(self._last_form_page if here == TOML else TOML)
@@ -281,7 +309,7 @@ class ComposeScreen(DraftPeople, DraftTravel):
 
     def _focus_page(self) -> None:
         for page in self.form_pages:
-            if page.display and (row := next(iter(page.query(FieldRow)), None)):
+            if page.display and (row := next((one for one in page.query(FieldRow) if one.display), None)):
                 row.take_focus()
 
     def action_leave_field(self) -> None:
@@ -322,16 +350,23 @@ class ComposeScreen(DraftPeople, DraftTravel):
             self.call_next(self._loaded)
 
     async def _loaded(self) -> None:
-        await self._rebuild("study" if self.desk.readable else TOML)
+        await self._rebuild(WHAT if self.desk.readable else TOML)
         self._study()
 
     async def action_undo(self) -> None:
+        await self._turn_back(self.desk.undo, "Taken back", "There is nothing to take back.")
+
+    async def action_redo(self) -> None:
+        await self._turn_back(self.desk.redo, "Done again", "There is nothing to do again.")
+
+    async def _turn_back(self, turn: Callable[[], str | None], done: str, nothing: str) -> None:
         await self.settled()
-        if self.desk.undo():
-            await self._rebuild(self.query_one("#pages", NameStrip).here)
-            self._study()
-        else:
-            self.notify("There is nothing to take back.", markup=False, timeout=2)
+        if (what := turn()) is None:
+            self.notify(nothing, markup=False, timeout=2)
+            return
+        await self._rebuild(self.query_one("#pages", NameStrip).here)
+        self._study()
+        self.notify(one_line(f"{done}: {what}."), markup=False, timeout=2)
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)

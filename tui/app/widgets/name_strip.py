@@ -14,6 +14,12 @@ class Name(Static):
     def __init__(self, name: str, title: str) -> None:
         super().__init__(Content(title), name=name)
         self.title = title
+        self._mark = Content("")
+
+    def mark(self, words: Content) -> None:
+        if words != self._mark:
+            self._mark = words
+            self.update(Content.assemble(self.title, words))
 
     def on_click(self) -> None:
         if isinstance(self.parent, NameStrip):
@@ -63,11 +69,10 @@ class NameStrip(Horizontal, can_focus=True):
         for one in self.query(Name):
             one.set_class(one.name == here, "-here")
 
-    def mark(self, names: set[str]) -> None:
-        """These have something wrong in them."""
+    def mark(self, words: Mapping[str, Content]) -> None:
+        """What is to be said behind each of these names."""
         for one in self.query(Name):
-            wrong = one.name in names
-            one.update(Content.assemble(one.title, (" ×", "$state-failed") if wrong else ""))
+            one.mark(words.get(one.name or "", Content("")))
 
     def choose(self, name: str) -> None:
         if name != self.here:

@@ -7,6 +7,7 @@ from typing import Any
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.suggester import Suggester, SuggestFromList
@@ -20,6 +21,8 @@ from tidepool.tui.app.compose_model.path_names import path_beginning
 from tidepool.tui.app.compose_model.visible import restored, visible
 from tidepool.tui.drawing.plain import one_line
 
+OFFERED = (Form.MODEL, Form.MODELS)
+"""forms that have a list to choose from beside the typing"""
 SEVERAL_LINES = (Form.LONG, Form.LINES, Form.MODELS, Form.TABLE, Form.RECORDS)
 
 PAUSE_BETWEEN_WORDS = 0.7
@@ -72,7 +75,23 @@ class FileNames(Suggester):
         return await asyncio.to_thread(path_beginning, self.folder, value) if value else None
 
 
-class LineEditor(InTurn, Input):
+OFFER = Binding("f4", "offer", "Choose from a list", id="compose.offer", tooltip="models, with their prices")
+
+
+class Offered:
+    """An editor with a list beside it."""
+
+    def action_offer(self: Any) -> None:
+        if isinstance(row := self.parent.parent, Widget) and hasattr(row, "ask_for_offer"):
+            row.ask_for_offer()
+
+    def check_action(self: Any, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "offer" or self.form in OFFERED
+
+
+class LineEditor(Offered, InTurn, Input):
+    BINDINGS = [OFFER]
+
     def __init__(self, field: Field) -> None:
         suggester: Suggester | None = None
         if field.form is Form.MODEL:
@@ -82,7 +101,6 @@ class LineEditor(InTurn, Input):
         super().__init__(
             placeholder=one_line(shown(field.form, field.default)),
             suggester=suggester,
-            compact=True,
             select_on_focus=False,
         )
         self.form = field.form
@@ -97,17 +115,38 @@ class LineEditor(InTurn, Input):
             with self.prevent(Input.Changed):
                 self.value = text
 
+    def take_offer(self, text: str) -> None:
+        self.value = visible(text)
+        self.cursor_position = len(self.value)
+
     @property
     def said(self) -> Any:
         return read(self.form, restored(self.value))
 
 
-class TextEditor(InTurn, TextArea):
+class StepsBack:
+    """Takes back its own typing first, then what was changed in the study before."""
+
+    def action_undo(self: Any) -> None:
+        if self.history.undo_stack:
+            self.undo()
+        else:
+            self.screen.call_next(self.screen.run_action, "screen.undo")
+
+    def action_redo(self: Any) -> None:
+        if self.history.redo_stack:
+            self.redo()
+        else:
+            self.screen.call_next(self.screen.run_action, "screen.redo")
+
+
+class TextEditor(Offered, StepsBack, InTurn, TextArea):
     """Several lines; it grows with its text."""
+
+    BINDINGS = [OFFER]
 
     def __init__(self, field: Field) -> None:
         super().__init__(
-            compact=True,
             soft_wrap=True,
             tab_behavior="focus",
             highlight_cursor_line=False,
@@ -121,12 +160,17 @@ class TextEditor(InTurn, TextArea):
             with self.prevent(TextArea.Changed):
                 self.load_text(text)
 
+    def take_offer(self, text: str) -> None:
+        """On a line of its own, behind the others."""
+        self.move_cursor(self.document.end)
+        self.insert(visible(f"\n{text}" if self.text and not self.text.endswith("\n") else text))
+
     @property
     def said(self) -> Any:
         return read(self.form, restored(self.text))
 
 
-class TomlEditor(InTurn, TextArea):
+class TomlEditor(StepsBack, InTurn, TextArea):
     """The whole study as text."""
 
     _known = ""
@@ -158,7 +202,7 @@ class ChoiceEditor(InTurn, Select[str]):
     def __init__(self, field: Field) -> None:
         self._field = field
         prompt = f"{shown(field.form, field.default)}" or "choose"
-        super().__init__(self._entries(()), prompt=prompt, compact=True, allow_blank=True)
+        super().__init__(self._entries(()), prompt=prompt, allow_blank=True)
 
     def _entries(self, more: tuple[str, ...]) -> list[tuple[Content, str]]:
         return [(self._label(option), option) for option in (*self._field.options, *more)]

@@ -1,4 +1,4 @@
-"""A page of the form: groups of fields, some of them folded until they are wanted."""
+"""A step of the form: groups of fields, all but the first folded until they are wanted, or one of them is wrong."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +18,8 @@ from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.drawing.plain import shortened
 
 
-def label_of(field: Field) -> str:
-    """The key as it stands in its section."""
+def key_of(field: Field) -> str:
+    """As it stands in its section."""
     start = 2 if field.path[0] == "providers" else 1
     return ".".join(str(part) for part in field.path[start:])
 
@@ -47,9 +47,11 @@ class GroupBox(Vertical):
         self._values = values
         self._told: dict[str, Content] = {}
         self._sentences: Mapping[Path, str] = {}
+        self._wrong: set[Path] = set()
 
     def compose(self) -> ComposeResult:
-        yield GroupHead(classes="group-head") if self.group.folded else Static(classes="group-head")
+        if self.group.title:
+            yield GroupHead(classes="group-head") if self.group.folded else Static(classes="group-head")
         if self.group.note:
             yield Static("", classes="group-note")
         if not self.folded:
@@ -61,7 +63,7 @@ class GroupBox(Vertical):
 
     def _new_rows(self) -> list[FieldRow]:
         self.rows = [
-            FieldRow(field, value_at(self._values, field.path), label=label_of(field)) for field in self.group.fields
+            FieldRow(field, value_at(self._values, field.path), key=key_of(field)) for field in self.group.fields
         ]
         return self.rows
 
@@ -85,9 +87,15 @@ class GroupBox(Vertical):
         self._note()
 
     def complain(self, sentences: Mapping[Path, str]) -> None:
-        self._sentences = sentences
+        """A fault that is new opens the group; whoever closes it again is left in peace."""
+        wrong = {field.path for field in self.group.fields if field.path in sentences}
+        fresh, self._wrong, self._sentences = wrong - self._wrong, wrong, sentences
         for row in self.rows:
             row.complain(sentences.get(row.field.path, ""))
+        if self.is_mounted:
+            self._title()
+            if fresh and self.folded:
+                self.call_next(self.fold, False)
 
     def show(self, values: Mapping[str, Any]) -> None:
         """Other values, into the fields too."""
@@ -103,10 +111,19 @@ class GroupBox(Vertical):
             self._note()
 
     def _title(self) -> None:
+        if not self.group.title:
+            return
         mark = "▸ " if self.folded else "▾ " if self.group.folded else ""
         written = sum(value_at(self._values, field.path) is not UNSET for field in self.group.fields)
-        count = f"  {written} written" if self.group.folded and written else ""
-        self._tell(".group-head", Content.assemble(f"{mark}{self.group.title}", (count, "$quiet")))
+        said = [f"{written} written"] if self.group.folded and written else []
+        if self.folded:
+            names = ", ".join(field.name.lower() for field in self.group.fields)
+            said.append(f"{len(self.group.fields)} more: {names}")
+        told = f"  × {len(self._wrong)} wrong" if self._wrong else ""
+        words = Content.assemble(
+            f"{mark}{self.group.title}", (told, "$state-failed"), ("  " + " · ".join(said), "$quiet")
+        )
+        self._tell(".group-head", words)
 
     def _note(self) -> None:
         if self.group.note == "scoring":
@@ -120,46 +137,69 @@ class GroupBox(Vertical):
             self._tell(".group-note", Content(shortened("\n".join(lines))))
         elif self.group.note:
             self._tell(".group-note", Content(self.group.note))
+        if self.group.note:
             self.query_one(".group-note").display = not self.folded
 
 
-class FormPage(VerticalScroll, can_focus=False):
+class GroupBoxes:
+    """What pages have in common: groups of fields."""
+
+    page: OutlinePage
+    boxes: list[GroupBox]
+
+    async def open_all(self) -> None:
+        """Opens every group, or closes them where all are open."""
+        folding = [box for box in self.boxes if box.group.folded]
+        closed = any(box.folded for box in folding)
+        for box in folding:
+            await box.fold(not closed)
+
+    def group_paths(self) -> list[Path]:
+        """Of all fields, seen or folded."""
+        return [field.path for group in self.page.groups for field in group.fields]
+
+    async def go_into(self, path: Path) -> bool:
+        """Puts the cursor into a field, out of its fold if need be."""
+        for box in self.boxes:
+            if any(field.path == path for field in box.group.fields):
+                await box.fold(False)
+                next(row for row in box.rows if row.field.path == path).take_focus()
+                return True
+        return False
+
+
+class FormPage(GroupBoxes, VerticalScroll, can_focus=False):
     def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
         super().__init__(id=id)
         self.page = page
         self._values = values
-        self._boxes: list[GroupBox] = []
+        self.boxes: list[GroupBox] = []
 
     async def fill(self, sentences: Mapping[Path, str]) -> None:
         """Its fields are made when it is first turned to: a hundred that nobody looks at cost a second."""
-        if not self._boxes and self.is_attached:
-            self._boxes = [GroupBox(group, self._values) for group in self.page.groups]
-            await self.mount_all(self._boxes)
+        if not self.boxes and self.is_attached:
+            self.boxes = [GroupBox(group, self._values) for group in self.page.groups]
+            await self.mount_all([Static(Content(self.page.question), classes="question"), *self.boxes])
             self.complain(sentences)
 
     def show(self, values: Mapping[str, Any]) -> None:
         """Other values, into the fields too."""
         self._values = values
-        for box in self._boxes:
+        for box in self.boxes:
             box.show(values)
 
     def follow(self, values: Mapping[str, Any]) -> None:
         """What was typed in the fields: everything around them."""
         self._values = values
-        for box in self._boxes:
+        for box in self.boxes:
             box.follow(values)
 
     def paths(self) -> list[Path]:
-        """Of all fields, seen or folded."""
-        return [field.path for group in self.page.groups for field in group.fields]
+        return self.group_paths()
 
     def complain(self, sentences: Mapping[Path, str]) -> None:
-        for box in self._boxes:
+        for box in self.boxes:
             box.complain(sentences)
 
     async def go_to(self, path: Path) -> None:
-        """Puts the cursor into a field, out of its fold if need be."""
-        for box in self._boxes:
-            if any(field.path == path for field in box.group.fields):
-                await box.fold(False)
-                next(row for row in box.rows if row.field.path == path).take_focus()
+        await self.go_into(path)

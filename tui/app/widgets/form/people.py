@@ -14,8 +14,9 @@ from textual.widgets import Button, Static
 
 from tidepool.tui.app.compose_model.edits import value_at
 from tidepool.tui.app.compose_model.fields import Field, Path, shown
-from tidepool.tui.app.compose_model.outline import ENTITY_FILE
-from tidepool.tui.app.compose_model.people import Folk, Person, Stored, people_in, record_of
+from tidepool.tui.app.compose_model.outline import OutlinePage
+from tidepool.tui.app.compose_model.people import FOLKS, Folk, Person, Stored, people_in, record_of
+from tidepool.tui.app.widgets.form.page import GroupBox, GroupBoxes
 from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
@@ -65,35 +66,38 @@ class PeopleList(Rows):
         ]
 
 
-class PeoplePage(Vertical):
+class PeoplePage(GroupBoxes, Vertical):
     @dataclass
     class Moved(Message):
         """Another one is under the cursor."""
 
         page: "PeoplePage"
 
-    def __init__(self, folk: Folk, values: Mapping[str, Any], *, id: str) -> None:
+    def __init__(self, page: OutlinePage, values: Mapping[str, Any], *, id: str) -> None:
         super().__init__(id=id)
-        self.folk = folk
+        self.page = page
+        self.folk = FOLKS[page.people]
+        self.boxes = [GroupBox(group, values) for group in page.groups]
         self._values = values
         self._library: Mapping[str, Stored] = {}
         self._sentences: Mapping[Path, str] = {}
 
     def compose(self) -> ComposeResult:
-        if self.folk.name == "entities":
-            yield FieldRow(ENTITY_FILE, value_at(self._values, ENTITY_FILE.path), label="entity_file")
+        yield Static(Content(self.page.question), classes="question")
+        yield from (box for box in self.boxes if not box.group.folded)
         with Horizontal(classes="people"):
-            with Vertical(classes="people-side"):
-                yield PeopleList(self.folk, id=f"list-{self.folk.name}")
-                with Horizontal(classes="people-keys"):
-                    yield Button("Add", action="screen.add_person", compact=True)
-                    yield Button("From library", action="screen.pick_people", compact=True)
-                    yield Button("Copy", action="screen.copy_person", compact=True)
-                    yield Button("Remove", action="screen.remove_person", compact=True)
+            yield PeopleList(self.folk, id=f"list-{self.folk.name}")
             with VerticalScroll(classes="person", can_focus=False):
                 yield Static("", classes="person-told")
                 for field in self.folk.fields:
                     yield FieldRow(field.at((self.folk.name, 0)))
+        with Horizontal(classes="people-keys"):
+            yield Button("Add", action="screen.add_person", compact=True)
+            yield Button("From library", action="screen.pick_people", compact=True)
+            yield Button("Copy", action="screen.copy_person", compact=True)
+            yield Button("Remove", action="screen.remove_person", compact=True)
+        with VerticalScroll(classes="people-more", can_focus=False):
+            yield from (box for box in self.boxes if box.group.folded)
 
     def on_mount(self) -> None:
         self.show(self._values)
@@ -115,8 +119,8 @@ class PeoplePage(Vertical):
         """Other values, into the fields too."""
         self.follow(values)
         if self.is_mounted:
-            for row in self.query("PeoplePage > FieldRow").results(FieldRow):
-                row.show(value_at(values, row.field.path))
+            for box in self.boxes:
+                box.show(values)
             self._show_person(anew=True)
 
     def follow(self, values: Mapping[str, Any]) -> None:
@@ -128,6 +132,8 @@ class PeoplePage(Vertical):
         people = people_in(values, self.folk, self._library)
         wrong = {path[1] for path in self._sentences if path[:1] == (self.folk.name,) and len(path) > 1}
         self.roll.show(people, {place for place in wrong if isinstance(place, int)})
+        for box in self.boxes:
+            box.follow(values)
         self._show_person()
 
     def show_library(self, library: Mapping[str, Stored]) -> None:
@@ -137,22 +143,31 @@ class PeoplePage(Vertical):
     def complain(self, sentences: Mapping[Path, str]) -> None:
         self._sentences = sentences
         self.follow(self._values)
-        for row in self.query(FieldRow):
+        for row in self._rows() if self.is_mounted else ():
             row.complain(sentences.get(row.field.path, ""))
+        for box in self.boxes:
+            box.complain(sentences)
 
     def paths(self) -> list[Path]:
         """Of all fields of all who are written here."""
         records = value_at(self._values, (self.folk.name,))
         count = len(records) if isinstance(records, list) else 0
-        own = [ENTITY_FILE.path] if self.folk.name == "entities" else []
         inner = [field.at((self.folk.name, place)).path for place in range(count) for field in self.folk.fields]
-        return [*own, self.folk.ids, *inner, *((self.folk.name, place) for place in range(count)), (self.folk.name,)]
+        return [
+            *self.group_paths(),
+            self.folk.ids,
+            *inner,
+            *((self.folk.name, place) for place in range(count)),
+            (self.folk.name,),
+        ]
 
     async def go_to(self, path: Path) -> None:
+        if await self.go_into(path):
+            return
         if len(path) > 1 and isinstance(path[1], int):
             self.roll.go_to(path[1])
             self._show_person()
-        row = next((row for row in self.query(FieldRow) if row.field.path == path), None)
+        row = next((row for row in self._rows() if row.field.path == path), None)
         if row is not None:
             row.take_focus()
         else:

@@ -1,9 +1,9 @@
-"""One field of a form: its name, the place to type, a word of help, and the engine's sentence where it is wrong."""
+"""One field of a form: its name, the place to type, the key it is in the TOML, and the engine's sentence where it is wrong."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, Path
-from tidepool.tui.app.widgets.form.editors import ChoicesEditor, editor_for
+from tidepool.tui.app.widgets.form.editors import OFFERED, ChoicesEditor, LineEditor, TextEditor, editor_for
 from tidepool.tui.drawing.plain import one_line, shortened
 
 TO_AND_FRO = [
@@ -22,8 +22,13 @@ TO_AND_FRO = [
 """for screens with fields: obeyed in their turn, so that letters typed after them reach the next field and not this one"""
 
 
-SHORT = (Form.WHOLE, Form.NUMBER, Form.FLAG)
-"""beside which there is room for a word of help"""
+class OfferMark(Static):
+    """Opens the list of what can be chosen for a field, by a click."""
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        if isinstance(row := self.query_ancestor(FieldRow), FieldRow):
+            row.ask_for_offer()
 
 
 class FieldRow(Vertical):
@@ -39,10 +44,16 @@ class FieldRow(Vertical):
 
         row: "FieldRow"
 
-    def __init__(self, field: Field, value: Any = UNSET, *, label: str | None = None) -> None:
+    @dataclass
+    class OfferWanted(Message):
+        """Somebody wants to choose from a list instead of typing."""
+
+        row: "FieldRow"
+
+    def __init__(self, field: Field, value: Any = UNSET, *, key: str | None = None) -> None:
         super().__init__(classes=f"-{field.form.name.lower()}" + ("" if value is UNSET else " -written"))
         self.field = field
-        self._label = label or field.key
+        self._key = key or field.key
         self._value = value
         self._editor = editor_for(field, value)
         self._heard: Any = None
@@ -55,10 +66,16 @@ class FieldRow(Vertical):
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="field-line"):
-            yield Static(Content(self._label + (" *" if self.field.required else "")), classes="field-label")
+            tall = isinstance(self._editor, TextEditor)
+            key = "" if self._key == self.field.name.casefold() else one_line(self._key)
+            beneath = f"\n{key}" if tall and key else ""
+            name = one_line(self.field.name) + (" *" if self.field.required else "")
+            yield Static(Content.assemble(name, (beneath, "$quiet not bold")), classes="field-label")
             yield self._editor
-            if self.field.form in SHORT:
-                yield Static(Content(one_line(self.field.help)), classes="field-help")
+            if self.field.form in OFFERED:
+                yield OfferMark("▾", classes="field-offer")
+            if not tall:
+                yield Static(Content(key), classes="field-key")
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._show_now) if isinstance(self._editor, ChoicesEditor) else self._show_now()
@@ -105,6 +122,17 @@ class FieldRow(Vertical):
     def take_focus(self) -> None:
         target = self._editor.query(Checkbox).first() if isinstance(self._editor, ChoicesEditor) else self._editor
         target.focus()
+
+    def ask_for_offer(self) -> None:
+        self.take_focus()
+        self.post_message(self.OfferWanted(self))
+
+    def take_offer(self, text: str) -> None:
+        """One of the list was chosen: typed, as it were."""
+        if isinstance(self._editor, TextEditor | LineEditor):
+            self._editor.take_offer(text)
+        if self.take_in():
+            self.post_message(self.Edited(self))
 
     def _show_now(self) -> None:
         self.set_class(self._value is not UNSET, "-written")
