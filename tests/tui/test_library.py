@@ -237,7 +237,7 @@ async def _a_type_comes_and_goes(app: TidepoolApp, pilot: Pilot[None]) -> None:
     text = app.screen.query_one(TextArea)
     text.text = text.text.replace('"villager"', '"sailor').replace("miller", "pirate")
     await pilot.press("ctrl+s")
-    assert "not valid TOML" in screen_text(app)
+    assert "Line 1: the quote of name is left open. Close it on the same line" in screen_text(app)
     text.text = text.text.replace('"sailor', '"sailor"')
     await pilot.press("ctrl+s")
     await until(pilot, lambda: isinstance(app.screen, LibraryScreen) and under_cursor(app) == "sailor", "the new type")

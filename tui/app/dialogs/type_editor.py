@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static, TextArea
 
+from tidepool.engine.config.mistakes.not_toml import FORM, slip_in
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entity_types import EntityType
 from tidepool.engine.library.type_files import entity_type_from
@@ -37,6 +38,8 @@ name = "trade"
 kind = "categorical"
 options = { baker = 3, smith = 2, miller = 1 }
 """
+
+TYPE_FORM = 'A type is TOML: keys such as name = "villager", then [[dimensions]] with their own.'
 
 
 def type_text(definition: Mapping[str, Any]) -> str:
@@ -69,7 +72,8 @@ def read_type(text: str) -> tuple[StoredType, EntityType]:
     try:
         record = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"This is not valid TOML: {error}.") from None
+        line, words = slip_in(text, str(error))
+        raise UsageError(f"Line {line}: {words.replace(FORM, TYPE_FORM)}") from None
     kind = entity_type_from(record, "the type")
     return StoredType(kind.name, record), kind
 
