@@ -19,7 +19,8 @@ from tidepool.tui.app.compose_model.draft import Draft, keep_draft, read_draft
 from tidepool.tui.app.compose_model.edits import Put, edited, value_at, values_of
 from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
-from tidepool.tui.app.dialogs.pick import PickDialog
+from tidepool.tui.app.dialogs.draft_files import OpenDialog
+from tidepool.tui.app.dialogs.pick import PickDialog, PickList, choice_of, drawn
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.launching import environment
 from tidepool.tui.app.screens.compose import ComposeScreen
@@ -257,6 +258,25 @@ async def test_agents_are_taken_from_the_library_by_search_and_marks(tmp_path: P
         await pilot.press("d")
         await until(pilot, lambda: len(screen.desk.values["agents"]) == 4, "a copy to edit")
         await until(pilot, lambda: len(values_of(screen.desk.draft.text)["agent_ids"]) == 1, "one left in the library")
+        roll.focus()
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, PickDialog), "the library")
+        await pilot.press(*"word1", "down", "n", "x", "enter")
+        await until_seen(pilot, "How many?")
+        await pilot.press("2", "0", "enter")
+        await until_seen(pilot, "21 marked")
+        drawn_ids = set(app.screen.query_one(PickList).marked)
+        await pilot.press("enter")
+        await until(pilot, lambda: roll.count == 25, "twenty by chance")
+        assert len(drawn_ids & {stored_agent(agent).id for agent in agents if "word1" in agent.secret}) == 20
+
+
+def test_a_number_of_people_is_drawn_by_the_seed_alone() -> None:
+    choices = [choice_of(f"id{n}", f"Agent {n}", "") for n in range(50)]
+    first = drawn(choices, 20, 42)
+    assert {one.id for one in first} == {one.id for one in drawn(choices[::-1], 20, 42)}
+    assert first != drawn(choices, 20, 43) and len(first) == 20
+    assert drawn(choices, 99, 1) == choices
 
 
 async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None:
@@ -277,7 +297,14 @@ async def test_a_study_is_saved_changed_and_loaded_again(tmp_path: Path) -> None
         await fill(pilot, screen, ("batch", "seed"), "99")
         await until_written(pilot, screen, ("batch", "seed"), 99)
         await pilot.press("ctrl+o")
-        await until_seen(pilot, "Begin from")
+        await until(pilot, lambda: isinstance(app.screen, OpenDialog), "where to start from")
+        await pilot.press(*"example judged", "down", "enter")
+        await until(pilot, lambda: app.screen is screen and screen.desk.kind == "simulation", "the second example")
+        await until(pilot, lambda: screen._examined.ready, "its plan, with the files beside it")
+        await pilot.press("ctrl+z")
+        await until_written(pilot, screen, ("batch", "seed"), 99)
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, OpenDialog), "where to start from")
         app.screen.query_one("#path", Input).value = "nowhere.toml"
         app.screen.query_one("#path").focus()
         await pilot.press("enter")
@@ -322,7 +349,7 @@ async def test_hostile_text_is_shown_and_never_obeyed(tmp_path: Path) -> None:
                 assert "[@click=app.quit]" in screen_text(app)
         screen.query_one("#kinds").focus()
         await pilot.press("ctrl+o")
-        await until_seen(pilot, "Begin from")
+        await until(pilot, lambda: isinstance(app.screen, OpenDialog), "where to start from")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         screen.query_one(PeopleList).focus()

@@ -37,6 +37,7 @@ from tidepool.tui.app.dialogs.form import FormDialog, KeepingDialog
 from tidepool.tui.app.dialogs.generate import GenerateDialog
 from tidepool.tui.app.dialogs.help import Help
 from tidepool.tui.app.dialogs.limits import LimitsDialog
+from tidepool.tui.app.dialogs.models import ModelDialog
 from tidepool.tui.app.dialogs.pick import Choice, PickDialog
 from tidepool.tui.app.dialogs.stop import StopDialog
 from tidepool.tui.app.dialogs.trust import TrustDialog
@@ -177,7 +178,8 @@ def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[A
         ChooseDialog(POISON, choices, take=POISON),
         PickDialog(POISON, choices, [choices[0].id]),
         SaveDialog(POISON),
-        OpenDialog(replace(fresh(), earlier=(POISON, f"[batch]\nname = {json.dumps(POISON[:20])}"))),
+        OpenDialog(replace(fresh(), earlier=(POISON, f"[batch]\nname = {json.dumps(POISON[:20])}")), [batch]),
+        ModelDialog(POISON, Providers(), POISON),
         FormDialog(POISON, AGENT_FIELDS, agent.model_dump(), agent_faults, _kept, note=POISON, verb=POISON),
         ExportDialog(batch),
         LimitsDialog(batch),

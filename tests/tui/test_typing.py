@@ -21,6 +21,7 @@ from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.app.compose_model.fields import Field, Form, read
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.compose_model.outline import pages_of
+from tidepool.tui.app.dialogs.models import ModelDialog
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form.editors import TomlEditor
@@ -254,6 +255,31 @@ async def test_a_key_of_the_screen_comes_after_the_letters_before_it(tmp_path: P
         await until(pilot, lambda: app.screen is screen, "the form")
         await pilot.press("ctrl+z")
         await until(pilot, lambda: text_in(row) == "A secret game", "the name as it was")
+
+
+async def test_letters_typed_into_the_list_of_models_stay_while_the_lists_arrive(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        row = await show_field(screen, ("agents", 0, "model"))
+        for typed, chosen in (("solver-large", "simulated:solver-large"), ("lab:qwen3 32b", "lab:qwen332b")):
+            await pilot.press("f4")
+            await until(pilot, lambda: isinstance(app.screen, ModelDialog), "the list of models")
+            dialog = app.screen
+            assert isinstance(dialog, ModelDialog)
+            await until(pilot, lambda dialog=dialog: dialog.roll.count > 10, "the models")
+            for place, character in enumerate(typed.replace(" ", BACKSPACE + "3")):
+                send(app, character)
+                dialog._put(list(dialog._listed.values()))
+                if place % 2:
+                    await asyncio.sleep(0)
+            send(app, "\r")
+            await until(pilot, lambda: app.screen is screen, "the form")
+            await until(pilot, lambda chosen=chosen: text_in(row) == chosen, chosen)
+        await quiet(pilot, screen, examiner)
+        assert screen.desk.values["agents"][0]["model"] == "lab:qwen332b"
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: text_in(row) == "simulated:guarded", "the model as it was")
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: text_in(row) == "lab:qwen332b", "the model again")
 
 
 SEARCHES = {"1": "#filter", "4": "#search", "5": "#words", "6": "#words"}

@@ -1,4 +1,4 @@
-"""Where a draft comes from and goes to: a template, a starter, a file, an earlier draft; and a path to save it under."""
+"""Where a draft comes from and goes to: a template, an example, a batch, a file, an earlier draft; and a path to save it under."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,15 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Label, Static
 
+from tidepool.engine.errors import TidepoolError
 from tidepool.engine.studies.kinds import KINDS
+from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.compose_model.draft import Draft, kind_of
 from tidepool.tui.app.compose_model.edits import value_at, values_of
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.drawing.example_files import about, examples
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
 MOST_FILES = 200
@@ -32,15 +35,40 @@ class DraftOrigin:
     text: str | None = None
     path: Path | None = None
     """to be read when chosen"""
+    batch: Watched | None = None
+    """whose config is taken"""
+
+    def fits(self, words: Sequence[str]) -> bool:
+        text = f"{self.group} {self.title} {self.detail}".casefold()
+        return all(word in text for word in words)
 
 
-def origins(folder: Path, draft: Draft) -> list[DraftOrigin]:
+def origins(folder: Path, draft: Draft, batches: Sequence[Watched] = ()) -> list[DraftOrigin]:
     known = [spec for kind in KINDS if (spec := installed(kind))]
     new = [DraftOrigin("new", spec.title.lower(), spec.summary, template(spec.name)) for spec in known]
     starters = [DraftOrigin("starter", one.title, one.text, path=one.path) for one in STARTERS]
     earlier = [DraftOrigin("earlier", *_told(text), text) for text in draft.earlier]
-    files = [DraftOrigin("file", path.name, str(path.parent), path=path) for path in _configs(folder)]
-    return [*new, *starters, *earlier, *files]
+    shipped = _examples()
+    known_paths = {origin.path for origin in shipped}
+    files = [
+        DraftOrigin("file", path.name, str(path.parent), path=path)
+        for path in _configs(folder)
+        if path.resolve() not in known_paths
+    ]
+    return [*new, *starters, *earlier, *map(_of_batch, batches), *shipped, *files]
+
+
+def _of_batch(batch: Watched) -> DraftOrigin:
+    return DraftOrigin("batch", batch.name or batch.id, f"{batch.kind.replace('_', ' ')}, {batch.status}", batch=batch)
+
+
+def _examples() -> list[DraftOrigin]:
+    """Those that come with Tidepool. They name files that lie beside them, so they are opened where they are."""
+    try:
+        found = [DraftOrigin("example", path.stem, about(path), path=path) for path in examples().values()]
+    except (TidepoolError, OSError, UnicodeDecodeError):
+        return []
+    return found
 
 
 def _configs(folder: Path) -> list[Path]:
@@ -69,6 +97,19 @@ class OriginList(Rows):
     def on_mount(self) -> None:
         self.set_count(len(self.origins))
 
+    @property
+    def current(self) -> DraftOrigin | None:
+        return self.origins[self.cursor] if self.cursor < len(self.origins) else None
+
+    def show(self, found: Sequence[DraftOrigin]) -> None:
+        self.origins = list(found)
+        self.set_count(len(self.origins))
+        self.touch_all()
+        self.go_to(0)
+
+    def empty_text(self) -> str:
+        return "nothing fits these words"
+
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         origin = self.origins[index]
         share = max(16, (width - 10) * 2 // 5)
@@ -82,18 +123,24 @@ class OriginList(Rows):
 class OpenDialog(Dialog[DraftOrigin]):
     """Answers what to begin from."""
 
-    BINDINGS = [Binding("down", "into_list", "Into the list", show=False)]
-    AUTO_FOCUS = "#origins"
+    BINDINGS = [
+        Binding("down", "step(1)", "Next", show=False),
+        Binding("up", "step(-1)", "Previous", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+    ]
+    AUTO_FOCUS = "#words"
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, batches: Sequence[Watched] = ()) -> None:
         super().__init__()
-        self._draft = draft
+        folder = Path(draft.source).parent if draft.source else Path.cwd()
+        self._origins = origins(folder, draft, batches)
 
     def compose(self) -> ComposeResult:
-        folder = Path(self._draft.source).parent if self._draft.source else Path.cwd()
         with Vertical(classes="dialog -wide pick") as box:
-            box.border_title = Content("Begin from")
-            yield OriginList(origins(folder, self._draft), id="origins")
+            box.border_title = Content("Start from")
+            yield Input(placeholder="search: evolution, example, judge; or a name", id="words", compact=True)
+            yield OriginList(self._origins, id="origins")
             yield Label("or the path of a config file")
             yield Input(placeholder="study.toml", id="path", compact=True)
             yield Static("", id="fault", classes="fault")
@@ -101,14 +148,29 @@ class OpenDialog(Dialog[DraftOrigin]):
                 yield Button("Open (enter)", id="open", variant="primary")
                 yield Button("Cancel", id="cancel")
 
-    def action_into_list(self) -> None:
-        self.query_one(OriginList).focus()
+    def action_step(self, by: int) -> None:
+        self.query_one(OriginList).action_step(by)
+
+    def action_page(self, by: int) -> None:
+        self.query_one(OriginList).action_page(by)
+
+    def _found(self) -> list[DraftOrigin]:
+        words = self.query_one("#words", Input).value.casefold().split()
+        return [origin for origin in self._origins if origin.fits(words)]
+
+    @on(Input.Changed, "#words")
+    def _narrow(self) -> None:
+        self.query_one(OriginList).show(self._found())
 
     @on(OriginList.Opened)
-    def _opened(self, event: OriginList.Opened) -> None:
-        self.dismiss(self.query_one(OriginList).origins[event.index])
+    @on(Input.Submitted, "#words")
+    def _opened(self) -> None:
+        """The letters right before the enter may not have narrowed the list yet."""
+        found, here = self._found(), self.query_one(OriginList).current
+        if found:
+            self.dismiss(here if here in found else found[0])
 
-    @on(Input.Submitted)
+    @on(Input.Submitted, "#path")
     def _typed(self) -> None:
         self._open_path()
 
@@ -126,8 +188,7 @@ class OpenDialog(Dialog[DraftOrigin]):
         elif self.query_one("#path", Input).value.strip():
             self._open_path()
         else:
-            chosen = self.query_one(OriginList)
-            self.dismiss(chosen.origins[chosen.cursor])
+            self._opened()
 
 
 class SaveDialog(Dialog[str]):

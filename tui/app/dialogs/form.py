@@ -13,6 +13,7 @@ from textual.widgets import Button, Input, Static
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
 from tidepool.tui.app.dialogs.dialog import Confirm, Dialog
+from tidepool.tui.app.provider_view.settings import rules_in_draft
 from tidepool.tui.app.widgets.form.editors import worked_off
 from tidepool.tui.app.widgets.form.row import TO_AND_FRO, FieldRow
 from tidepool.tui.drawing.plain import plain
@@ -146,6 +147,19 @@ class FormDialog(KeepingDialog):
     def _entered(self, event: FieldRow.Entered) -> None:
         """What the field one is in is for."""
         self.query_one("#help", Static).update(Content(plain(event.row.field.help)))
+
+    @on(FieldRow.OfferWanted)
+    def _offer_wanted(self, event: FieldRow.OfferWanted) -> None:
+        self._offer_models(event.row)
+
+    @work(group="models", exclusive=True)
+    async def _offer_models(self, row: FieldRow) -> None:
+        from tidepool.tui.app.dialogs.models import ModelDialog
+
+        providers = rules_in_draft(self.app.path).providers  # type: ignore[attr-defined]
+        name = await self.app.push_screen_wait(ModelDialog(row.field.name, providers, str(row.value)))
+        if name is not None:
+            row.take_offer(name)
 
     def _look(self) -> bool:
         """Shows what is wrong; answers whether anything is."""

@@ -1,4 +1,4 @@
-"""Choosing several from the library: words narrow the list, the space bar marks."""
+"""Choosing several from the library: words narrow the list, the space bar marks, a number draws so many by the seed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Button, Input, Static
 
+from tidepool.engine.streams import stream
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import fitted, one_line
@@ -26,10 +28,19 @@ class Choice:
         return all(word in text for word in words)
 
 
+def drawn(choices: Sequence[Choice], count: int, seed: int) -> list[Choice]:
+    """So many of them by chance: the same for the same seed, whatever order they come in."""
+    among = sorted(choices, key=lambda choice: choice.id)
+    chosen = {one.id for one in stream(seed, "people taken from the library").sample(among, min(count, len(among)))}
+    return [choice for choice in choices if choice.id in chosen]
+
+
 class PickList(Rows):
     BINDINGS = [
         Binding("space", "mark", "Mark"),
-        Binding("ctrl+a", "screen.mark_all", "Mark all shown"),
+        Binding("a,ctrl+a", "screen.mark_all", "Mark all shown"),
+        Binding("n", "screen.to_count", "So many by chance"),
+        Binding("slash", "screen.to_words", "Search", show=False),
     ]
 
     def __init__(self, *, id: str) -> None:
@@ -83,9 +94,9 @@ class PickDialog(Dialog[list[str]]):
         def show(self, marked: int) -> None:
             self.update(Content(f"{marked:,} marked"))
 
-    def __init__(self, title: str, choices: Sequence[Choice], marked: Iterable[str]) -> None:
+    def __init__(self, title: str, choices: Sequence[Choice], marked: Iterable[str], seed: int = 42) -> None:
         super().__init__()
-        self._title = title
+        self._title, self._seed = title, seed
         self._choices = list(choices)
         self._marked = list(marked)
 
@@ -94,7 +105,12 @@ class PickDialog(Dialog[list[str]]):
             box.border_title = Content(self._title)
             yield Input(placeholder="search: words of name, kind or id", id="words", compact=True)
             yield PickList(id="choices")
-            yield self.PickedCount(id="tally")
+            with Horizontal(classes="pick-count"):
+                yield self.PickedCount(id="tally")
+                yield Static(Content("· take"))
+                yield Input(id="count", compact=True, type="integer", placeholder="20")
+                yield Static(Content(f"of those shown by chance, seed {self._seed}"))
+                yield Button("Draw", id="draw", compact=True)
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Take them (enter)", id="take", variant="primary")
                 yield Button("Cancel", id="cancel")
@@ -126,8 +142,30 @@ class PickDialog(Dialog[list[str]]):
         self.roll.touch_all()
         self._count()
 
+    def action_to_count(self) -> None:
+        self.query_one("#count").focus()
+
+    def action_to_words(self) -> None:
+        self.query_one("#words").focus()
+
+    @on(Input.Submitted, "#count")
+    @on(Button.Pressed, "#draw")
+    def _draw(self, event: Message) -> None:
+        """Marks so many of those shown, in place of what was marked among them."""
+        event.stop()
+        typed = self.query_one("#count", Input).value.strip()
+        if not typed.isdigit() or not int(typed):
+            self.query_one(self.PickedCount).update(Content("How many? Type a whole number."))
+            return
+        for choice in self.roll.choices:
+            self.roll.marked.pop(choice.id, None)
+        self.roll.marked.update(dict.fromkeys(one.id for one in drawn(self.roll.choices, int(typed), self._seed)))
+        self.roll.touch_all()
+        self._count()
+        self.roll.focus()
+
     @on(PickList.Opened)
-    @on(Input.Submitted)
+    @on(Input.Submitted, "#words")
     def _take(self) -> None:
         self.dismiss(list(self.roll.marked))
 

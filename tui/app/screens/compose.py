@@ -21,6 +21,7 @@ from tidepool.tui.app.compose_model.outline import HOW, WHAT, WHO, pages_of
 from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line
 from tidepool.tui.app.compose_model.step_words import help_of, marked
 from tidepool.tui.app.kind_screens import kind_titles
+from tidepool.tui.app.screens.draft_models import DraftModels
 from tidepool.tui.app.screens.draft_people import PAUSE_SECONDS, DraftPeople
 from tidepool.tui.app.screens.draft_travel import DraftTravel
 from tidepool.tui.app.shutdown import while_open
@@ -40,7 +41,7 @@ STEP_KEYS = {
 }
 
 
-class ComposeScreen(DraftPeople, DraftTravel):
+class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     MODE = "compose"
     PERIOD = 1.0
     CSS_PATH = "compose.tcss"

@@ -4,6 +4,7 @@ from typing import Any
 
 from textual import work
 
+from tidepool.engine.config.sections import Batch
 from tidepool.storage.library import list_agents, list_entities
 from tidepool.tui.app.compose_model.desk import Desk
 from tidepool.tui.app.compose_model.edits import Append, Drop, Put, value_at
@@ -97,7 +98,10 @@ class DraftPeople(ModeScreen):
             return
         choices = [choice_of(one.id, one.name, _detail(record_of(one))) for one in page._library.values()]
         named = [person.id for person in page.roll.people if person.place is None]
-        ids = await self.app.push_screen_wait(PickDialog(f"Take {page.folk.name} from the library", choices, named))
+        seed = value_at(self.desk.values, ("batch", "seed"))
+        number = seed if isinstance(seed, int) else Batch.model_fields["seed"].default
+        dialog = PickDialog(f"Take {page.folk.name} from the library", choices, named, number)
+        ids = await self.app.push_screen_wait(dialog)
         if ids is not None and ids != named:
             self.take_in()
             self._name_ids(page, ids)

@@ -5,16 +5,17 @@ from pathlib import Path
 from textual import work
 
 from tidepool.engine.config.toml_files import read_text
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import TidepoolError
+from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app import launching
 from tidepool.tui.app.compose_model.desk import Desk
 from tidepool.tui.app.compose_model.draft import fresh, read_draft
 from tidepool.tui.app.compose_model.edits import value_at
 from tidepool.tui.app.compose_model.examining import Examined
 from tidepool.tui.app.compose_model.plan_words import cost, is_free
-from tidepool.tui.app.compose_model.running import config_to_run
+from tidepool.tui.app.compose_model.running import anchored, config_to_run
 from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.dialogs.draft_files import OpenDialog, SaveDialog
+from tidepool.tui.app.dialogs.draft_files import DraftOrigin, OpenDialog, SaveDialog
 from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import dollars
@@ -61,15 +62,27 @@ class DraftTravel(ModeScreen):
     @work(group="files")
     async def action_open(self) -> None:
         await self.settled()
-        origin = await self.app.push_screen_wait(OpenDialog(self.desk.draft))
+        batches = await self.tidepool.file.look(all_watched, self.tidepool.path)
+        origin = await self.app.push_screen_wait(OpenDialog(self.desk.draft, batches))
         if origin is None:
             return
         try:
-            text = origin.text if origin.path is None else read_text(origin.path)
-        except UsageError as error:
+            text = await self._text_of(origin)
+        except TidepoolError as error:
             self.tidepool.tell(error)
             return
-        self.load(text or "", str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
+        self.load(text, str(origin.path.resolve()) if origin.group == "file" and origin.path else "")
+
+    async def _text_of(self, origin: DraftOrigin) -> str:
+        """An example names the files beside it, which stay where they are."""
+        from tidepool.tui.drawing.config_text import config_of
+
+        if origin.batch is not None:
+            return await self.tidepool.file.look(config_of, origin.batch.number)
+        if origin.path is None:
+            return origin.text or ""
+        text = read_text(origin.path)
+        return anchored(text, origin.path.parent) if origin.group == "example" else text
 
     @work(group="files")
     async def action_save(self) -> None:

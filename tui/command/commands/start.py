@@ -6,9 +6,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tidepool.engine.errors import UsageError
-from tidepool.tui.command.example_files import about, copied, examples
+from tidepool.tui.command.example_files import copied
 from tidepool.tui.command.new_files import refuse_existing
 from tidepool.tui.command.saying import say, say_json
+from tidepool.tui.drawing.example_files import about, examples
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from tidepool.tui.app.compose_model.edits import value_at
 from tidepool.tui.app.compose_model.explained import scoring_in_words
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
-from tidepool.tui.app.compose_model.outline import FieldGroup, OutlinePage
+from tidepool.tui.app.compose_model.outline import WHAT, FieldGroup, OutlinePage
 from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.drawing.plain import shortened
 
@@ -141,6 +141,18 @@ class GroupBox(Vertical):
             self.query_one(".group-note").display = not self.folded
 
 
+class StartLine(Static, can_focus=True):
+    """Leads from the first step to what others have begun with."""
+
+    BINDINGS = [Binding("enter,space", "screen.open", "Start from", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__(Content("Start from a template, an example, a batch or an earlier draft (ctrl+o)"))
+
+    async def on_click(self) -> None:
+        await self.run_action("screen.open")
+
+
 class GroupBoxes:
     """What pages have in common: groups of fields."""
 
@@ -179,7 +191,10 @@ class FormPage(GroupBoxes, VerticalScroll, can_focus=False):
         """Its fields are made when it is first turned to: a hundred that nobody looks at cost a second."""
         if not self.boxes and self.is_attached:
             self.boxes = [GroupBox(group, self._values) for group in self.page.groups]
-            await self.mount_all([Static(Content(self.page.question), classes="question"), *self.boxes])
+            head: list[Static] = [Static(Content(self.page.question), classes="question")]
+            if self.page.name == WHAT:
+                head.append(StartLine())
+            await self.mount_all([*head, *self.boxes])
             self.complain(sentences)
 
     def show(self, values: Mapping[str, Any]) -> None:

@@ -1,0 +1,162 @@
+"""Choosing a model: letters search, the arrow keys choose, and a name that is in no list can be taken as it is typed."""
+
+import asyncio
+from collections.abc import Sequence
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Button, Input, Static
+
+from tidepool.engine.config.sections import Providers
+from tidepool.engine.errors import TidepoolError
+from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
+from tidepool.engine.trust.servers import strangers_of
+from tidepool.tui.app.dialogs.dialog import Dialog
+from tidepool.tui.app.provider_tasks import errand
+from tidepool.tui.app.provider_view.offers import OfferedModel, narrowed, offers_of
+from tidepool.tui.app.shutdown import while_open
+from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.drawing.plain import fitted, one_line
+
+PRICES = 9
+"""cells of a price"""
+
+
+class OfferList(Rows):
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.offers: list[OfferedModel] = []
+        self.reading = True
+
+    @property
+    def current(self) -> OfferedModel | None:
+        return self.offers[self.cursor] if self.cursor < len(self.offers) else None
+
+    def show(self, offers: Sequence[OfferedModel], stay: str | None) -> None:
+        """The cursor stays on the model `stay`, where it is still there."""
+        self.offers = list(offers)
+        self.set_count(len(self.offers))
+        self.touch_all()
+        self.go_to(next((place for place, one in enumerate(self.offers) if one.name == stay), 0))
+
+    def empty_text(self) -> str:
+        return (
+            "reading names and prices …"
+            if self.reading
+            else "no model of this name is known; PROVIDER:MODEL is taken as typed"
+        )
+
+    def draw_header(self, width: int) -> Sequence[Piece]:
+        name, remark = self._widths(width)
+        return [(f" {fitted('model', name)} {'$/M in':>{PRICES}} {'$/M out':>{PRICES}}  {fitted('', remark)}", "")]
+
+    def draw(self, index: int, width: int) -> Sequence[Piece]:
+        offer = self.offers[index]
+        name, remark = self._widths(width)
+        return [
+            (f" {fitted(offer.name, name)} ", "" if offer.ready else "dim"),
+            (f"{offer.input:>{PRICES}} {offer.output:>{PRICES}}  ", "dim"),
+            (fitted(offer.remark, remark), "dim" if offer.ready else "failed"),
+        ]
+
+    def _widths(self, width: int) -> tuple[int, int]:
+        room = max(20, width - 2 * PRICES - 6)
+        name = max(16, room * 11 // 20)
+        return name, max(0, room - name)
+
+
+class ModelDialog(Dialog[str]):
+    """Answers the model's name as a config writes it."""
+
+    CSS_PATH = "../screens/compose.tcss"
+    AUTO_FOCUS = "#words"
+    BINDINGS = [
+        Binding("down", "step(1)", "Next", show=False),
+        Binding("up", "step(-1)", "Previous", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+    ]
+
+    def __init__(self, title: str, providers: Providers, chosen: str = "") -> None:
+        super().__init__()
+        self._title, self._providers, self._chosen = title, providers, chosen
+        self._listed: dict[str, ListedProvider] = {}
+        self._offers: list[OfferedModel] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -wide pick") as box:
+            box.border_title = Content(one_line(self._title))
+            yield Input(placeholder="search: gpt mini, free, no key; or PROVIDER:MODEL", id="words", compact=True)
+            yield OfferList(id="offers")
+            yield Static(Content("$/M: dollars for a million tokens. up and down choose."), classes="note")
+            with Horizontal(classes="dialog-buttons"):
+                yield Button("Take it (enter)", id="take", variant="primary")
+                yield Button("Cancel", id="cancel")
+
+    @property
+    def roll(self) -> OfferList:
+        return self.query_one(OfferList)
+
+    def on_mount(self) -> None:
+        self._read()
+
+    @work(group="models", exclusive=True)
+    async def _read(self) -> None:
+        """First what is known without asking, then what each provider says that has a key and no stranger named."""
+        providers = self._providers
+        names = listed_names(providers)
+
+        async def known() -> tuple[list[ListedProvider], list[str]]:
+            listed = [known_models(name, providers.section(name)) for name in names]
+            own = [one.name for one in listed if one.key != "missing" and one.name != "simulated"]
+            return listed, [name for name in own if not strangers_of(name, providers.section(name))]
+
+        try:
+            listed, askable = await errand(known)
+            self._put(listed)
+            await asyncio.gather(*(self._ask(name) for name in askable))
+        except TidepoolError as error:
+            self.query_one(".note", Static).update(Content(one_line(str(error))))
+
+    async def _ask(self, name: str) -> None:
+        self._put(await errand(lambda: list_models(self._providers, (name,))))
+
+    def _put(self, listed: Sequence[ListedProvider]) -> None:
+        """News of the lists never touches what is being typed."""
+        with while_open(self.app):
+            self._listed |= {one.name: one for one in listed}
+            self._offers = offers_of(self._listed.values(), self._providers)
+            self.roll.reading = False
+            here = self.roll.current
+            self._narrow(here.name if here else self._chosen)
+
+    def _narrow(self, stay: str | None = None) -> None:
+        self.roll.show(narrowed(self._offers, self.query_one("#words", Input).value), stay)
+
+    @on(Input.Changed, "#words")
+    def _typed(self) -> None:
+        self._narrow()
+
+    def action_step(self, by: int) -> None:
+        self.roll.action_step(by)
+
+    def action_page(self, by: int) -> None:
+        self.roll.action_page(by)
+
+    @on(OfferList.Opened)
+    @on(Input.Submitted)
+    def _take(self) -> None:
+        """The letters right before the enter may not have narrowed the list yet."""
+        found = narrowed(self._offers, self.query_one("#words", Input).value)
+        here = self.roll.current
+        if found:
+            self.dismiss(here.name if here is not None and here in found else found[0].name)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "take":
+            self._take()
+        else:
+            self.dismiss(None)
