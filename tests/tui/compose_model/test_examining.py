@@ -64,7 +64,10 @@ def test_the_plan_tells_combinations_calls_and_waves(study: Path) -> None:
     assert "7 run: each about 2.3 times" in found.shape[0]
 
 
-def test_real_models_have_a_price_live_and_by_batch_and_a_budget(study: Path) -> None:
+def test_real_models_have_a_price_live_and_by_batch_a_budget_and_a_key_that_is_missed(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     text = template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini")
     found = look(edited(text, [Put(("service", "budget_usd"), 0.0001)]), study)
     assert found.ready, found.complaints
@@ -72,6 +75,10 @@ def test_real_models_have_a_price_live_and_by_batch_and_a_budget(study: Path) ->
     words = in_full(found).plain
     assert "batch API" in words
     assert "is less than expected" in words
+    assert words.startswith("× No key for OpenAI: OPENAI_API_KEY is not set.")
+    assert in_one_line(found).plain.startswith("× no key: OPENAI_API_KEY · 100 conversations")
+    monkeypatch.setenv("OPENAI_API_KEY", "here")
+    assert in_full(look(text, study)).plain.startswith("■ Ready to run")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import json
 import signal
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from tidepool.tui.app.compose_model.edits import values_of
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
 
 if TYPE_CHECKING:
+    from tidepool.engine.config.sections import Providers
     from tidepool.engine.planning.comparisons import Foreseen
 
 
@@ -92,8 +93,10 @@ def planned(config: FrozenConfig, database: Path) -> Examined:
     from tidepool.engine.studies.kinds import load_kind
 
     kind = load_kind(config.batch.kind)
-    plan = _shortened({**price_of(config), "power": _power(foreseen(config), database)}, kind.units)
-    return Examined(plan=plan, shape=tuple(kind.shape(config)), models=tuple(sorted(kind.models(config))))
+    models = tuple(sorted(kind.models(config)))
+    told = {"power": _power(foreseen(config), database), "missing_keys": missing_keys(models, config.providers)}
+    plan = _shortened({**price_of(config), **told}, kind.units)
+    return Examined(plan=plan, shape=tuple(kind.shape(config)), models=models)
 
 
 def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path) -> Examined:
@@ -107,8 +110,22 @@ def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, databa
 
     study = plan_study(config_from(with_users_likes(values), source="", folder=folder), database)
     whole = {**priced_cells(study), "power": _power(foreseen(study), database)}
-    plan = _shortened(whole, load_kind(config.batch.kind).units)
-    return Examined(plan=plan, shape=(shape_of(plan["cells"]),), models=tuple(plan.pop("models")))
+    models = tuple(whole.pop("models"))
+    plan = _shortened(
+        {**whole, "missing_keys": missing_keys(models, config.providers)}, load_kind(config.batch.kind).units
+    )
+    return Examined(plan=plan, shape=(shape_of(plan["cells"]),), models=models)
+
+
+def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[str, str]]:
+    """Providers that would be asked and cannot, each with the environment variable that its key is looked for in."""
+    from tidepool.engine.config.presets import resolve_model
+    from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
+
+    names = sorted({resolve_model(model).partition(":")[0] for model in models})
+    sections = {name: providers.section(name) for name in names}
+    asked = [endpoint_of(name, section) for name, section in sections.items() if is_endpoint(name, section)]
+    return [(endpoint.title, endpoint.key_variable) for endpoint in asked if endpoint.lacks_key]
 
 
 def _power(told: "Foreseen | None", database: Path) -> list[tuple[str, str]]:

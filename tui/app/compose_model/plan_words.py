@@ -11,7 +11,7 @@ from tidepool.tui.drawing.plain import shortened
 from tidepool.tui.drawing.words import count, dollars, span
 
 MOST_WAVES_SHOWN = 12
-NAMES, WORDS = 10, 36
+NAMES, WORDS = 10, 34
 """columns of a row's name, and of what is said of it: together they fit beside a form"""
 Row = tuple[str, str]
 
@@ -37,6 +37,8 @@ def in_one_line(examined: Examined) -> Content:
         parts.append(f"{count(batches)} batches, {count(plan['transport']['one_after_another'])} in a row")
     elif plan["seconds_live"] >= 1:
         parts.append(span(plan["seconds_live"]))
+    if keys := ", ".join(variable for _, variable in plan["missing_keys"]):
+        return Content.assemble((f"× no key: {keys}", "bold $state-failed"), " · ", " · ".join(parts))
     return Content.assemble(("■ ", "$state-done"), " · ".join(parts))
 
 
@@ -46,8 +48,15 @@ def in_full(examined: Examined) -> Content:
     plan = examined.plan
     if plan is None:
         return Content("")
-    rows = [*_size(plan), *_money(examined, plan), *_time(plan), *((name, words) for name, words in plan["power"])]
-    lines = [Content(shortened(words)) for words in examined.shape]
+    rows = [
+        *_size(plan),
+        *_money(examined, plan),
+        *_time(plan),
+        *_why(plan),
+        *((name, words) for name, words in plan["power"]),
+    ]
+    lines = _verdict(plan)
+    lines += [Content(shortened(words)) for words in examined.shape]
     lines += [Content("")]
     for name, words in rows:
         beginning, *more = wrap(shortened(words), WORDS, break_on_hyphens=False) or [""]
@@ -57,6 +66,22 @@ def in_full(examined: Examined) -> Content:
     lines += [Content(""), *_waves(plan), Content("")]
     lines += [Content.assemble((shortened(note), "$quiet")) for note in plan["notes"]]
     return Content("\n").join(lines)
+
+
+def _verdict(plan: Mapping[str, Any]) -> list[Content]:
+    """Whether anything keeps it from running: by a sign and in words, so that no colour is needed."""
+    if not plan["missing_keys"]:
+        return [Content.assemble(("■ Ready to run", "bold $state-done"), ("  ctrl+r", "$quiet"))]
+    return [Content.assemble((f"× {words}", "bold $state-failed")) for words in key_words(plan)]
+
+
+def key_words(plan: Mapping[str, Any]) -> list[str]:
+    return [
+        shortened(
+            f"No key for {title}: {variable} is not set. Set it and open Tidepool again, or choose another model."
+        )
+        for title, variable in plan["missing_keys"]
+    ]
 
 
 def _complaints(examined: Examined) -> Content:
@@ -133,6 +158,17 @@ def _time(plan: Mapping[str, Any]) -> list[Row]:
     for place, line in enumerate(plan["transport"]["words"]):
         rows.append(("sent" if not place else "", line))
     return rows
+
+
+def _why(plan: Mapping[str, Any]) -> list[Row]:
+    """Why calls go by batch API; of live ones the line before says it."""
+    batched = [one for one in plan["transport"]["providers"] if one["calls_batch"]]
+    if plan["service"] != "auto":
+        return [("why", f"service.name is {plan['service']}")] if batched else []
+    words = dict.fromkeys(
+        f"waves of {one['largest_wave']:,} calls, batch API from {one['batch_from']:,}" for one in batched
+    )
+    return [("why" if not place else "", line) for place, line in enumerate(words)]
 
 
 def _waves(plan: Mapping[str, Any]) -> list[Content]:

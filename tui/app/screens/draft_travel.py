@@ -12,7 +12,7 @@ from tidepool.tui.app.compose_model.desk import Desk
 from tidepool.tui.app.compose_model.draft import fresh, read_draft
 from tidepool.tui.app.compose_model.edits import value_at
 from tidepool.tui.app.compose_model.examining import Examined
-from tidepool.tui.app.compose_model.plan_words import cost, is_free
+from tidepool.tui.app.compose_model.plan_words import cost, is_free, key_words
 from tidepool.tui.app.compose_model.running import anchored, config_to_run
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.dialogs.draft_files import DraftOrigin, OpenDialog, SaveDialog
@@ -132,5 +132,6 @@ class DraftTravel(ModeScreen):
         price = f"about {dollars(expected)}" if expected is not None else "a price that is not known"
         cap = f"The budget caps it at {dollars(plan['budget_usd'])}." if plan["budget_usd"] else "No budget caps it."
         question = f"This asks {', '.join(examined.models)}: {plan['calls']:,} calls for {price}. {cap}"
+        question = "\n\n".join((*key_words(plan), question, *plan["transport"]["words"]))
         agreed = await self.app.push_screen_wait(Confirm(question, "Run", no="Not yet", title="Real models"))
         return bool(agreed)
