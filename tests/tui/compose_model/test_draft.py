@@ -19,7 +19,7 @@ from tidepool.tui.app.compose_model.draft import (
     switched,
     template,
 )
-from tidepool.tui.app.compose_model.edits import Append, Put, edited, values_of
+from tidepool.tui.app.compose_model.edits import Append, Drop, Put, edited, values_of
 from tidepool.tui.app.compose_model.fields import UNSET
 from tidepool.tui.app.compose_model.running import anchored, config_to_run
 from tidepool.tui.app.provider_view.settings import rules_in_draft
@@ -102,6 +102,46 @@ async def test_edits_in_several_fields_all_arrive_and_are_undone_one_by_one() ->
     assert desk.undo()
     assert desk.draft.text == before
     assert not desk.undo()
+
+
+async def test_every_change_is_taken_back_and_done_again_in_its_order() -> None:
+    desk = Desk(fresh())
+    texts = [desk.draft.text]
+
+    async def done() -> None:
+        texts.append(await desk.written())
+
+    desk.edit(Drop(("agents",), 0))
+    await done()
+    desk.type_text(f"# mine\n{desk.draft.text}")
+    desk.type_text(f"# all {desk.draft.text}")
+    await done()
+    desk.switch("mutation")
+    await done()
+    desk.edit(Put(("batch", "seed"), 7))
+    await done()
+    told = ["batch.seed", "the kind of study", "the TOML", "agents"]
+    for what, text in zip(told, texts[-2::-1], strict=True):
+        assert (desk.undo(), desk.draft.text) == (what, text)
+    assert desk.undo() is None
+    for what, text in zip(told[::-1], texts[1:], strict=True):
+        assert (desk.redo(), desk.draft.text) == (what, text)
+    assert desk.redo() is None
+    desk.undo()
+    desk.edit(Put(("batch", "name"), "Another way"))
+    assert desk.redo() is None
+
+
+async def test_a_section_that_means_something_by_being_there_goes_with_its_last_key() -> None:
+    desk = Desk(fresh())
+    before = values_of(desk.draft.text)
+    for value in ("revealed", UNSET):
+        desk.edit(Put(("stop", "outcome"), value))
+        await desk.written()
+    desk.edit(Put(("design", "factors"), {"secret_game.mode": ["standard", "retained"]}))
+    assert '"secret_game.mode" = ["standard", "retained"]' in await desk.written()
+    desk.edit(Put(("design", "factors"), UNSET))
+    assert values_of(await desk.written()) == before == desk.values
 
 
 async def test_broken_toml_stays_as_it_was_typed() -> None:

@@ -20,6 +20,10 @@ ANYTHING = (KeyError, IndexError, TypeError, ValueError, AttributeError, Asserti
 """what tomlkit may raise on a text that is sound but unusual"""
 
 
+MEANT_WHEN_WRITTEN = ("stop", "design")
+"""sections that ask for something by being there: an empty one goes with its last key"""
+
+
 @dataclass(frozen=True, slots=True)
 class Put:
     """A key gets a value; UNSET takes the key away. Sections on the way are made, and go when they are empty."""
@@ -176,7 +180,12 @@ def _take_away(values: Any, path: Path) -> None:
     if not isinstance(holder, MutableMapping) or key not in holder:
         return
     del holder[key]
-    if not holder and len(path) > 2 and not isinstance(path[-2], int):
+    if (
+        len(path) > 1
+        and not holder
+        and not isinstance(path[-2], int)
+        and (len(path) > 2 or path[0] in MEANT_WHEN_WRITTEN)
+    ):
         _take_away(values, path[:-1])
 
 

@@ -33,6 +33,8 @@ from tidepool.tui.app.widgets.name_strip import NameStrip
 from tidepool.tui.drawing.plain import one_line, shortened
 
 TOML, PLAN = "toml", "plan"
+LINES_BELOW = 3
+"""for the help of most fields"""
 STEP_KEYS = {
     WHAT: ("f5", "What is studied"),
     WHO: ("f6", "Who takes part"),
@@ -82,6 +84,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
         super().__init__()
         self._examined = Examined()
         self._sentences: dict[KeyPath, str] = {}
+        self._plan_shown = Content("")
         self._kind_shown: str | None = None
         self._last_form_page = WHAT
         self._library_seen = -1
@@ -166,22 +169,36 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
         if examined.line is not None or rest:
             faults[TOML] = len(rest) or 1
         self.query_one("#pages", NameStrip).mark({name: marked(count) for name, count in faults.items()})
-        for place in ("#plan-full", "#plan-beside"):
-            self.query_one(place, Static).update(in_full(examined))
-        self.query_one("#plan-line", Static).update(in_one_line(examined))
+        self._show_plan(in_full(examined), in_one_line(examined))
         self._tell(rest)
+
+    def _show_plan(self, whole: Content, line: Content) -> None:
+        """Only what is new: each change of the whole lays the screen out anew, and most letters change nothing in it."""
+        if whole != self._plan_shown:
+            self._plan_shown = whole
+            for place in ("#plan-full", "#plan-beside"):
+                self.query_one(place, Static).update(whole)
+        self.query_one("#plan-line", Static).update(line, layout=False)
 
     def _tell(self, rest: list[Complaint]) -> None:
         """The line below: what no field can show, or the help of the field one is in."""
-        bar = self.query_one("#compose-bar", Static)
         if rest:
-            bar.update(Content.assemble((shortened(" ".join(one.sentence for one in rest), 600), "$state-failed")))
+            words = shortened(" ".join(one.sentence for one in rest), 600)
+            self._say_below(Content.assemble((words, "$state-failed")))
         else:
             self._show_help()
 
     def _show_help(self) -> None:
         row = next((one for one in (self.focused.ancestors if self.focused else ()) if isinstance(one, FieldRow)), None)
-        self.query_one("#compose-bar", Static).update(Content("") if row is None else help_of(row.field, row.value))
+        self._say_below(Content("") if row is None else help_of(row.field, row.value))
+
+    def _say_below(self, words: Content) -> None:
+        """In full, in a place that grows only for what needs it: another height lays the whole screen out anew."""
+        bar = self.query_one("#compose-bar", Static)
+        lines = max(LINES_BELOW, len(words.wrap(max(20, self.size.width - 2))))
+        if bar.styles.height is None or bar.styles.height.value != lines:
+            bar.styles.height = lines
+        bar.update(words, layout=False)
 
     # -- keeping and planning ----------------------------------------------------------------------------
 

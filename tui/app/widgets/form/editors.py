@@ -75,7 +75,7 @@ class FileNames(Suggester):
         return await asyncio.to_thread(path_beginning, self.folder, value) if value else None
 
 
-OFFER = Binding("f4", "offer", "Choose from a list", id="compose.offer", tooltip="models, with their prices")
+OFFER = Binding("f4", "offer", "Choose a model", id="compose.offer", tooltip="from a list with prices", show=False)
 
 
 class Offered:

@@ -61,6 +61,8 @@ class FieldRow(Vertical):
         self._shown = False
         self._typed: dict[Path, Any] = {}
         """what nobody has taken over yet"""
+        self._beneath = ""
+        """the key, where it stands under the name"""
         self.fault = ""
         self._sentence: Static | None = None
 
@@ -68,14 +70,17 @@ class FieldRow(Vertical):
         with Horizontal(classes="field-line"):
             tall = isinstance(self._editor, TextEditor)
             key = "" if self._key == self.field.name.casefold() else one_line(self._key)
-            beneath = f"\n{key}" if tall and key else ""
-            name = one_line(self.field.name) + (" *" if self.field.required else "")
-            yield Static(Content.assemble(name, (beneath, "$quiet not bold")), classes="field-label")
+            self._beneath = f"\n  {key}" if tall and key else ""
+            yield Static(self._label(here=False), classes="field-label")
             yield self._editor
             if self.field.form in OFFERED:
                 yield OfferMark("▾", classes="field-offer")
             if not tall:
                 yield Static(Content(key), classes="field-key")
+
+    def _label(self, *, here: bool) -> Content:
+        name = one_line(self.field.name) + (" *" if self.field.required else "")
+        return Content.assemble(f"{'▌' if here else ' '} {name}", (self._beneath, "$quiet not bold"))
 
     def on_mount(self) -> None:
         self.call_after_refresh(self._show_now) if isinstance(self._editor, ChoicesEditor) else self._show_now()
@@ -142,7 +147,15 @@ class FieldRow(Vertical):
     # -- the person --------------------------------------------------------------------------------------
 
     def on_descendant_focus(self) -> None:
+        self._mark(here=True)
         self.post_message(self.Entered(self))
+
+    def on_descendant_blur(self) -> None:
+        self._mark(here=False)
+
+    def _mark(self, *, here: bool) -> None:
+        for label in self.query(".field-label").results(Static):
+            label.update(self._label(here=here), layout=False)
 
     @on(Input.Changed)
     @on(TextArea.Changed)
