@@ -29,6 +29,8 @@ class FieldGroup:
     folded: bool = False
     note: str = ""
     """words under its title; `scoring` are those that follow the draft"""
+    seldom: bool = False
+    """opened by itself alone, not together with all others"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def _providers() -> Iterator[FieldGroup]:
         fields = list(fields_of(section, ("providers", name), needless))
         own = [field for field in fields if field.key not in Limits.model_fields]
         common = [replace(field, default=UNSET) for field in fields if field.key in Limits.model_fields]
-        yield FieldGroup(f"Provider {name}", (*own, *common), folded=True)
+        yield FieldGroup(f"Provider {name}", (*own, *common), folded=True, seldom=True)
 
 
 def words_of_choice(field: Field, option: str) -> str:

@@ -293,7 +293,8 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
         if name not in (TOML, PLAN) and not self.desk.readable:
             self.notify("The TOML cannot be read yet: mend it first, then the form follows.", markup=False)
             name = TOML
-        await self._rebuild(name)
+        if name != self.query_one("#pages", NameStrip).here or name == TOML:
+            await self._rebuild(name)
 
     def _turn_to(self, name: str) -> None:
         self.query_one("#compose-pages", ContentSwitcher).current = f"page-{name}"
@@ -312,7 +313,8 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     async def action_open_all(self) -> None:
         for page in self.form_pages:
             if page.display:
-                await page.open_all()
+                with self.app.batch_update():
+                    await page.open_all()
 
     async def action_toml(self) -> None:
         here = self.query_one("#pages", NameStrip).here

@@ -160,11 +160,12 @@ class GroupBoxes:
     boxes: list[GroupBox]
 
     async def open_all(self) -> None:
-        """Opens every group, or closes them where all are open."""
+        """Opens every group but those that are seldom wanted, or closes them all where they are open."""
         folding = [box for box in self.boxes if box.group.folded]
-        closed = any(box.folded for box in folding)
+        closed = any(box.folded for box in folding if not box.group.seldom)
         for box in folding:
-            await box.fold(not closed)
+            if not closed or not box.group.seldom:
+                await box.fold(not closed)
 
     def group_paths(self) -> list[Path]:
         """Of all fields, seen or folded."""
