@@ -236,6 +236,23 @@ async def test_agents_are_added_edited_removed_and_brought_back(tmp_path: Path) 
         await until(pilot, lambda: roll.count == 4 and "Ada" in rows_text(roll)[0], "Ada to be back")
 
 
+async def test_a_text_takes_back_its_own_letters_before_the_change_before_them(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db") as (app, pilot):
+        screen = await composing(app, pilot)
+        await fill(pilot, screen, ("batch", "seed"), "77")
+        await screen.settled()
+        await fill(pilot, screen, ("batch", "description"), "abc")
+
+        def written() -> tuple[object, object]:
+            return screen.desk.values["batch"]["seed"], screen.desk.values["batch"].get("description")
+
+        steps = [("ctrl+z", (77, None)), ("ctrl+z", (42, None)), ("ctrl+y", (77, None)), ("ctrl+y", (77, "abc"))]
+        await until(pilot, lambda: written() == (77, "abc"), "both in the draft")
+        for key, values in steps:
+            await pilot.press(key)
+            await until(pilot, lambda values=values: written() == values, f"{values} after {key}")
+
+
 async def test_agents_are_taken_from_the_library_by_search_and_marks(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     prepare(path)

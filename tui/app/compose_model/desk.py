@@ -96,6 +96,10 @@ class Desk:
         there is nothing."""
         return self._turn(self._before, self._after)
 
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._after)
+
     def redo(self) -> str | None:
         """Forth again, until something else is changed."""
         return self._turn(self._after, self._before)

@@ -376,6 +376,10 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     async def action_undo(self) -> None:
         await self._turn_back(self.desk.undo, "Taken back", "There is nothing to take back.")
 
+    @property
+    def can_redo(self) -> bool:
+        return self.desk.can_redo
+
     async def action_redo(self) -> None:
         await self._turn_back(self.desk.redo, "Done again", "There is nothing to do again.")
 

@@ -134,10 +134,11 @@ class StepsBack:
             self.screen.call_next(self.screen.run_action, "screen.undo")
 
     def action_redo(self: Any) -> None:
-        if self.history.redo_stack:
-            self.redo()
-        else:
+        """The other way round: what was taken back last comes again first."""
+        if getattr(self.screen, "can_redo", False) or not self.history.redo_stack:
             self.screen.call_next(self.screen.run_action, "screen.redo")
+        else:
+            self.redo()
 
 
 class TextEditor(Offered, StepsBack, InTurn, TextArea):

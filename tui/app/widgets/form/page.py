@@ -40,7 +40,7 @@ class GroupHead(Static, can_focus=True):
 
 class GroupBox(Vertical):
     def __init__(self, group: FieldGroup, values: Mapping[str, Any]) -> None:
-        super().__init__()
+        super().__init__(classes="" if group.folded else "-common")
         self.group = group
         self.folded = group.folded
         self.rows: list[FieldRow] = []
@@ -121,7 +121,7 @@ class GroupBox(Vertical):
             said.append(f"{len(self.group.fields)} more: {names}")
         told = f"  × {len(self._wrong)} wrong" if self._wrong else ""
         words = Content.assemble(
-            f"{mark}{self.group.title}", (told, "$state-failed"), ("  " + " · ".join(said), "$quiet")
+            f"{mark}{self.group.title}", (told, "$state-failed"), ("  " + " · ".join(said), "$quiet not bold")
         )
         self._tell(".group-head", words)
 
@@ -147,7 +147,7 @@ class StartLine(Static, can_focus=True):
     BINDINGS = [Binding("enter,space", "screen.open", "Start from", show=False)]
 
     def __init__(self) -> None:
-        super().__init__(Content("Start from a template, an example, a batch or an earlier draft (ctrl+o)"))
+        super().__init__(Content("Start from a template, an example or a batch (ctrl+o)"))
 
     async def on_click(self) -> None:
         await self.run_action("screen.open")
