@@ -4,6 +4,7 @@ Short synchronous transactions; what happens thousands of times a second is the 
 """
 
 import json
+import re
 import secrets
 import sqlite3
 import time
@@ -106,11 +107,26 @@ _NEW_PROGRESS = (
 )
 
 
+def counted_back(reference: str) -> int | None:
+    """0 of `last`, 1 of `last~1`, the one before it; None: it is no such word."""
+    found = re.fullmatch(r"last(?:~([0-9]{1,6}))?", reference)
+    return None if found is None else int(found[1] or 0)
+
+
+def newest(connection: sqlite3.Connection, back: int) -> list[sqlite3.Row]:
+    """The last batch, or of the last study, counted back by the rows of `tidepool list`: a study is one."""
+    return connection.execute(
+        "SELECT * FROM batch WHERE number = (SELECT max(number) AS newest FROM batch GROUP BY coalesce(study_id, id) "
+        "ORDER BY newest DESC LIMIT 1 OFFSET ?)",
+        (back,),
+    ).fetchall()
+
+
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
-    """By id, unique prefix of one, or `last`."""
+    """By id, unique prefix of one, `last`, or `last~1` for the one before it."""
     pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-    if reference == "last":
-        rows = connection.execute("SELECT * FROM batch ORDER BY number DESC LIMIT 1").fetchall()
+    if (back := counted_back(reference)) is not None:
+        rows = newest(connection, back)
     else:
         rows = connection.execute("SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
         rows = [row for row in rows if row["id"] == reference] or rows

@@ -10,7 +10,7 @@ from tidepool.engine.errors import UsageError
 class StudyInFile:
     file: Path
     reference: str
-    """an id, a unique prefix of one, or `last`"""
+    """an id, a unique prefix of one, `last` or `last~1`"""
 
 
 def study_in_file(said: str) -> StudyInFile | None:

@@ -11,11 +11,13 @@ from typing import Any
 
 from tidepool.storage.batches import (
     NewBatch,
+    counted_back,
     delete_batch,
     find_batch,
     insert_batch,
     is_running,
     leave_word,
+    newest,
     open_provider_batches,
     progress_of,
     steer,
@@ -88,10 +90,10 @@ def _insert(connection: sqlite3.Connection, study_id: str, cells: Sequence[NewCe
 
 
 def study_of(connection: sqlite3.Connection, reference: str) -> StoredStudy | None:
-    """By id, unique prefix of one, or `last`, where that is a study and no batch; None: it is none."""
-    if reference == "last":
-        newest = connection.execute("SELECT study_id FROM batch ORDER BY number DESC LIMIT 1").fetchone()
-        return _known(connection, newest[0]) if newest is not None and newest[0] else None
+    """By id, unique prefix of one, `last` or `last~1`, where that is a study and no batch; None: it is none."""
+    if (back := counted_back(reference)) is not None:
+        rows = newest(connection, back)
+        return _known(connection, rows[0]["study_id"]) if rows and rows[0]["study_id"] else None
     pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     rows = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
     ids = [row[0] for row in rows]

@@ -56,7 +56,7 @@ COMMANDS = {
 """name → (module in tidepool.tui.command.commands, help)"""
 
 EPILOG = (
-    "BATCH is an id, a unique prefix of one, or `last`. Exit codes: 0 completed, 1 failed, 2 wrong usage or config, "
+    "BATCH is an id, a unique prefix of one, `last`, or `last~1` for the one before. Exit codes: 0 completed, 1 failed, 2 wrong usage or config, "
     "3 partial, 4 stopped by its budget, 130/143 interrupted; the last three can be resumed."
 )
 

@@ -7,7 +7,9 @@ from tidepool.tui.command.saying import say, say_json, tell
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("study", metavar="STUDY", help="a study or a batch: an id, a unique prefix of one, or `last`")
+    parser.add_argument(
+        "study", metavar="STUDY", help="a study or a batch: an id, a unique prefix of one, `last` or `last~1`"
+    )
     parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="a new or an empty folder")
     parser.add_argument("--title", default="", help="else the name of the study")
     parser.add_argument("--description", default="", help="else the description of the config")
