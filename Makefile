@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # Hundreds of processes load the same files: what one has compiled, the next must find.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check pythons format bench prove screenshots clean
+.PHONY: demo test check site pythons format bench prove screenshots clean
 
 # What users have …
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -28,11 +28,15 @@ demo: $(VENV)/.installed
 test: $(DEV)
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-check: $(DEV)
+check: $(DEV) site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_rooms.py
+
+# The documentation as a site, in site/. A link that leads nowhere fails it; `.venv/bin/zensical serve` shows it while you write.
+site: $(DEV)
+	$(BIN)/zensical build --strict
 
 # The installed package on every other supported Python of this machine; those that are missing are named.
 pythons: $(DEV)
@@ -54,4 +58,4 @@ screenshots: $(DEV)
 	$(BIN)/python -m benchmarks.pictures.gallery
 
 clean:
-	rm -rf $(VENV) .pythons demo build *.egg-info
+	rm -rf $(VENV) .cache .pythons demo site build *.egg-info

@@ -46,7 +46,7 @@ KINDS = {
 }
 INTRODUCTION = """# Gallery
 
-Every config of [examples/](../examples), each of which runs offline in seconds as it stands, and one screen of what came out: Results in the app, which `tidepool --db gallery.db` opens.
+Every config of `examples/`, each of which runs offline in seconds as it stands (`tidepool examples NAME` copies one out), and one screen of what came out: Results in the app, which `tidepool --db gallery.db` opens.
 All answers here are simulated. `make screenshots` makes this page and its pictures anew.
 """
 

@@ -82,8 +82,6 @@ def test_the_documented_commands_run_as_they_stand(tidepool: Tidepool, tmp_path:
     blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/api.md").read_text(), re.DOTALL | re.MULTILINE)
     before, sequence = blocks
     assert tidepool(*before.splitlines()[0].split()[1:]).returncode == 0
-    in_readme = re.search(r"^```sh\n(API=.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
-    assert in_readme
     with served(tidepool, ended_by=signal.SIGTERM) as client:
 
         def shell(script: str) -> "subprocess.CompletedProcess[str]":
@@ -96,11 +94,6 @@ def test_the_documented_commands_run_as_they_stand(tidepool: Tidepool, tmp_path:
             assert done.returncode == 0, done.stderr
             return done
 
-        first = shell(in_readme[1])
-        assert first.stdout.count('"status":"success"') == 2 and "A mill for the valley" in first.stdout
-        [batch] = client.get(PATH).json()["data"]
-        waited(lambda: status(client, batch["id"]) == "completed")
-        assert client.delete(f"{PATH}/{batch['id']}").status_code == 200
         done = shell(sequence)
         assert done.stdout.count('"status":"success"') == 4
         assert '"message":"Batch' in done.stdout
