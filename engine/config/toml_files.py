@@ -22,9 +22,13 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
                 raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise UsageError(
-            f"There is no file {path}. Check the path, or start from `tidepool new` or `tidepool examples`."
-        ) from None
+        beside = path.with_name(f"{path.name}.toml")
+        cure = (
+            f"Did you mean {beside}?"
+            if path.name and beside.is_file()
+            else "Check the path, or start from `tidepool new` or `tidepool examples`."
+        )
+        raise UsageError(f"There is no file {path}. {cure}") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a file.") from None
     except UnicodeDecodeError as error:
@@ -48,14 +52,15 @@ def named_file(name: str, folder: Path | None, *where: str) -> Path:
     return folder / name
 
 
-def parse_toml(text: str, source: str) -> dict[str, Any]:
-    """The text as nested dictionaries. `source` is what an error calls it."""
+def parse_toml(text: str, source: str, form: str = "") -> dict[str, Any]:
+    """The text as nested dictionaries. `source` is what an error calls it, `form` how such a file is written."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        from tidepool.engine.config.mistakes.not_toml import slip_in
+        from tidepool.engine.config.mistakes.not_toml import FORM, slip_in
 
         line, words = slip_in(text, str(error))
+        words = words.replace(FORM, form or FORM)
         raise UsageError(f"{source}, line {line}: {words}") from None
 
 

@@ -4,11 +4,11 @@ import csv
 import io
 import json
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config.toml_files import parse_toml
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entities import (
     Attribute,
@@ -19,6 +19,7 @@ from tidepool.engine.library.entities import (
     refuse_doubled,
 )
 
+FORM = 'An entity file is TOML: [[entities]] for each, and below it keys such as name = "Hypatia".'
 _WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})\Z")
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?\Z")
 
@@ -65,14 +66,21 @@ def read_tree(path: Path) -> Any:
     """A JSON or TOML file as plain values."""
     text = read_text(path)
     if path.suffix.lower() == ".toml":
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"{path}: this is no valid TOML: {error}.") from None
+        return parse_toml(text, str(path), FORM)
     try:
         return json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        words = f"{path}, line {error.lineno}: this is no valid JSON: {error.msg} (column {error.colno})."
+        raise UsageError(f"{words}{_cure(text, error.pos)}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: this is no valid JSON: {error}.") from None
+
+
+def _cure(text: str, position: int) -> str:
+    """The two slips that are made most."""
+    if re.search(r",\s*\Z", text[:position]) and text[position : position + 1] in "]}":
+        return " Remove the comma before it: none stands behind the last."
+    return " Names and texts stand in double quotes." if text[position : position + 1] in ("'", "“", "”") else ""
 
 
 def read_text(path: Path) -> str:

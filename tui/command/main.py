@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from tidepool.storage.plain_text import plain
 from tidepool.tui.command.saying import say, tell
@@ -115,6 +115,10 @@ def _print_what_can_be_printed() -> None:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if arguments[1:] and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        from tidepool.tui.command.study_file import turned
+
+        arguments = turned(arguments, COMMANDS)
     parser, chosen = _parser(arguments)
     options = parser.parse_args(arguments)
     if chosen is None and options.file:
@@ -188,8 +192,19 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+CURES = {
+    "are required: BATCH": ": `last` is the newest, and `tidepool list` shows all",
+    "unrecognized arguments: --": ". `--help` lists the options; a value of the config is set by --set KEY=VALUE",
+}
+"""what is said behind a complaint of argparse that contains this"""
+
+
 class _Parser(argparse.ArgumentParser):
     """A complaint quotes what was typed, and a shell types names of files as it finds them."""
+
+    def error(self, message: str) -> NoReturn:
+        cure = next((words for beginning, words in CURES.items() if beginning in message), "")
+        super().error(f"{message}{cure}")
 
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
         super()._print_message(plain(message), file)

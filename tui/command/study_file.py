@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+from tidepool.engine.errors import UsageError
+
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
@@ -21,6 +23,19 @@ def told_of(word: str, commands: Iterable[str]) -> str | None:
     near = get_close_matches(word, list(commands), n=1)
     hint = f": did you mean {near[0]!r}?" if near else ": `tidepool --help` lists the commands."
     return f"{word!r} is neither a command nor a study file (*.db){hint}"
+
+
+def turned(arguments: list[str], commands: Iterable[str]) -> list[str]:
+    """`tidepool FILE.db list` is `tidepool --db FILE.db list`. Complains where the first word is no study file."""
+    word, following = arguments[0], arguments[1]
+    words = told_of(word, commands)
+    if words is None and following in commands:
+        if not any(other == "--db" or other.startswith("--db=") for other in arguments):
+            return ["--db", *arguments]
+        words = f"{word} and what --db names are two study files: name one."
+    if words is not None:
+        raise UsageError(words)
+    return arguments
 
 
 def _is_sqlite(path: Path) -> bool:

@@ -15,9 +15,11 @@ from tests.support.command import ROOT, Tidepool
 from tests.tui.studies import game, played_now
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
+from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS
 from tidepool.tui.command.example_files import copied
-from tidepool.tui.command.main import COMMANDS
+from tidepool.tui.command.main import COMMANDS, main
 from tidepool.tui.command.starting_config import starting_config
 from tidepool.tui.command.study_file import told_of
 from tidepool.tui.drawing.example_files import examples
@@ -66,6 +68,52 @@ def test_a_study_file_is_known_by_its_name_or_by_what_is_in_it(tmp_path: Path) -
 def test_one_study_file_is_named_once(tidepool: Tidepool, arguments: tuple[str, ...], words: str) -> None:
     done = tidepool(*arguments)
     assert done.returncode == 2 and words in done.stderr
+
+
+def test_a_command_may_stand_behind_its_study_file(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    played_now(database, game(talks=2))
+    assert main([str(database), "list"]) == 0 and "completed" in capsys.readouterr().out
+    assert main([str(database), "list", "--db", "other.db"]) == 2
+    assert "two study files: name one" in capsys.readouterr().err
+    assert main(["exprt", "last"]) == 2 and "did you mean 'export'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["show"], "`last` is the newest"),
+        (["run", "x.toml", "--budget", "3"], "--set KEY=VALUE"),
+    ],
+)
+def test_what_argparse_says_comes_with_a_cure(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "meant"),
+    [
+        ("guarded", "simulated:guarded"),
+        ("trustng", "simulated:trusting"),
+        ("claude-haiku-5-5", "anthropic:claude-haiku-5-5"),
+        ("llama3.2", "ollama:llama3.2"),
+        ("openai/gpt-4o-mini", "openai:gpt-4o-mini"),
+    ],
+)
+def test_a_model_without_its_provider_is_told_with_it(model: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=f"did you mean '{meant}'"):
+        resolve_model(model)
+
+
+def test_a_config_that_is_named_without_its_ending_is_told_with_it(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text("")
+    with pytest.raises(UsageError, match=r"Did you mean .*study\.toml\?"):
+        load_config(tmp_path / "study")
 
 
 def test_the_app_opens_on_the_file_that_is_named(tmp_path: Path) -> None:
