@@ -50,7 +50,7 @@ def compare(database: Path, references: Sequence[str]) -> dict[str, Any]:
 def _check(batches: Sequence[sqlite3.Row]) -> None:
     ids = [batch["id"] for batch in batches]
     if len(set(ids)) < 2:
-        raise UsageError("compare needs at least two different batches: `tidepool compare BATCH BATCH…`.")
+        raise UsageError("compare needs at least two different batches, such as `tidepool compare last~1 last`.")
     if len(set(ids)) < len(ids):
         raise UsageError("One of these batches is named twice. Name each once.")
     kinds = {batch["kind"] for batch in batches}

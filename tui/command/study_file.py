@@ -6,6 +6,23 @@ from pathlib import Path
 
 from tidepool.engine.errors import UsageError
 
+ELSEWHERE = {
+    "help": "tidepool --help",
+    "version": "tidepool --version",
+    "resume": "tidepool --resume last",
+    "init": "tidepool new secret_game",
+    "start": "tidepool run CONFIG.toml",
+    "ls": "tidepool list",
+    "status": "tidepool list",
+    "rm": "tidepool delete BATCH",
+    "remove": "tidepool delete BATCH",
+    "results": "tidepool show last",
+    "view": "tidepool show last",
+    "report": "tidepool export last --format html -o report.html",
+    "serve": "tidepool web",
+    "price": "tidepool plan CONFIG.toml",
+}
+"""what other programs call a command, and how it is written here"""
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
@@ -22,6 +39,7 @@ def told_of(word: str, commands: Iterable[str]) -> str | None:
         return f"{word} is no study file but a config: `tidepool run {word}` runs it."
     near = get_close_matches(word, list(commands), n=1)
     hint = f": did you mean {near[0]!r}?" if near else ": `tidepool --help` lists the commands."
+    hint = f": here it is `{ELSEWHERE[word]}`." if word in ELSEWHERE else hint
     return f"{word!r} is neither a command nor a study file (*.db){hint}"
 
 

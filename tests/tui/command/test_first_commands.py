@@ -39,6 +39,7 @@ def tidepool(tmp_path: Path, database: Path) -> Tidepool:
     ("word", "words"),
     [
         ("lst", "did you mean 'list'?"),
+        ("resume", "here it is `tidepool --resume last`"),
         ("nonsense-xyz", "tidepool --help"),
         ("study.toml", "tidepool run study.toml"),
         ("other.db#last", "tidepool run other.db#last"),
