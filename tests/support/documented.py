@@ -84,7 +84,7 @@ def told(printed: str, said: str) -> list[str]:
 SMALLER = {
     "num_interactions": 8,
     "games": 2,
-    "replicates": 2,
+    "replicates": 1,
     "num_simulations": 6,
     "max_generations": 1,
     "population_size": 4,
@@ -104,4 +104,4 @@ def smaller_examples(folder: Path) -> None:
         text = path.read_text(encoding="utf-8")
         for key, most in SMALLER.items():
             text = re.sub(rf"^{key} = (\d+)", lambda at, k=key, m=most: f"{k} = {min(int(at[1]), m)}", text, flags=re.M)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text.replace("[mutation]\n", "[mutation]\nheldout = 0.05\n"), encoding="utf-8")
