@@ -21,7 +21,6 @@ from textual.widgets import TextArea
 
 from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.file import prepare, settle
 from tidepool.storage.plain_text import in_document
 from tidepool.storage.reading.study_watching import study_number, watched_any
 from tidepool.storage.reading.watching import Watched, all_watched, batch_number
@@ -350,29 +349,3 @@ ACTIONS = _named_actions()
 def _calm_garbage_collector() -> None:
     gc.collect()
     gc.freeze()
-
-
-def open_app(path: Path) -> int:
-    """Runs the app on a study file, made if missing; returns the exit code."""
-    prepare(path)
-    app = TidepoolApp(path)
-    app.alone = True
-    app.beside.start()
-    app.counting.start()
-    try:
-        app.run()
-    finally:
-        app.let_go()
-        _leave_single_file(path)
-    return app.return_code or 0
-
-
-def _leave_single_file(path: Path) -> None:
-    """Nobody else at work: the file goes back to a single plain one."""
-    from tidepool.storage.file import reading
-
-    with suppress(TidepoolError):
-        with reading(path) as connection:
-            busy = any(batch.running for batch in all_watched(connection, path))
-        if not busy:
-            settle(path)

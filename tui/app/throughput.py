@@ -4,6 +4,7 @@ Kept in at most a few hundred stretches: when there are too many, neighbours are
 much as a minute's.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -15,6 +16,8 @@ from tidepool.tui.drawing.words import span
 MOST = 480
 SHORTEST = 0.2
 """seconds: a pace over less than that says nothing"""
+SHORTEST_MEMORY, LONGEST_MEMORY = 5.0, 120.0
+"""seconds after which a beat weighs a third in the steady pace"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,21 @@ class Throughput:
             calls, seconds = calls + beat.calls, seconds + beat.seconds
             if seconds >= 3:
                 break
+        return calls / seconds if seconds > 0 else 0.0
+
+    @property
+    def steady(self) -> float:
+        """Calls a second, the newest seconds weighing most: what is left is told by it, and does not jump with every beat."""
+        if not self.beats:
+            return 0.0
+        end = self.beats[-1].at
+        memory = min(LONGEST_MEMORY, max(SHORTEST_MEMORY, (end - self.beats[0].at) / 8))
+        calls = seconds = 0.0
+        for beat in reversed(self.beats):
+            weight = math.exp((beat.at - end) / memory)
+            if weight < 0.01:
+                break
+            calls, seconds = calls + weight * beat.calls, seconds + weight * beat.seconds
         return calls / seconds if seconds > 0 else 0.0
 
     @property

@@ -38,6 +38,8 @@ class Expected:
 
 NOTHING_EXPECTED = Expected()
 SHORTEST_BAR = 8
+MOST_SLOWER = 4
+"""than so far, that a batch is believed to become"""
 
 
 class Gauges(Static):
@@ -69,13 +71,15 @@ def advance(batch: Watched, expected: Expected) -> tuple[float, float]:
 
 
 def seconds_left(batch: Watched, pulse: Throughput | None, expected: Expected) -> float | None:
-    """At the pace of the last seconds where calls are counted, else of the whole batch."""
+    """At the steady pace of late where calls are counted, else at that of the whole batch. Calls that are slow to come at the very
+    end, when few are left, are not taken for a pace."""
     done, whole = advance(batch, expected)
     if not batch.running or not done or whole <= done or batch.paused or 0 < expected.calls <= batch.calls:
         return None
-    if expected.calls and pulse is not None and pulse.speed > 0:
-        return (whole - done) / pulse.speed
-    return batch.seconds / done * (whole - done)
+    by_all = batch.seconds / done * (whole - done)
+    if expected.calls and pulse is not None and pulse.steady > 0:
+        return min((whole - done) / pulse.steady, MOST_SLOWER * by_all)
+    return by_all
 
 
 def lines(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> list[Content]:
