@@ -2,13 +2,12 @@
 
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.support import warm
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.design.cells import plan_study
@@ -48,7 +47,7 @@ def test_the_programs_of_the_tour_of_python_run_and_print_what_they_say(program:
 def run_from(folder: Path, program: str) -> str:
     """What it prints, run in the repository with its study file elsewhere."""
     program = program.replace('"study.db"', repr(str(folder / "study.db")))
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = warm.run_program(program, ROOT, os.environ, seconds=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
@@ -29,20 +29,31 @@ def run(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float
 ) -> "subprocess.CompletedProcess[str]":
     """`tidepool ARGUMENTS` in that folder with that environment, to its end."""
+    return _forked(_command, ["tidepool", *arguments], folder, environment, seconds)
+
+
+def run_program(
+    text: str, folder: Path, environment: Mapping[str, str], seconds: float
+) -> "subprocess.CompletedProcess[str]":
+    """`python -c TEXT`, likewise."""
+    return _forked(_program, ["-c", text], folder, environment, seconds)
+
+
+def _forked(
+    target: Callable[[], None], words: list[str], folder: Path, environment: Mapping[str, str], seconds: float
+) -> "subprocess.CompletedProcess[str]":
     with tempfile.TemporaryDirectory() as said:
         out, err = Path(said, "stdout"), Path(said, "stderr")
-        process = _context().Process(target=_command, args=(list(arguments), folder, dict(environment), out, err))
+        process = _context().Process(target=_begun, args=(target, words, folder, dict(environment), out, err))
         process.start()
         process.join(seconds)
         if process.exitcode is None:
             process.kill()
             process.join()
-            raise subprocess.TimeoutExpired(["tidepool", *arguments], seconds, out.read_bytes(), err.read_bytes())
+            raise subprocess.TimeoutExpired(words, seconds, out.read_bytes(), err.read_bytes())
         code = process.exitcode
         process.close()
-        return subprocess.CompletedProcess(
-            ["tidepool", *arguments], code, out.read_text("utf-8"), err.read_text("utf-8")
-        )
+        return subprocess.CompletedProcess(words, code, out.read_text("utf-8"), err.read_text("utf-8"))
 
 
 def _context() -> ForkServerContext:
@@ -51,7 +62,9 @@ def _context() -> ForkServerContext:
     return context
 
 
-def _command(arguments: list[str], folder: Path, environment: dict[str, str], out: Path, err: Path) -> None:
+def _begun(
+    target: Callable[[], None], words: list[str], folder: Path, environment: dict[str, str], out: Path, err: Path
+) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -60,11 +73,19 @@ def _command(arguments: list[str], folder: Path, environment: dict[str, str], ou
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-    sys.argv = ["tidepool", *arguments]
-    from tidepool.tui.command.main import main
-
+    sys.argv = words
     try:
-        sys.exit(main())
+        target()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def _command() -> None:
+    from tidepool.tui.command.main import main
+
+    sys.exit(main())
+
+
+def _program() -> None:
+    exec(compile(sys.argv[1], "<string>", "exec"), {"__name__": "__main__"})
