@@ -44,6 +44,7 @@ def shape_of(cells: Sequence[Mapping[str, Any]]) -> str:
     combined = len({tuple(cell["levels"].values()) for cell in cells})
     if combined * replicates != len(cells):
         return f"{len(cells):,} batches, side by side"
-    told = f"{' × '.join(map(str, levels))} =" if combined == prod(levels) else "lists in step:"
+    told = f"{' × '.join(map(str, levels))} = " if combined == prod(levels) else "lists in step: "
+    told = told if len(levels) > 1 else ""
     times = f"{replicates:,} replicate{'s' * (replicates > 1)}"
-    return f"{told} {combined:,} cells × {times} = {len(cells):,} batches, side by side"
+    return f"{told}{combined:,} cells × {times} = {len(cells):,} batches, side by side"
