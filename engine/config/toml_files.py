@@ -22,19 +22,23 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
                 raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        beside = path.with_name(f"{path.name}.toml")
-        cure = (
-            f"Did you mean {beside}?"
-            if path.name and beside.is_file()
-            else "Check the path, or start from `tidepool new` or `tidepool examples`."
-        )
-        raise UsageError(f"There is no file {path}. {cure}") from None
+        raise UsageError(f"There is no file {path}. {_instead_of(path)}") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a file.") from None
     except UnicodeDecodeError as error:
         raise UsageError(_not_utf8(path, error)) from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _instead_of(path: Path) -> str:
+    """What to do where there is no such file: its ending may lack, or it is an example and nobody has it here."""
+    beside = path.with_name(f"{path.name}.toml") if path.name else path
+    if beside.is_file():
+        return f"Did you mean {beside}?"
+    if path.parent.name == "examples" and path.suffix == ".toml":
+        return f"`tidepool examples {path.stem}` copies it here; then `tidepool run {path.name}`."
+    return "Check the path, or start from `tidepool new` or `tidepool examples`."
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:

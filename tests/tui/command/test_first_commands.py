@@ -111,10 +111,14 @@ def test_a_model_without_its_provider_is_told_with_it(model: str, meant: str) ->
         resolve_model(model)
 
 
-def test_a_config_that_is_named_without_its_ending_is_told_with_it(tmp_path: Path) -> None:
+def test_a_config_that_is_not_there_is_told_where_it_may_be(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text("")
     with pytest.raises(UsageError, match=r"Did you mean .*study\.toml\?"):
         load_config(tmp_path / "study")
+    with pytest.raises(
+        UsageError, match=r"`tidepool examples design` copies it here; then `tidepool run design\.toml`"
+    ):
+        load_config(tmp_path / "examples" / "design.toml")
 
 
 def test_the_app_opens_on_the_file_that_is_named(tmp_path: Path) -> None:
