@@ -37,8 +37,8 @@ async def batches(app: TidepoolApp, pilot: Pilot[None]) -> None:
 
 async def compose(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await pilot.press("2")
-    await until(pilot, lambda: "dollars" in text(app) or "calls" in text(app))
-    await pilot.press("down")
+    await until(pilot, lambda: "Ready to run" in text(app))
+    await pilot.press("f5")
 
 
 async def watch(app: TidepoolApp, pilot: Pilot[None]) -> None:

@@ -109,7 +109,7 @@ class PickDialog(Dialog[list[str]]):
                 yield self.PickedCount(id="tally")
                 yield Static(Content("· take"))
                 yield Input(id="count", compact=True, type="integer", placeholder="20")
-                yield Static(Content(f"of those shown by chance, seed {self._seed}"))
+                yield Static(Content(f"by chance, seed {self._seed}"))
                 yield Button("Draw", id="draw", compact=True)
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Take them (enter)", id="take", variant="primary")

@@ -33,8 +33,8 @@ from tidepool.tui.app.widgets.name_strip import NameStrip
 from tidepool.tui.drawing.plain import one_line, shortened
 
 TOML, PLAN = "toml", "plan"
-LINES_BELOW = 3
-"""for the help of most fields"""
+LINES_BELOW, ROOM_FOR_KEYS = 3, 76
+"""lines for the help of most fields, which has the key too; cells from which fields have it beside them"""
 STEP_KEYS = {
     WHAT: ("f5", "What is studied"),
     WHO: ("f6", "Who takes part"),
@@ -394,4 +394,5 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)
+        self.set_class(event.size.width < ROOM_FOR_KEYS, "-slim")
         self._show_help()

@@ -44,6 +44,7 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
         screen = await composing(app, pilot)
         await pilot.press("f5", "M")
         await until(pilot, lambda: "M" in value_at(screen.desk.values, ("batch", "name")), "the name")
+        assert "▌ Name of the study      ▏A secret gameM" in screen_text(app)  # cursor and edges, without any colour
         for kind in KINDS:
             if kind != screen.desk.kind:
                 await pilot.press("escape", "shift+tab", "right")
@@ -54,6 +55,7 @@ async def test_every_kind_is_composed_by_keys_alone_in_a_small_terminal(tmp_path
             await chosen(app, pilot, screen, kind)
         await pilot.press("f7", "f3")
         await until_seen(pilot, "▾ Limits and waits")
+        await until_seen(pilot, "Reuse answers          [x]")
         assert "f5 What ✓  f6 Who ✓  f7 How ✓  f9 Plan  f2 TOML" in screen_text(app)
         await pilot.press("f9")
         await until_seen(pilot, "■ Ready to run")
