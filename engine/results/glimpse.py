@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tidepool.engine.results.blocks import Block, Cell, Headline, text_of
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Headline, Number, text_of
 from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import Interval
 
@@ -44,7 +44,13 @@ class Told:
         return f"{value} {self.name}" if value.endswith("%") else f"{self.name} {value}"
 
     def headline(self, running: bool) -> Headline:
-        return Headline(self.name, self.figure, f"so far, {self.rests_on}" if running else self.rests_on)
+        """Of a batch that has ended without the simple interval: its statistics have the true one."""
+        if running:
+            return Headline(self.name, self.figure, f"so far, {self.rests_on}")
+        figure = self.figure
+        if isinstance(figure, Estimate):
+            figure = Number(figure.value, figure.digits, figure.unit, figure.signed)
+        return Headline(self.name, figure, self.rests_on)
 
 
 @dataclass(slots=True)

@@ -41,7 +41,8 @@ OF_PROVIDERS = [name for name in os.environ if name.startswith(("OPENAI_", "ANTH
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def filled_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A file whose times and ids are fixed, and surroundings that are the same everywhere."""
     folder = tmp_path_factory.mktemp("pictures")
     path = folder / "study.db"
     with pytest.MonkeyPatch.context() as patch:
@@ -56,8 +57,13 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
         main(["--db", str(path), "entities", "generate", "--type", "human", "-n", "6", "--seed", "1"])
         with closing(sqlite3.connect(path)) as connection:
             connection.executescript(FIXED)
-        yield asyncio.run(_played(path))
+        yield path
     time.tzset()
+
+
+@pytest.fixture(scope="module")
+def pictures(filled_file: Path) -> dict[str, str]:
+    return asyncio.run(_played(filled_file))
 
 
 async def _played(path: Path) -> dict[str, str]:

@@ -50,6 +50,7 @@ async def test_secrets_so_far_are_those_of_the_statistics_and_a_revised_verdict_
     assert low < told.figure.value < high
     assert told.rests_on == "n = 40 conversations"
     assert told.headline(True).words.startswith("so far") and "so far" not in told.headline(False).text
+    assert "(" in told.headline(True).text and "(" not in told.headline(False).text
 
     connection.execute(
         "INSERT OR REPLACE INTO outcome SELECT unit_id, side, mode, game, agent, opponent, NOT revealed, obtained, detector, turn, "

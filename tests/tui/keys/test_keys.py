@@ -30,14 +30,14 @@ def test_every_ink_is_readable_on_every_ground(theme: Theme) -> None:
         **{name: str(getattr(theme, name)) for name in ("foreground", "primary", "accent", "error", "success")},
     }
     inks = ["foreground", "primary", "accent", "error", "success", "quiet", *(f"state-{name}" for name in STATES)]
-    grounds = [str(ground) for ground in (theme.background, theme.surface, theme.panel)]
+    grounds = [str(ground) for ground in (theme.background, theme.surface, theme.panel, colours["cursor"])]
     faint = {
         (ink, ground): round(contrast(colours[ink], ground), 2)
         for ink in inks
         for ground in grounds
         if contrast(colours[ink], ground) < READABLE
     }
-    marked = {name: contrast(colours["foreground"], colours[name]) for name in ("cursor", "reveal", "hit")}
+    marked = {name: contrast(colours["foreground"], colours[name]) for name in ("reveal", "hit")}
     assert not faint and all(value >= READABLE for value in marked.values()), (faint, marked)
 
 

@@ -26,7 +26,7 @@ class ModeTab(Static):
 
     def __init__(self, mode: str, here: bool) -> None:
         key, title = PLACES[mode]
-        text = Content.assemble((key, "dim"), " ", (title, "bold" if here else ""))
+        text = Content.assemble(key, " ", (title, "bold" if here else ""))
         super().__init__(text, classes="-here" if here else None)
         self.mode = mode
 

@@ -1,0 +1,1 @@
+"""Every screen at every size and in every dress."""

@@ -1,0 +1,133 @@
+"""Every screen at three sizes: its words, so that what a change cuts off is seen at once; and in every dress its contrast.
+
+After a change that is meant: pytest tests/tui/screens --snapshot-update, and read the difference.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from rich.color import Color as RichColor
+from syrupy.assertion import SnapshotAssertion
+from textual.pilot import Pilot
+
+from tests.tui.keys.test_keys import READABLE, contrast
+from tests.tui.persons import opened, screen_text, until, until_seen
+from tests.tui.test_compose import composing
+from tests.tui.test_snapshots import filled_file, picture
+from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.theme import DARK, LIGHT
+from tidepool.tui.app.widgets.panels import PanelStrip
+
+SIZES = [(80, 24), (120, 40), (160, 48)]
+ALWAYS = ("Help", "Commands", "Quit")
+"""in the last line, at any width"""
+DRAWN = re.compile(r"[\s─-▟⠀-⣿·•▸■□◆×○●▔▁▏▕░▒▓]*")
+"""lines, bars and dots, which are no words"""
+
+
+async def looked_over(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[str]:
+    """Every screen, one after the other, once it has come to rest."""
+    await until_seen(pilot, "The first of two")
+    yield "batches"
+    await pilot.press("3")
+    await until_seen(pilot, "■ ■ ■")
+    yield "watch"
+    await pilot.press("4")
+    await until(pilot, lambda: len(app.screen.query("#plots .block")) > 1, "the plots")
+    for panel, words in (
+        ("overview", "secrets revealed"),
+        ("statistics", "Ada & Bob"),
+        ("plots", "who reveals"),
+        ("talks", "conversations"),
+    ):
+        app.screen.query_one(PanelStrip).choose(f"panel-{panel}")
+        await until_seen(pilot, words)
+        yield panel
+    await pilot.press("5")
+    await until_seen(pilot, "Ezra")
+    yield "library"
+    await pilot.press("6")
+    await until_seen(pilot, "does not answer")
+    yield "providers"
+    await composing(app, pilot)
+    await until_seen(pilot, "100 conversations")
+    yield "compose"
+    await pilot.press("f1")
+    await until_seen(pilot, "─ Help")
+    yield "help"
+
+
+def faint(app: TidepoolApp) -> list[str]:
+    """Words on the screen that are hard to read, with their contrast."""
+    found = []
+    for strip in app.screen._compositor.render_strips(app.size):
+        for segment in strip:
+            style = segment.style
+            if style is None or style.color is None or style.bgcolor is None or DRAWN.fullmatch(segment.text):
+                continue
+            ink, ground = (_hex(color) for color in (style.color, style.bgcolor))
+            if style.reverse:
+                ink, ground = ground, ink
+            if contrast(ink, ground) < READABLE:
+                found.append(f"{segment.text.strip()!r}: {ink} on {ground}, {contrast(ink, ground):.2f}")
+    return found
+
+
+def _hex(color: RichColor) -> str:
+    return color.get_truecolor().hex
+
+
+@asynccontextmanager
+async def at(path: Path, size: tuple[int, int]) -> AsyncIterator[tuple[TidepoolApp, Pilot[None]]]:
+    async with opened(path, size=size) as (app, pilot):
+        yield app, pilot
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_every_screen_says_the_same_words_and_can_be_read(
+    filled_file: Path, snapshot: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    hard: dict[str, list[str]] = {}
+    async with at(filled_file, size) as (app, pilot):
+        async for name in looked_over(app, pilot):
+            await picture(app, pilot)
+            words = screen_text(app)
+            assert words == snapshot(name=name)
+            if name == "help":  # what lies behind it is dimmed on purpose
+                continue
+            assert all(word in words.splitlines()[-1] for word in ALWAYS), name
+            for theme in (LIGHT, DARK):
+                app.theme = theme.name
+                await pilot.pause(0.05)
+                await pilot.pause()
+                if found := faint(app):
+                    hard[f"{name}, {theme.name}"] = found
+    assert not hard, "\n".join(sorted({one for found in hard.values() for one in found}))
+
+
+async def test_without_colour_nothing_is_missing(
+    filled_file: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the focus and the cursor are is told by more than a shade."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with at(filled_file, SIZES[0]) as (app, pilot):
+        async for name in looked_over(app, pilot):
+            await picture(app, pilot)
+            assert screen_text(app) == snapshot(name=name)
+            if name not in ("help", "plots", "overview", "statistics"):
+                assert _stands_out(app), f"{name}: nothing shows where one is"
+
+
+def _stands_out(app: TidepoolApp) -> bool:
+    """Something on the screen is reversed, underlined, or framed by the heavy frame of what has the focus."""
+    for strip in app.screen._compositor.render_strips(app.size):
+        for segment in strip:
+            style = segment.style
+            if style and segment.text.strip() and (style.reverse or style.underline):
+                return True
+            if any(mark in segment.text for mark in "▌┃━▐"):
+                return True
+    return False
