@@ -5,12 +5,7 @@ is played once, on a file whose times and ids are fixed; pictures carry no fonts
 """
 
 import asyncio
-import os
 import re
-import sqlite3
-import time
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,46 +14,12 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
 from tests.tui.persons import opened, until, until_seen
-from tests.tui.studies import game, played_now
 from tests.tui.test_compose import composing
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.widgets.panels import PanelStrip
 from tidepool.tui.app.widgets.plot import Plot
-from tidepool.tui.command.main import main
 
-LONG_AGO = (time.time() // 86_400 - 40) * 86_400
-"""at the beginning of a minute: the methods say "between … and …" of a batch that ended in another minute than it began"""
-FIXED = f"""
-    UPDATE batch SET id = 'abcdef0123' || number, created_at = {LONG_AGO}, finished_at = {LONG_AGO + 12.3};
-    UPDATE progress SET seconds = 12.3, call_seconds = 20.0;
-    UPDATE wave SET seconds = 0.5;
-    UPDATE call SET at = {LONG_AGO} + wave, seconds = 0.25;
-    UPDATE log_line SET at = 0;
-    UPDATE library_entity SET created_at = {LONG_AGO};
-"""
 SIZE = (100, 30)
-OF_PROVIDERS = [name for name in os.environ if name.startswith(("OPENAI_", "ANTHROPIC_"))]
-
-
-@pytest.fixture(scope="module")
-def filled_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A file whose times and ids are fixed, and surroundings that are the same everywhere."""
-    folder = tmp_path_factory.mktemp("pictures")
-    path = folder / "study.db"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TIDEPOOL_SELLER", str(folder / "seller"))
-        patch.setenv("TZ", "UTC")
-        for name in ("NO_COLOR", "TEXTUAL_THEME", *OF_PROVIDERS):
-            patch.delenv(name, raising=False)
-        patch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
-        time.tzset()
-        played_now(path, game(name="The first of two", talks=4, fatal=0.05))
-        played_now(path, game(name="Who gives in first?", talks=20, seed=9))
-        main(["--db", str(path), "entities", "generate", "--type", "human", "-n", "6", "--seed", "1"])
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(FIXED)
-        yield path
-    time.tzset()
 
 
 @pytest.fixture(scope="module")

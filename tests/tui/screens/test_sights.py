@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from tests.tui.keys.test_keys import READABLE, contrast
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.test_compose import composing
-from tests.tui.test_snapshots import filled_file, picture
+from tests.tui.test_snapshots import picture
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.theme import DARK, LIGHT
 from tidepool.tui.app.widgets.panels import PanelStrip
