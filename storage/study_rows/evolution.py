@@ -2,9 +2,12 @@
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from tidepool.storage.unit_ids import unit_id
+
+_MEMBER = "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
 
 
 def genome(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> dict[str, Any] | None:
@@ -70,9 +73,26 @@ def twins(connection: sqlite3.Connection, batch_number: int, genome_id: str) -> 
 
 def genomes_in_order(connection: sqlite3.Connection, batch_number: int) -> list[tuple[Any, ...]]:
     """Every genome (id, generation, parents as JSON, operator, prompt, fitness, accuracy, missing), parents first."""
+    where = "WHERE batch_number = ? ORDER BY generation, rowid"
+    return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number,))]
+
+
+def genomes_named(connection: sqlite3.Connection, batch_number: int, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+    """As `genomes_in_order`, of these alone."""
+    named = "WHERE batch_number = ? AND genome_id IN (SELECT value FROM json_each(?))"
+    return [tuple(row) for row in connection.execute(_MEMBER + named, (batch_number, json.dumps(list(ids))))]
+
+
+def fittest_of(connection: sqlite3.Connection, batch_number: int, generation: int, most: int) -> list[tuple[Any, ...]]:
+    """As `genomes_in_order`, of one generation, the fittest first."""
+    where = "WHERE batch_number = ? AND generation = ? ORDER BY fitness DESC NULLS LAST, genome_id LIMIT ?"
+    return [tuple(row) for row in connection.execute(_MEMBER + where, (batch_number, generation, most))]
+
+
+def generation_sizes(connection: sqlite3.Connection, batch_number: int) -> list[tuple[int, int, float | None]]:
+    """(generation, genomes, the best fitness), the youngest first."""
     rows = connection.execute(
-        "SELECT genome_id, generation, parents, operator, prompt, fitness, accuracy, missing FROM genome "
-        "WHERE batch_number = ? ORDER BY generation, rowid",
+        "SELECT generation, count(*), max(fitness) FROM genome WHERE batch_number = ? GROUP BY generation ORDER BY generation DESC",
         (batch_number,),
     )
     return [tuple(row) for row in rows]

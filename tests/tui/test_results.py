@@ -5,11 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets import Input, Select
+from textual.widgets import Input, Select, Static
 
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import EVOLUTION, game, played
 from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.family import Kin, Kinsman
 from tidepool.tui.app.screens.results import ResultsScreen
 from tidepool.tui.app.widgets.batch_list import BatchList
 from tidepool.tui.app.widgets.panels import PanelStrip
@@ -109,6 +110,29 @@ async def test_an_evolutions_answers_are_read_by_prompt_and_by_problem(tmp_path:
             app, f"SELECT count(*) FROM answers WHERE problem = {first.problem} AND instr(question || reply, '{word}')"
         )
         await until(pilot, lambda: answers.list.count == found, "a word of the question")
+        await walk_the_family(app, pilot)
+
+
+async def walk_the_family(app: TidepoolApp, pilot: Pilot[None]) -> None:
+    """From the champion to its mothers, and into a generation, by keys; what is not opened is not read."""
+    app.screen.query_one(PanelStrip).choose("panel-family")
+    kin, told = app.screen.query_one(Kin), app.screen.query_one("#kin-told", Static)
+    await until(pilot, lambda: kin.cursor_node is not None and "champion" in str(told.content), "the champion")
+    champion, *others = kin.root.children
+    assert kin.has_focus and "held out" in str(told.content) and all(not node.children for node in others)
+    mothers = counted(app, "SELECT json_array_length(parents) FROM genomes ORDER BY fitness DESC LIMIT 1")
+    await until(pilot, lambda: bool(champion.children) == bool(mothers), "whom it descends from")
+    youngest = next(node for node in others if isinstance(node.data, int))
+    kin.move_cursor(youngest)
+    await pilot.press("right")
+    await until(pilot, lambda: bool(youngest.children), "everybody of a generation")
+    await pilot.press("down")
+    await until(pilot, lambda: f"generation {youngest.data}, " in str(told.content), "the fittest of it")
+    bred = next(node for node in youngest.children if isinstance(node.data, Kinsman) and node.data.member.parents)
+    kin.move_cursor(bred)
+    await until(pilot, lambda: "over its mother" in str(told.content), "what it gained")
+    await pilot.press("left")
+    assert kin.cursor_node is youngest
 
 
 def counted(app: TidepoolApp, query: str) -> int:

@@ -13,6 +13,7 @@ from tidepool.engine.results.blocks import Block, Cell, Figure, Headline, Heat, 
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading.study_watching import watched_any
 from tidepool.storage.reading.watching import Watched
+from tidepool.tui.app.family import FamilyPane
 from tidepool.tui.app.findings import Finding, Findings
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
@@ -94,7 +95,7 @@ class ResultsScreen(BatchActions):
             yield Panel("Statistics", BlockList(id="statistics", empty="working it out …"), id="panel-statistics")
             yield Panel("Plots", BlockList(id="plots", empty="working it out …"), id="panel-plots")
             yield Panel("Talks", ConversationsPane(id="talks"), id="panel-talks")
-            yield Panel("Family", BlockList(id="family"), id="panel-family", offered=False)
+            yield Panel("Family", FamilyPane(id="family"), id="panel-family", offered=False)
             yield Panel("Compare", BlockList(id="compare"), id="panel-compare", offered=False)
 
     @property
@@ -178,13 +179,11 @@ class ResultsScreen(BatchActions):
             await self._show_family(batch)
 
     async def _show_family(self, batch: Watched) -> None:
-        """The champion of an evolution and whom it descends from."""
+        """An evolution's champion, whom it descends from, and all others."""
         has_one = screens_of(batch.kind).family and not batch.cells
         self.query_one(PanelStrip).offer("panel-family", has_one)
         if has_one:
-            width = max(40, self.query_one("#result-panels").content_size.width - 8)
-            tree = await self._ask("family", batch=batch.id, width=width)
-            await self.query_one("#family", BlockList).show([Words(tree, "tree")])
+            await self.query_one(FamilyPane).open(batch.number, await self._ask("family", batch=batch.id))
 
     async def _lack(self, error: TidepoolError) -> None:
         """The talks can be read all the same, so no dialog lies over them."""

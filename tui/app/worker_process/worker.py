@@ -6,7 +6,6 @@ python -m tidepool.tui.app.worker_process.worker
 import json
 import signal
 import sys
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,21 +82,29 @@ def _expected(job: dict[str, Any]) -> Any:
 
 
 def _family(job: dict[str, Any]) -> Any:
-    """An evolution's family tree, line by line."""
+    """Whom an evolution's family is looked at from: champion and best seed prompt, and its generations."""
+    from tidepool.engine.results.blocks import Estimate, text_of
     from tidepool.engine.results.summary import statistics_of
-    from tidepool.engine.studies.evolution.records.genealogy import read_family
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
-    from tidepool.tui.drawing.genealogy import print_family
-    from tidepool.tui.drawing.terminal import Terminal
+    from tidepool.storage.study_rows.evolution import generation_sizes
 
-    console = Terminal(width=job["width"], markup=False, highlight=False, color_system=None, file=StringIO())
     with reading(Path(job["path"])) as connection:
         batch = find_batch(connection, job["batch"])
-        family = read_family(connection, batch["number"], statistics_of(connection, batch))
-    with console.capture() as captured:
-        print_family(console, family)
-    return captured.get().rstrip("\n")
+        statistics = statistics_of(connection, batch)
+        generations = generation_sizes(connection, batch["number"])
+    found = {name: statistics.get(name) or {} for name in ("champion", "baseline")}
+    held_out = {
+        one["genome_id"]: text_of(Estimate(100 * one["validation_accuracy"], _percent(one["validation_ci95"]), 1, " %"))
+        for one in found.values()
+        if one.get("validation_accuracy") is not None
+    }
+    named = {name: one.get("genome_id") for name, one in found.items()}
+    return {**named, "held_out": held_out, "generations": [list(row) for row in generations]}
+
+
+def _percent(bounds: Any) -> tuple[float, float] | None:
+    return (100 * bounds[0], 100 * bounds[1]) if bounds else None
 
 
 def _glimpse(job: dict[str, Any]) -> Any:
