@@ -11,6 +11,7 @@ import tomllib
 from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from markdown_it import MarkdownIt
@@ -232,6 +233,13 @@ def _look_at_page(path: Path) -> None:
     page.close()
 
 
+def _look_at_picture(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert_plain(text, path.name)
+    drawn = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(text).iter()}
+    assert drawn <= {"svg", "title", "desc", "rect", "line", "text", "circle", "polygon", "polyline"}
+
+
 def _look_at_markdown(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert_plain(text.replace("\t", ""), path.name)
@@ -252,6 +260,7 @@ LOOKS = {
     ".json": _look_at_json,
     ".csv": _look_at_table,
     ".html": _look_at_page,
+    ".svg": _look_at_picture,
     ".md": _look_at_markdown,
     ".toml": _look_at_config,
 }

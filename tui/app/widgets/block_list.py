@@ -87,10 +87,9 @@ class BlockList(VerticalScroll, can_focus=True):
 def _widget(block: Block, room: int) -> Widget:
     if isinstance(block, Figure):
         plot = Plot(block, classes="block")
-        if block.form == "means" or (
-            block.form == "bars" and lies(block, NARROWEST_PLOT)
-        ):  # a line for each, and no more
-            plot.styles.height = plot.styles.min_height = wanted_height(block, NARROWEST_PLOT)
+        if block.form == "means" or (block.form == "bars" and lies(block, NARROWEST_PLOT)):
+            # a line for each and no more; a grid takes the margin below from its cell
+            plot.styles.height = plot.styles.min_height = wanted_height(block, NARROWEST_PLOT) + 1
         return plot
     if isinstance(block, Heat):
         return HeatMap(block)
