@@ -2,9 +2,13 @@
 
 import re
 import time
+from random import Random
+from xml.etree import ElementTree
 
 import pytest
+from rich.cells import cell_len
 
+from tidepool.engine.exports.drawings import drawing
 from tidepool.engine.results.blocks import Figure, Series, line
 from tidepool.tui.drawing.figures import draw, wanted_height
 from tidepool.tui.drawing.points import label_sides
@@ -119,8 +123,6 @@ def test_foreign_names_of_wide_letters_keep_every_row_within_its_width() -> None
     for form in ("bars", "means"):
         series = Series("宽", (1.0, 2.0, 3.0), intervals=((0.5, 1.5), None, (2.0, 4.0)))
         figure = Figure(form, "t", (series,), labels=names, places=(0, 1, 2))  # type: ignore[arg-type]
-        from rich.cells import cell_len
-
         assert max(cell_len(row) for row in drawn(figure, 60, 14).splitlines()) <= 60
         assert "研究" in drawn(figure, 60, 14)
 
@@ -133,3 +135,38 @@ def test_a_curve_of_ten_thousand_points_is_drawn_while_nobody_notices() -> None:
         began = time.perf_counter()
         assert draw(Figure("lines", "", (one,)), 160, 48, {})
         assert time.perf_counter() - began < most
+
+
+@pytest.mark.parametrize("form", ["lines", "bars", "points", "means"])
+def test_any_figure_keeps_to_its_room_on_a_terminal_and_is_well_formed_on_a_page(form: str) -> None:
+    """Names without end, one value or many, tiny or huge, below zero, with and without intervals."""
+    chance = Random(form)
+
+    def value(scale: float) -> float | None:
+        return chance.choice([None, 0.0, -scale * chance.random(), scale * chance.random()])
+
+    def series(place: int, count: int, scale: float) -> Series:
+        ys = tuple(value(scale) for _ in range(count))
+        bounds = tuple(None if y is None or chance.random() < 0.3 else (y - scale, y + scale / 2) for y in ys)
+        name = chance.choice(["", "潮汐" * 9, "a <b> & name " * 6])
+        return Series(name, ys, tuple(map(float, range(count))), "", bounds, place=chance.choice([None, place]))
+
+    for _ in range(20):
+        count = 1 if form == "points" else chance.choice([1, 2, 9, 40])
+        scale = chance.choice([1e-6, 1.0, 1e7])
+        several = range(1 if form == "means" else chance.choice([1, 2, 7]))
+        labels = tuple(chance.choice(["", "潮汐池", "x" * 60]) for _ in range(count))
+        figure = Figure(
+            form,  # type: ignore[arg-type]
+            "title " * 30,
+            tuple(series(place, count, scale) for place in several),
+            labels if form in ("bars", "means") else (),
+            "name of an axis " * 3,
+            "name of the other " * 3,
+            places=tuple(range(count)) if form in ("bars", "means") else (),
+        )
+        for width, height in ((20, 7), (54, 18), (160, 48)):
+            rows = drawn(figure, width, height).splitlines()
+            assert len(rows) <= height and max(map(cell_len, rows)) <= width
+        if (picture := drawing(figure)) is not None:
+            ElementTree.fromstring(picture)

@@ -99,7 +99,9 @@ def base_line(axis: Axis, low: str, columns: int, ticks: Sequence[int], ink: str
 
 def axis_name(name: str, left: int, shape: Shape) -> list[list[Run]]:
     """Below the numbers, in the middle of the axis; no line where there is no name."""
-    return [[(" " * left + one_line(name).center(shape.width - left).rstrip(), shape.quiet)]] if name else []
+    told = fitted(one_line(name), min(shape.width - left, cell_len(one_line(name)))) if name else ""
+    room = max(0, shape.width - left - cell_len(told)) // 2
+    return [[(" " * (left + room) + told, shape.quiet)]] if told else []
 
 
 def tick_columns(axis: Axis, columns: int) -> list[int]:
@@ -122,6 +124,7 @@ def legend(
     entries: Sequence[tuple[str, str, str | None]], width: int, most: int, first: str, ink: str
 ) -> list[list[Run]]:
     """(glyph, name, colour) of each, behind the name of the upright axis; in as many rows as it takes, and `most` at most."""
+    first = fitted(first, min(width, cell_len(first)))
     rows: list[list[Run]] = [[(first, ink)]] if first else []
     used = cell_len(first)
     for glyph, name, colour in entries:

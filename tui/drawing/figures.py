@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len, set_cell_size
+
 from tidepool.engine.results.blocks import Figure, Series
 from tidepool.engine.results.marks import INKS
 from tidepool.tui.drawing.bars import draw_bars, lies, lines_lying
@@ -28,7 +30,19 @@ def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool 
     title: list[Run] = [(fitted(one_line(figure.title), width), _hex(colours.get("primary", GREY)))]
     note: list[list[Run]] = [[(line, quiet)] for line in note_lines(figure, width, height)]
     shape = Shape(max(20, width), max(4, height - len(note) - 1), quiet, plain)
-    return [*[title, *_field(figure, shape, colours)][: height - len(note)], *note]
+    field = [_within(row, width) for row in _field(figure, shape, colours)]
+    return [*[title, *field][: height - len(note)], *note]
+
+
+def _within(row: list[Run], width: int) -> list[Run]:
+    """Where there is hardly any room, what is too wide ends at the edge."""
+    if sum(cell_len(text) for text, _ in row) <= width:
+        return row
+    kept: list[Run] = []
+    for text, ink in row:
+        kept.append((set_cell_size(text, min(width, cell_len(text))), ink))
+        width -= cell_len(kept[-1][0])
+    return kept
 
 
 def _field(figure: Figure, shape: Shape, colours: Colours) -> list[list[Run]]:

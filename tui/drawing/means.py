@@ -13,9 +13,6 @@ from tidepool.tui.drawing.bars import labels_of
 from tidepool.tui.drawing.canvas import Canvas, Run, Shape, axis_name, tick_columns, tick_labels
 from tidepool.tui.drawing.plain import fitted
 
-LONGEST_NAME = 14
-"""in a small plot"""
-
 
 def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequence[str]) -> list[list[Run]]:
     """`marks` are the colours of the labels, where they have places."""
@@ -30,7 +27,7 @@ def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
     signed = figure.reference is not None
     told = [number(mean, max(1, digits_for(figure)), signed=signed) for _, mean, _, _ in rows]
     figures = max(map(len, told)) + 1
-    names = min(max(LONGEST_NAME, shape.width // 3), max(cell_len(label) for label, _, _, _ in rows))
+    names = min(max(6, shape.width // 3), max(cell_len(label) for label, _, _, _ in rows))
     columns = max(10, shape.width - names - 2 - figures)
     axis = of_means(figure, min(8, columns // 9))
 
