@@ -90,7 +90,8 @@ def _ratings(judged: Judgements | None) -> Iterator[Block]:
     yield Headline("mean rating", _mean_rating(judged), told)
     if judged.distribution:
         series = Series("times given", tuple(float(times) for times in judged.distribution.values()), colour="accent")
-        yield Figure("bars", "ratings given", (series,), labels=tuple(judged.distribution), caption=COUNTS)
+        labels = tuple(judged.distribution)
+        yield Figure("bars", "ratings given", (series,), labels=labels, ylabel="times given", caption=COUNTS)
 
 
 def _entities(entities: Mapping[str, EntityStatistics], measure: Measure) -> Iterator[Block]:

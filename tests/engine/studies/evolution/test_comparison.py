@@ -82,4 +82,5 @@ async def test_one_config_over_several_seeds_is_told_by_its_runs(tmp_path: Path)
     assert [block.title for block in blocks if isinstance(block, Figure)] == [
         "held out %, a dot a seed",
         "best fitness in training, over seeds",
+        "differences over seeds: held out %",
     ]

@@ -93,7 +93,8 @@ async def test_compared_batches_of_one_config_show_curves_with_spread_and_a_dot_
     found = compare(database, ids)
     assert [one["groups"][1] for one in found["differences"]] == ["random", "best_constant", "unchanged"]
     blocks = comparison_blocks(found["batches"], found["differences"])
-    dots, curve = [block for block in blocks if isinstance(block, Figure)]
+    dots, curve, gaps = [block for block in blocks if isinstance(block, Figure)]
+    assert gaps.reference == 0.0 and gaps.labels[0] == "bandit − random play" and all(gaps.series[0].intervals)
     assert dots.labels == ("bandit", "seed 1", "seed 2", "seed 3")
     assert dots.series[0].intervals[0] is not None and dots.series[0].intervals[1:] == (None,) * 3
     runs = [batch["statistics"]["updates"][-1]["smoothed"] for batch in found["batches"]]
