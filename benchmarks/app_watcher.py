@@ -1,31 +1,40 @@
-"""The app on a running batch, with a clock in its loop: python -m benchmarks.app_watcher FILE LAGS.json
+"""The app on a running batch, with a clock in its loop and a hand on its keys:
 
-Every lag of the loop is noted while the batch runs; the app leaves by itself when the batch has ended.
+python -m benchmarks.app_watcher FILE TIMES.json watch|results
+
+Every lag of the loop is noted while the batch runs, and the time from a key to the picture that it makes; the app leaves by
+itself when the batch has ended.
 """
 
 import asyncio
 import json
 import sys
 import time
+from itertools import cycle
 from pathlib import Path
+
+from textual.events import Key
 
 import tidepool.tui.app.app
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
-from tidepool.tui.app.screens.watch import WatchScreen
+from tidepool.tui.app.screens.batch_actions import BatchActions
 
 TICK = 0.005
 SETTLED = 1.0
 """seconds for the app to open before its lags count"""
+BETWEEN_KEYS = 0.11
+KEYS = {"watch": ("down", "down", "up", "pagedown"), "results": ("tab", "down", "down", "up")}
 
 
 class Watcher(TidepoolApp):
     CSS_PATH = str(Path(tidepool.tui.app.app.__file__).with_name("app.tcss"))
 
-    def __init__(self, path: Path, out: Path) -> None:
+    def __init__(self, path: Path, out: Path, place: str) -> None:
         super().__init__(path)
-        self._out = out
+        self._out, self._place = out, place
         self._lags: list[float] = []
+        self._keys: list[float] = []
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -36,23 +45,36 @@ class Watcher(TidepoolApp):
             if await self.current_batch() is not None:
                 break
             await asyncio.sleep(0.02)
-        await self.switch_mode("watch")
+        await self.switch_mode(self._place)
         await asyncio.sleep(SETTLED)
+        keys, pressed = cycle(KEYS[self._place]), time.perf_counter()
         while not self._is_over():
             began = time.perf_counter()
             await asyncio.sleep(TICK)
             self._lags.append(max(0.0, time.perf_counter() - began - TICK))
-        self._out.write_text(json.dumps(self._lags or [0.0]))
+            if time.perf_counter() > pressed + BETWEEN_KEYS:
+                pressed = time.perf_counter()
+                self._keys.append(await self._pictured(next(keys)))
+        self._out.write_text(json.dumps({"lags": self._lags or [0.0], "keys": self._keys or [0.0]}))
         self.exit()
 
+    async def _pictured(self, key: str) -> float:
+        """Seconds from a key to the end of the drawing that follows it."""
+        drawn = asyncio.Event()
+        began = time.perf_counter()
+        self.post_message(Key(key, None))
+        self.call_later(lambda: self.screen.call_after_refresh(drawn.set))
+        await drawn.wait()
+        return time.perf_counter() - began
+
     def _is_over(self) -> bool:
-        batch = self.screen.shown_batch if isinstance(self.screen, WatchScreen) else None
+        batch = self.screen.shown_batch if isinstance(self.screen, BatchActions) else None
         return batch is not None and not batch.running and batch.status != "pending"
 
 
-def main(path: Path, out: Path) -> None:
+def main(path: Path, out: Path, place: str) -> None:
     prepare(path)
-    app = Watcher(path, out)
+    app = Watcher(path, out, place)
     app.alone = True
     app.beside.start()
     app.counting.start()
@@ -63,4 +85,4 @@ def main(path: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -85,6 +85,8 @@ class ResultsScreen(BatchActions):
         self._whole = False
         """the statistics in full were asked for, of a batch that goes on"""
         self._findings = Findings(self.tidepool)
+        self._shown_of: Headline | None = None
+        """what was found when the family was last shown"""
         self._compared: list[int] = []
 
     def compose_body(self) -> Iterable[Widget]:
@@ -159,7 +161,11 @@ class ResultsScreen(BatchActions):
             await self.query_one("#overview", BlockList).show([*so_far(batch, finding), *drawn[:1]])
             await self.query_one("#statistics", BlockList).show([*headline, *told, Words(LATER, "quiet")])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
-            await self._show_family(batch)
+            if (
+                finding.headline != self._shown_of and not self.query_one(FamilyPane).has_focus_within
+            ):  # nobody walks in it
+                self._shown_of = finding.headline
+                await self._show_family(batch)
 
     @work(exclusive=True, group="count")
     async def _count(self, batch: Watched) -> None:
