@@ -1,5 +1,6 @@
 """Bars with their intervals: upright where their labels have room below them, else each on a line of its own."""
 
+import math
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -8,23 +9,22 @@ from tidepool.engine.results.axes import Axis, digits_for, upright
 from tidepool.engine.results.blocks import Figure, Interval
 from tidepool.engine.results.marks import glyph_of
 from tidepool.engine.results.wording import more, number
-from tidepool.tui.drawing.canvas import (
-    Canvas,
+from tidepool.tui.drawing.field import (
+    Field,
     Run,
     Shape,
-    axis_column,
-    base_line,
+    beneath,
+    columns_beside,
     even_rows,
     legend,
-    tick_columns,
-    tick_labels,
+    line_field,
+    listed,
 )
 from tidepool.tui.drawing.plain import fitted, one_line
 
 FILLS = ("█", "▒", "░", "▓")
 """what tells series apart where colours cannot"""
 RISING = " ▁▂▃▄▅▆▇█"
-GROWING = " ▏▎▍▌▋▊▉█"
 AXIS_ROOM = 8
 """columns that the upright axis may take"""
 
@@ -72,68 +72,62 @@ def _standing(figure: Figure, shape: Shape, rows: int, inks: Sequence[str], fill
     rows = max(2, rows - 2 - staggered)
     bare = len(figure.series) == 1 and not any(figure.series[0].intervals)
     up = upright(figure, min(6, rows // 2), 1 / rows if bare else 0.0)
-    rows = even_rows(up, rows)
-    left = 1 + max(map(len, up.labels))
-    columns = shape.width - left
+    columns = columns_beside(up, shape.width)
     slot = columns / shown
     wide = max(1, int((slot - 1) * 0.8 / len(figure.series)))
-    field = Canvas(columns, rows)
+    full = max(1, wide - (wide > 2))
+    places = [round(slot * (group + 0.5) - 0.5) for group in range(shown)]
+    across = Axis(0, columns - 1, tuple(places))
+    field = Field(across, up, columns, even_rows(up, rows), shape.quiet, numbers=False)
     for group in range(shown):
         start = round(slot * (group + 0.5) - wide * len(figure.series) / 2)
         for place, one in enumerate(figure.series):
             value, bounds = one.ys[group], one.bounds[group]
             if value is not None:
                 x = start + place * wide
-                full = max(1, wide - (wide > 2))
-                top = _rise(field, x, full, up, value, fills[place], inks[place])
+                top = _rise(field, (x, x + full - 1), value, fills[place], inks[place])
                 if bounds:
-                    _whisker(field, x + full // 2, up, bounds)
-                elif bare and top > 0:
-                    told = number(value, digits_for(figure))
-                    field.put(x + (full - len(told)) // 2, top - 1, told, shape.quiet)
-    places = [round(slot * (group + 0.5) - 0.5) for group in range(shown)]
-    return [
-        *(side + row for side, row in zip(axis_column(up, rows, shape.quiet), field.rows(), strict=True)),
-        base_line(up, up.labels[0], columns, places, shape.quiet),
-        *_below(figure, shape, places, left, slot, staggered=staggered),
-    ]
+                    _whisker(field, x + full // 2, bounds)
+                elif bare:
+                    field.text(number(value, digits_for(figure)), x + full // 2, top, shape.quiet, "center")
+    return [*field.drawn()[:-1], *_below(figure, shape, places, slot, columns, staggered=staggered)]
 
 
-def _rise(field: Canvas, x: int, wide: int, up: Axis, value: float, fill: str, ink: str) -> int:
-    """The bar, to an eighth of a row where it is solid; the row of its top."""
-    zero, end = (up.share(at) * field.height for at in (0.0, value))
-    low, high = sorted((zero, end))
-    for row in range(int(low), min(field.height, int(high) + 1)):
-        part = min(1.0, high - row)
-        char = fill if part >= 0.99 else RISING[round(8 * part)] if fill == "█" else fill if part >= 0.5 else " "
-        if char != " ":
-            field.put(x, field.height - 1 - row, char * wide, ink)
-    return field.height - min(field.height, round(high + 0.49))
+def _rise(field: Field, span: tuple[int, int], value: float, fill: str, ink: str) -> float:
+    """The bar, to an eighth of a row where it is solid; where what is written above it stands."""
+    rows, eighths = divmod(round(8 * value / field.a_row), 8) if value > 0 else (math.floor(value / field.a_row), 0)
+    end = rows * field.a_row
+    if rows:
+        field.line([(x, end - math.copysign(field.a_row / 2, value)) for x in span], fill, ink, fill=True)
+    part = RISING[eighths] if fill == "█" else fill if eighths >= 4 else " "
+    if part != " ":
+        field.line([(x, end + field.a_row / 2) for x in span], part, ink)
+        end += field.a_row
+    return max(0.0, end) + field.a_row / 2
 
 
-def _whisker(field: Canvas, x: int, up: Axis, bounds: Interval) -> None:
+def _whisker(field: Field, x: float, bounds: Interval) -> None:
     """On top of its bar, so that it also reads without colours."""
-    low, high = (field.height - 1 - min(field.height - 1, int(up.share(end) * field.height)) for end in bounds)
-    for y in range(high, low + 1):
-        field.put(x, y, "│" if high < y < low else "┼" if high == low else "┬" if y == high else "┴")
+    ends = [(x, end) for end in bounds]
+    field.line(ends, "│", None)
+    field.marks(ends, "┼┼" if field.row(bounds[0]) == field.row(bounds[1]) else "┴┬", None)
 
 
 def _below(
-    figure: Figure, shape: Shape, places: Sequence[int], left: int, slot: float, *, staggered: bool
+    figure: Figure, shape: Shape, places: Sequence[int], slot: float, columns: int, *, staggered: bool
 ) -> list[list[Run]]:
     """Every label; in two rows by turns where they are long."""
+    left = shape.width - columns
     room = max(1, int(slot * (1 + staggered)) - 1)
     labels = labels_of(figure)
     edges = [2 * min(left + place, shape.width - 1 - left - place) + 1 for place in places]
     told = [fitted(label, min(room, edge, cell_len(label))) for label, edge in zip(labels, edges, strict=False)]
-    rows = [
-        tick_labels(places[i :: 1 + staggered], told[i :: 1 + staggered], left, shape.width, shape.quiet)
-        for i in (0, 1)
-    ]
+    middles = [left + place for place in places]
+    turns = 1 + staggered
+    rows = [beneath(middles[turn::turns], told[turn::turns], shape.width, shape.quiet) for turn in range(turns)]
     if len(labels) > len(places):
-        rows[1] = [(more(len(labels) - len(places)), shape.quiet)]
-        return rows
-    return rows[: 1 + staggered]
+        return [rows[0], [(more(len(labels) - len(places)), shape.quiet)]]
+    return rows
 
 
 # -- lying ---------------------------------------------------------------------------------------------------
@@ -143,45 +137,24 @@ def _lying(figure: Figure, shape: Shape, rows: int, inks: Sequence[str], fills: 
     labels = labels_of(figure)
     names = min(shape.width // 3, max(map(cell_len, labels)))
     told = [[number(y, digits_for(figure)) for y in one.ys] for one in figure.series]
-    figures = max(len(text) for texts in told for text in texts)
-    columns = max(8, shape.width - names - figures - 3)
-    up = upright(figure, min(8, columns // 10))
+    figures = 1 + max(len(text) for texts in told for text in texts)
+    columns = max(8, shape.width - names - figures - 2)
     gap = len(figure.series) > 1 and lines_lying(figure) - 1 <= rows
-    drawn: list[list[Run]] = []
+    apart = len(figure.series) + gap
+    lines = len(labels) * apart - gap
+    field = line_field(upright(figure, min(8, columns // 10)), columns, lines, shape.quiet)
+    before: list[Run] = [(" " * names, None)] * lines
+    behind = [""] * lines
     for group, label in enumerate(labels):
-        if gap and group:
-            drawn.append([(" " * names + " │", shape.quiet)])
+        before[group * apart] = (fitted(label, names), None)
         for place, one in enumerate(figure.series):
-            field = Canvas(columns, 1)
-            value, bounds = one.ys[group], one.bounds[group]
-            if value is not None:
-                _grow(field, up, value, fills[place], inks[place])
+            line, value, bounds = group * apart + place, one.ys[group], one.bounds[group]
+            behind[line] = f"{told[place][group]:>{figures}}"
+            if value:
+                field.line([(0.0, -line), (value, -line)], fills[place], inks[place])
             if value is not None and bounds:
-                _lying_whisker(field, up, bounds)
-            drawn.append(
-                [
-                    (fitted("" if place else label, names), None),
-                    (" │", shape.quiet),
-                    *field.rows()[0],
-                    (f" {told[place][group]:>{figures}}", None),
-                ]
-            )
-    ticks = tick_columns(up, columns)
-    line = "".join("┬" if column in ticks else "─" for column in range(columns))
-    drawn.append([(" " * names + " └" + line, shape.quiet)])
-    drawn.append(tick_labels(ticks, up.labels, names + 2, shape.width, shape.quiet))
-    return drawn
-
-
-def _grow(field: Canvas, across: Axis, value: float, fill: str, ink: str) -> None:
-    zero, end = (across.share(at) * field.width for at in (0.0, value))
-    low, high = sorted((zero, end))
-    for column in range(int(low), min(field.width, int(high) + 1)):
-        part = min(1.0, high - column)
-        char = fill if part >= 0.99 else GROWING[round(8 * part)] if fill == "█" else fill if part >= 0.5 else " "
-        field.put(column, 0, char, ink)
-
-
-def _lying_whisker(field: Canvas, across: Axis, bounds: Interval) -> None:
-    low, high = (min(field.width - 1, int(across.share(end) * field.width)) for end in bounds)
-    field.put(low, 0, "┼" if low == high else "├" + "─" * (high - low - 1) + "┤")
+                ends = [(end, -line) for end in bounds]
+                field.line(ends, "─", None)
+                one_cell = field.column(bounds[0]) == field.column(bounds[1])
+                field.marks(ends, "┼┼" if one_cell else "├┤", None)
+    return listed(field, before, behind)

@@ -1,29 +1,19 @@
 """Curves in braille, each with a glyph along its way and its band behind it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tidepool.engine.results.axes import Axis, along, known_points, stretches, thinned, upright
+from tidepool.engine.results.axes import along, known_points, stretches, thinned, upright
 from tidepool.engine.results.blocks import Figure, Series
 from tidepool.engine.results.marks import glyph_of
-from tidepool.tui.drawing.canvas import (
-    ACROSS,
-    UP,
-    Canvas,
-    Run,
-    Shape,
-    axis_column,
-    axis_name,
-    base_line,
-    even_rows,
-    legend,
-    tick_columns,
-    tick_labels,
-)
+from tidepool.tui.drawing.field import DOTS, Field, Points, Run, Shape, columns_beside, even_rows, legend
 from tidepool.tui.drawing.plain import one_line
 
 BETWEEN_GLYPHS = 12
 """columns along a curve"""
+BAND = "░"
+MOST_DOTS = 4_000
+"""of a curve, some hundredths of a second; one that goes up and down further is thinned"""
 
 
 def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[Run]]:
@@ -32,69 +22,36 @@ def draw_curves(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[
     head = legend(entries, shape.width, 2, one_line(figure.ylabel), shape.quiet)
     rows = max(2, shape.height - len(head) - 2 - bool(figure.xlabel))
     up = upright(figure, min(6, rows // 2))
-    rows = even_rows(up, rows)
-    left = 1 + max(map(len, up.labels))
-    columns = max(4, shape.width - left)
+    columns = columns_beside(up, shape.width)
     across = along(figure, min(8, columns // 10))
-    field = Canvas(columns, rows)
-    places = _Places(across, up, columns * ACROSS, rows * UP)
+    field = Field(across, up, columns, even_rows(up, rows), shape.quiet, name=figure.xlabel)
     for series, ink in zip(figure.series, inks, strict=True):
-        _band(field, series, places, ink)
-    dots = [[places.of(x, y) for x, y in thinned(known_points(one), columns * ACROSS * 2)] for one in figure.series]
-    for held, ink in zip(dots, inks, strict=True):
-        _curve(field, held, ink)
-    for place, (held, ink) in enumerate(zip(dots, inks, strict=True)):
-        if entries or len(held) == 1:
-            _glyphs(field, held, place, len(figure.series), ink)
-    ticks = tick_columns(across, columns)
-    return [
-        *head,
-        *(side + row for side, row in zip(axis_column(up, rows, shape.quiet), field.rows(), strict=True)),
-        base_line(up, up.labels[0], columns, ticks, shape.quiet),
-        tick_labels(ticks, across.labels, left, shape.width, shape.quiet),
-        *axis_name(figure.xlabel, left, shape),
-    ]
+        _band(field, series, ink)
+    curves = [_seen(field, known_points(one)) for one in figure.series]
+    for points, ink in zip(curves, inks, strict=True):
+        if points:
+            field.line(points, "braille", ink)
+    for place, (points, ink) in enumerate(zip(curves, inks, strict=True)):
+        if entries or len(points) == 1:
+            _glyphs(field, points, place, len(figure.series), ink)
+    return [*head, *field.drawn()]
 
 
-class _Places:
-    """From values to dots."""
-
-    def __init__(self, across: Axis, up: Axis, columns: int, rows: int) -> None:
-        self._across, self._up = across, up
-        self.columns, self.rows = columns, rows
-
-    def of(self, x: float, y: float) -> tuple[int, int]:
-        return round(self._across.share(x) * (self.columns - 1)), min(self.rows - 1, int(self._up.share(y) * self.rows))
+def _seen(field: Field, points: Points) -> Points:
+    points = thinned(points, field.columns)
+    dots = DOTS * sum(abs(after - before) for (_, before), (_, after) in pairwise(points)) / field.a_row
+    return points if dots <= MOST_DOTS else thinned(points, int(field.columns * MOST_DOTS / dots))
 
 
-def _curve(field: Canvas, dots: Iterable[tuple[int, int]], ink: str) -> None:
-    """Of many points in one column of dots only the lowest and the highest are seen."""
-    columns: dict[int, list[int]] = {}
-    for x, y in dots:
-        held = columns.setdefault(x, [y, y, y, y])  # first, lowest, highest, last
-        held[1], held[2], held[3] = min(held[1], y), max(held[2], y), y
-    for x, (_, low, high, _) in columns.items():
-        for y in range(low, high + 1):
-            field.dot(x, y, ink)
-    for (x0, before), (x1, after) in pairwise(sorted(columns.items())):
-        _line(field, x0, before[3], x1, after[0], ink)
-
-
-def _line(field: Canvas, x0: int, y0: int, x1: int, y1: int, ink: str) -> None:
-    steps = max(x1 - x0, abs(y1 - y0), 1)
-    for step in range(steps + 1):
-        field.dot(round(x0 + (x1 - x0) * step / steps), round(y0 + (y1 - y0) * step / steps), ink)
-
-
-def _band(field: Canvas, series: Series, places: _Places, ink: str) -> None:
-    """One dot of four, in a softer colour, so that the curve stands out of it."""
-    soft = _softer(ink)
+def _band(field: Field, series: Series, ink: str) -> None:
+    """Up and down in every column, in a softer colour."""
     for stretch in stretches(series):
-        edges = [(*places.of(x, low), places.of(x, high)[1]) for x, low, high in stretch]
-        for x, low, high in _filled(edges):
-            for y in range(low, high + 1):
-                if x % ACROSS == 0 and (y + x // ACROSS) % 2 == 0:
-                    field.dot(x, y, soft)
+        hatched = [
+            (x, end)
+            for place, (x, low, high) in enumerate(_every_column(stretch, field))
+            for end in ((high, low) if place % 2 else (low, high))
+        ]
+        field.line(hatched, BAND, _softer(ink))
 
 
 def _softer(ink: str) -> str:
@@ -102,21 +59,22 @@ def _softer(ink: str) -> str:
     return "#" + "".join(f"{(int(ink[at : at + 2], 16) + 128) // 2:02x}" for at in (1, 3, 5))
 
 
-def _filled(edges: Sequence[tuple[int, int, int]]) -> Iterable[tuple[int, int, int]]:
-    """Low and high in every column of dots between the first and the last."""
-    if len(edges) == 1:
-        yield (edges[0][0] & ~1, *edges[0][1:])
-    for (x0, low0, high0), (x1, low1, high1) in pairwise(edges):
-        for x in range(x0, x1 + 1):
-            share = (x - x0) / max(1, x1 - x0)
-            yield x, round(low0 + (low1 - low0) * share), round(high0 + (high1 - high0) * share)
+def _every_column(stretch: Sequence[tuple[float, float, float]], field: Field) -> Iterator[tuple[float, float, float]]:
+    """The ends of the interval at each column, also between two points."""
+    yield stretch[0]
+    for before, after in pairwise(stretch):
+        steps = field.column(after[0]) - field.column(before[0])
+        for step in range(1, steps + 1):
+            x, low, high = (a + (b - a) * step / steps for a, b in zip(before, after, strict=True))
+            yield x, low, high
 
 
-def _glyphs(field: Canvas, dots: Sequence[tuple[int, int]], place: int, curves: int, ink: str) -> None:
+def _glyphs(field: Field, points: Points, place: int, curves: int, ink: str) -> None:
     """At points of the curve, some way apart, and elsewhere for each curve: two that run together are still two."""
-    wanted = BETWEEN_GLYPHS * place // curves
-    for x, y in dots:
-        column, row = x // ACROSS, field.height - 1 - y // UP
-        if column >= wanted or (x, y) == dots[-1]:
-            field.put(column, row, glyph_of(place), ink)
-            wanted = column + BETWEEN_GLYPHS
+    wanted, shown = BETWEEN_GLYPHS * place // curves, []
+    for x, y in points:
+        if field.column(x) >= wanted or (x, y) == points[-1]:
+            shown.append((x, y))
+            wanted = field.column(x) + BETWEEN_GLYPHS
+    if shown:
+        field.marks(shown, glyph_of(place), ink)

@@ -7,8 +7,8 @@ from rich.cells import cell_len, set_cell_size
 from tidepool.engine.results.blocks import Figure, Series
 from tidepool.engine.results.marks import INKS
 from tidepool.tui.drawing.bars import draw_bars, lies, lines_lying
-from tidepool.tui.drawing.canvas import Run, Shape
 from tidepool.tui.drawing.curves import draw_curves
+from tidepool.tui.drawing.field import Run, Shape
 from tidepool.tui.drawing.means import draw_means
 from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.points import draw_points

@@ -10,7 +10,7 @@ from tidepool.engine.results.blocks import Figure
 from tidepool.engine.results.marks import glyph_of
 from tidepool.engine.results.wording import more, number
 from tidepool.tui.drawing.bars import labels_of
-from tidepool.tui.drawing.canvas import Canvas, Run, Shape, axis_name, tick_columns, tick_labels
+from tidepool.tui.drawing.field import Run, Shape, line_field, listed
 from tidepool.tui.drawing.plain import fitted
 
 
@@ -30,27 +30,19 @@ def draw_means(figure: Figure, shape: Shape, inks: Sequence[str], marks: Sequenc
     names = min(max(6, shape.width // 3), max(cell_len(label) for label, _, _, _ in rows))
     columns = max(10, shape.width - names - 2 - figures)
     axis = of_means(figure, min(8, columns // 9))
-
-    def at(value: float) -> int:
-        return round(axis.share(value) * (columns - 1))
-
-    drawn: list[list[Run]] = []
-    for (label, mean, bounds, place), value in zip(rows, told, strict=True):
+    field = line_field(axis, columns, len(rows), shape.quiet, name=figure.xlabel)
+    if (reference := figure.reference) is not None:
+        field.line([(reference, 0), (reference, 1 - len(rows))], "┊", shape.quiet)
+    before: list[Run] = []
+    for line, (label, mean, bounds, place) in enumerate(rows):
         ink = marks[place] if figure.places else inks[0]
-        field = Canvas(columns, 1)
-        if figure.reference is not None:
-            field.put(at(figure.reference), 0, "┊", shape.quiet)
         if bounds:
-            field.put(at(bounds[0]), 0, "─" * (at(bounds[1]) - at(bounds[0]) + 1), ink)
-            if figure.reference is not None and at(bounds[0]) <= at(figure.reference) <= at(bounds[1]):
-                field.put(at(figure.reference), 0, "┼", ink)
-        field.put(at(mean), 0, glyph_of(figure.places[place]) if figure.places else "●", ink)
-        name: Run = (fitted(label, names), ink if figure.places else None)
-        drawn.append([name, (" │", shape.quiet), *field.rows()[0], (f"{value:>{figures}}", None)])
+            field.line([(end, -line) for end in bounds], "─", ink)
+            if reference is not None and bounds[0] <= reference <= bounds[1]:
+                field.marks([(reference, -line)], "┼", ink)
+        field.marks([(mean, -line)], glyph_of(figure.places[place]) if figure.places else "●", ink)
+        before.append((fitted(label, names), ink if figure.places else None))
+    drawn = listed(field, before, [f"{value:>{figures}}" for value in told])
     if len(rows) < len(known):
-        drawn.append([(more(len(known) - len(rows)), shape.quiet)])
-    ticks = tick_columns(axis, columns)
-    line = "".join("┬" if column in ticks else "─" for column in range(columns))
-    drawn.append([(" " * names + " └" + line, shape.quiet)])
-    drawn.append(tick_labels(ticks, axis.labels, names + 2, shape.width, shape.quiet))
-    return [*drawn, *axis_name(figure.xlabel, names + 2, shape)]
+        drawn.insert(len(rows), [(more(len(known) - len(rows)), shape.quiet)])
+    return drawn

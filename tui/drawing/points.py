@@ -7,18 +7,7 @@ from rich.cells import cell_len
 from tidepool.engine.results.axes import known_points, plane
 from tidepool.engine.results.blocks import Figure, Series
 from tidepool.engine.results.marks import glyph_of
-from tidepool.tui.drawing.canvas import (
-    Canvas,
-    Run,
-    Shape,
-    axis_column,
-    axis_name,
-    base_line,
-    even_rows,
-    legend,
-    tick_columns,
-    tick_labels,
-)
+from tidepool.tui.drawing.field import Field, Run, Shape, columns_beside, even_rows, legend
 from tidepool.tui.drawing.plain import one_line
 
 LONGEST_NAME = 14
@@ -29,68 +18,42 @@ Cells = Mapping[int, tuple[int, int]]
 def draw_points(figure: Figure, shape: Shape, inks: Sequence[str]) -> list[list[Run]]:
     names = [one_line(one.name)[:LONGEST_NAME] for one in figure.series]
     glyphs = [glyph_of(place if one.place is None else one.place) for place, one in enumerate(figure.series)]
+    points = {place: found[0] for place, one in enumerate(figure.series) if (found := known_points(one))}
     head = legend((), shape.width, 1, one_line(figure.ylabel), shape.quiet)
-    layout = _Layout(figure, shape, len(head))
-    sides = label_sides(layout.cells, [cell_len(name) for name in names], layout.columns)
-    if not all(sides.get(place) for place in layout.cells):
-        entries = [(glyphs[place], names[place], inks[place]) for place in layout.cells]
+    field = _field(figure, shape, len(head))
+    cells = {place: (field.column(x), field.row(y)) for place, (x, y) in points.items()}
+    sides = label_sides(cells, [cell_len(name) for name in names], field.columns)
+    if not all(sides.values()):
+        entries = [(glyphs[place], names[place], inks[place]) for place in points]
         head = legend(entries, shape.width, 4, one_line(figure.ylabel), shape.quiet)
-        layout, sides = _Layout(figure, shape, len(head)), {}
-    field = Canvas(layout.columns, layout.rows)
+        field, sides = _field(figure, shape, len(head)), {}
     if figure.square:
-        _diagonal(field, shape.quiet)
-    for place, (column, row) in layout.cells.items():
-        _cross(field, figure.series[place], layout, (column, row), inks[place])
-    for place, (column, row) in layout.cells.items():
-        field.put(column, row, glyphs[place], inks[place])
+        field.line([(end, end) for end in figure.square], "·", shape.quiet)  # where both are equal
+    for place, point in points.items():
+        _cross(field, figure.series[place], point, inks[place])
+    a_column = (field.across.high - field.across.low) / (field.columns - 1)
+    for place, (x, y) in points.items():
+        field.marks([(x, y)], glyphs[place], inks[place])
         if side := sides.get(place, 0):
-            name = names[place]
-            field.put(column + 2 if side > 0 else column - 1 - cell_len(name), row, name, inks[place])
-    ticks = tick_columns(layout.across, layout.columns)
-    return [
-        *head,
-        *(a + b for a, b in zip(axis_column(layout.up, layout.rows, shape.quiet), field.rows(), strict=True)),
-        base_line(layout.up, layout.up.labels[0], layout.columns, ticks, shape.quiet),
-        tick_labels(ticks, layout.across.labels, layout.left, shape.width, shape.quiet),
-        *axis_name(figure.xlabel, layout.left, shape),
-    ]
+            alignment = "left" if side > 0 else "right"
+            field.text(names[place], x + 2 * side * a_column, y, inks[place], alignment)
+    return [*head, *field.drawn()]
 
 
-class _Layout:
-    def __init__(self, figure: Figure, shape: Shape, head: int) -> None:
-        self.rows = max(2, shape.height - head - 2 - bool(figure.xlabel))
-        self.across, self.up = plane(figure, min(8, shape.width // 12), min(6, max(2, self.rows // 2)))
-        self.rows = even_rows(self.up, self.rows)
-        self.left = 1 + max(map(len, self.up.labels))
-        self.columns = max(4, shape.width - self.left)
-        self.cells = {
-            place: (self.column(x), self.row(y))
-            for place, one in enumerate(figure.series)
-            for x, y in known_points(one)[:1]
-        }
-
-    def column(self, value: float) -> int:
-        return round(self.across.share(value) * (self.columns - 1))
-
-    def row(self, value: float) -> int:
-        return self.rows - 1 - min(self.rows - 1, int(self.up.share(value) * self.rows))
+def _field(figure: Figure, shape: Shape, head: int) -> Field:
+    rows = max(2, shape.height - head - 2 - bool(figure.xlabel))
+    across, up = plane(figure, min(8, shape.width // 12), min(6, max(2, rows // 2)))
+    columns = columns_beside(up, shape.width)
+    return Field(across, up, columns, even_rows(up, rows), shape.quiet, name=figure.xlabel)
 
 
-def _diagonal(field: Canvas, ink: str) -> None:
-    """Where both are equal."""
-    for column in range(field.width):
-        field.put(column, field.height - 1 - int(column * field.height / field.width), "·", ink)
-
-
-def _cross(field: Canvas, point: Series, layout: _Layout, at: tuple[int, int], ink: str) -> None:
+def _cross(field: Field, point: Series, at: tuple[float, float], ink: str) -> None:
     """The intervals of a point, across and upright."""
-    column, row = at
+    x, y = at
     for bounds in filter(None, point.across[:1]):
-        first, last = layout.column(bounds[0]), layout.column(bounds[1])
-        field.put(first, row, "─" * (last - first + 1), ink)
+        field.line([(end, y) for end in bounds], "─", ink)
     for bounds in filter(None, point.intervals[:1]):
-        for y in range(layout.row(bounds[1]), layout.row(bounds[0]) + 1):
-            field.put(column, y, "│", ink)
+        field.line([(x, end) for end in bounds], "│", ink)
 
 
 def label_sides(cells: Cells, lengths: Sequence[int], width: int) -> dict[int, int]:

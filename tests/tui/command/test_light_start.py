@@ -65,7 +65,7 @@ def file_of_all_kinds(tmp_path: Path) -> Path:
 
 def test_list_loads_no_config_class_and_no_numpy(file_of_all_kinds: Path) -> None:
     loaded = loaded_by("--db", str(file_of_all_kinds), "list", folder=file_of_all_kinds.parent)
-    assert "sqlite3" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "numpy", "asyncio", "filelock"})
+    assert "sqlite3" in loaded and loaded.isdisjoint(NEVER | {"pydantic", "numpy", "asyncio", "plotext", "filelock"})
 
 
 @pytest.mark.parametrize("kind", ["secret_game", "simulation", "evolution", "mutation"])
@@ -98,4 +98,4 @@ def test_power_is_told_without_numpy(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
     loaded = loaded_by("--db", str(tmp_path / "new.db"), "plan", str(study), folder=tmp_path)
-    assert "pydantic" in loaded and loaded.isdisjoint(NEVER | {"numpy", "filelock"})
+    assert "pydantic" in loaded and loaded.isdisjoint(NEVER | {"numpy", "plotext", "filelock"})
