@@ -151,6 +151,7 @@ def legend(
     entries: Sequence[tuple[str, str, str | None]], width: int, most: int, first: str, ink: str
 ) -> list[list[Run]]:
     """(glyph, name, colour) of each, behind the name of the upright axis; in as many rows as it takes, and `most` at most."""
+    first = fitted(first, min(width, cell_len(first)))
     rows: list[list[Run]] = [[(first, ink)]] if first else []
     used = cell_len(first)
     for glyph, name, colour in entries:

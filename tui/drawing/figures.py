@@ -30,8 +30,8 @@ def draw(figure: Figure, width: int, height: int, colours: Colours, plain: bool 
     title: list[Run] = [(fitted(one_line(figure.title), width), _hex(colours.get("primary", GREY)))]
     note: list[list[Run]] = [[(line, quiet)] for line in note_lines(figure, width, height)]
     shape = Shape(max(20, width), max(4, height - len(note) - 1), quiet, plain)
-    field = [_within(row, width) for row in _field(figure, shape, colours)]
-    return [*[title, *field][: height - len(note)], *note]
+    drawn = [title, *(_within(row, width) for row in _field(figure, shape, colours))]
+    return drawn[:height] if len(drawn) + len(note) > height else [*drawn, *note]
 
 
 def _within(row: list[Run], width: int) -> list[Run]:
