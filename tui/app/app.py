@@ -7,14 +7,17 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from threading import Timer
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
 from textual.command import Provider
+from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widgets import TextArea
@@ -26,17 +29,13 @@ from tidepool.storage.reading.study_watching import study_number, watched_any
 from tidepool.storage.reading.watching import Watched, all_watched, batch_number
 from tidepool.tui.app import launching
 from tidepool.tui.app.actions import offers
-from tidepool.tui.app.compose_model.examiner import Examiner
 from tidepool.tui.app.dialogs.dialog import ErrorDialog
 from tidepool.tui.app.dialogs.help import Help
 from tidepool.tui.app.file_reader import FileReader
 from tidepool.tui.app.jump import JumpOverlay, go_to
 from tidepool.tui.app.plain_lines import PlainLines
 from tidepool.tui.app.screens.batches import BatchesScreen
-from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.screens.mode_screen import ModeScreen
-from tidepool.tui.app.screens.results import ResultsScreen
-from tidepool.tui.app.screens.watch import WatchScreen
 from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT, THEMES, mark_variables
 from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
 from tidepool.tui.app.user_settings import told as settings_told
@@ -47,12 +46,27 @@ from tidepool.tui.app.worker_process.process import WorkerProcess
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.terminal import console
 
+if TYPE_CHECKING:
+    from tidepool.tui.app.compose_model.examiner import Examiner
 
-def _library() -> Screen[None]:
-    """Loaded when first gone to, so that the first screen need not wait for it."""
-    from tidepool.tui.app.screens.library import LibraryScreen
+LATER = {
+    "compose": ("compose", "ComposeScreen"),
+    "watch": ("watch", "WatchScreen"),
+    "results": ("results", "ResultsScreen"),
+    "library": ("library", "LibraryScreen"),
+    "providers": ("providers", "ProvidersScreen"),
+}
+"""screens that are loaded when first gone to, or when nothing else is to be done: the first one need not wait for them"""
 
-    return LibraryScreen()
+
+def _class_of(mode: str) -> "type[ModeScreen]":
+    module, name = LATER[mode]
+    found: type[ModeScreen] = getattr(import_module(f"tidepool.tui.app.screens.{module}"), name)
+    return found
+
+
+def _later(mode: str) -> "Callable[[], Screen[None]]":
+    return lambda: _class_of(mode)()
 
 
 def _finder(place: int) -> "Callable[[], type[Provider]]":
@@ -64,12 +78,6 @@ def _finder(place: int) -> "Callable[[], type[Provider]]":
     return load
 
 
-def _providers() -> Screen[None]:
-    from tidepool.tui.app.screens.providers import ProvidersScreen
-
-    return ProvidersScreen()
-
-
 LONGEST_FAREWELL = 10.0
 """seconds"""
 
@@ -79,14 +87,7 @@ class TidepoolApp(App[None]):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = App.COMMANDS | {_finder(place) for place in range(4)}
-    MODES: ClassVar = {
-        "batches": BatchesScreen,
-        "compose": ComposeScreen,
-        "watch": WatchScreen,
-        "results": ResultsScreen,
-        "library": _library,
-        "providers": _providers,
-    }
+    MODES: ClassVar = {"batches": BatchesScreen, **{mode: _later(mode) for mode in LATER}}
     DEFAULT_MODE = "batches"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]
@@ -108,8 +109,6 @@ class TidepoolApp(App[None]):
         """draws plots"""
         self.counting = WorkerProcess()
         """works out statistics"""
-        self.examiner = Examiner()
-        """looks over drafts"""
         self.current: int | None = None
         """the number of the batch that Watch and Results show; of a study it is below zero"""
         self.wanted_talk: int | None = None
@@ -125,9 +124,16 @@ class TidepoolApp(App[None]):
         self.error_console = console(sys.stderr)
         for theme in THEMES:
             self.register_theme(theme)
-        self.settings = read_settings(settings_file(), self.themes_offered, ACTIONS)
+        self.settings = read_settings(settings_file(), self.themes_offered, _named_actions)
         if self.theme == "textual-dark":
             self.theme = self.settings.theme or DARK.name
+
+    @cached_property
+    def examiner(self) -> "Examiner":
+        """Looks over drafts."""
+        from tidepool.tui.app.compose_model.examiner import Examiner
+
+        return Examiner()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return DEFAULTS | mark_variables(self.current_theme)
@@ -139,9 +145,16 @@ class TidepoolApp(App[None]):
             self.notify(fault, severity="warning", markup=False, timeout=30)
         self._mind_launched()
         if self.alone:
-            self.set_timer(1.0, _calm_garbage_collector)
+            self.set_timer(1.0, self._rest)
             for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal is left as it was found
                 asyncio.get_running_loop().add_signal_handler(number, self._leave, 128 + number)
+
+    @work(group="rest")
+    async def _rest(self) -> None:
+        """Once the first screen is there: what is needed next is loaded beside it."""
+        for mode in LATER:
+            await asyncio.to_thread(_class_of, mode)
+        _calm_garbage_collector()
 
     def _leave(self, code: int) -> None:
         """A terminal that is gone may never take the last words: whoever still waits for that ends all the same."""
@@ -167,7 +180,8 @@ class TidepoolApp(App[None]):
         self.file.close()
         self.beside.close()
         self.counting.close()
-        self.examiner.close()
+        if "examiner" in self.__dict__:
+            self.examiner.close()
 
     async def action_quit(self) -> None:
         """Out of dialogs too; what was typed before it is kept."""
@@ -278,6 +292,8 @@ class TidepoolApp(App[None]):
             self.tell(error)
             return
         await self._switch("compose")
+        from tidepool.tui.app.screens.compose import ComposeScreen
+
         if isinstance(self.screen, ComposeScreen):
             self.screen.load(text)
 
@@ -306,7 +322,7 @@ class TidepoolApp(App[None]):
             keep_theme(settings_file(), name)
 
     def tell_settings(self) -> None:
-        self.push_screen(ErrorDialog(settings_told(settings_file(), self.theme, ACTIONS), title="Settings"))
+        self.push_screen(ErrorDialog(settings_told(settings_file(), self.theme, _named_actions()), title="Settings"))
 
     @work(group="jump")
     async def action_jump(self) -> None:
@@ -334,16 +350,13 @@ class TidepoolApp(App[None]):
 
 def _named_actions() -> dict[str, str]:
     """Every action that has a name, with its keys."""
-    own = (TidepoolApp, BatchesScreen, WatchScreen, ResultsScreen, ComposeScreen, BatchList, Rows)
+    own: tuple[type[DOMNode], ...] = (TidepoolApp, BatchesScreen, *map(_class_of, LATER), BatchList, Rows)
     bindings = [one for node in own for one in node.BINDINGS if isinstance(one, Binding)]
     return {one.id: one.key for one in bindings if one.id}
 
 
 def _runs(app: App[None], action: str, node: object):  # type: ignore[no-untyped-def]
     return lambda: app.call_next(app.run_action, action, node)
-
-
-ACTIONS = _named_actions()
 
 
 def _calm_garbage_collector() -> None:

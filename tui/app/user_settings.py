@@ -1,6 +1,6 @@
 """What a person likes: a theme, and keys of their own, kept in one small TOML file that is never a part of a study."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,8 +25,8 @@ def settings_file() -> Path:
     return config_folder() / "app.toml"
 
 
-def read_settings(path: Path, themes: Collection[str], actions: Collection[str]) -> UserSettings:
-    """What is wrong in the file is told and left out; the rest holds."""
+def read_settings(path: Path, themes: Collection[str], named_actions: Callable[[], Collection[str]]) -> UserSettings:
+    """What is wrong in the file is told and left out; the rest holds. Actions are asked for where keys are set."""
     try:
         if not path.is_file():
             return UserSettings()
@@ -47,6 +47,7 @@ def read_settings(path: Path, themes: Collection[str], actions: Collection[str])
         theme = None
     given = data.get("keys", {})
     keys = given if isinstance(given, dict) else {}
+    actions = named_actions() if keys else ()
     kept = {str(name): value for name, value in keys.items() if name in actions and isinstance(value, str) and value}
     faults += [_no_key(path, str(name), actions) for name in keys if name not in kept]
     return UserSettings(theme if isinstance(theme, str) else None, kept, tuple(faults))

@@ -99,3 +99,18 @@ def test_power_is_told_without_numpy(tmp_path: Path) -> None:
     study.write_text(STUDY)
     loaded = loaded_by("--db", str(tmp_path / "new.db"), "plan", str(study), folder=tmp_path)
     assert "pydantic" in loaded and loaded.isdisjoint(NEVER | {"numpy", "plotext", "filelock"})
+
+
+def test_the_first_screen_of_the_app_waits_for_no_config() -> None:
+    """What checks a config, and the screens one has not gone to, are loaded behind it."""
+    told = "import sys, tidepool.tui.app.opening; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "tidepool.tui.app.screens.batches" in loaded
+    assert not loaded & {
+        "pydantic",
+        "numpy",
+        "plotext",
+        "tidepool.tui.app.screens.compose",
+        "tidepool.engine.config.sections",
+    }

@@ -106,7 +106,11 @@ async def test_a_person_copies_jumps_and_finds(tmp_path: Path, monkeypatch: pyte
 
 def test_settings_of_one_s_own_are_read_as_far_as_they_make_sense(tmp_path: Path) -> None:
     path = tmp_path / "app.toml"
-    themes, actions = ["tidepool-dark"], ["copy", "batches.open"]
+    themes = ["tidepool-dark"]
+
+    def actions() -> list[str]:
+        return ["copy", "batches.open"]
+
     assert read_settings(path, themes, actions).faults == ()
     for text, fault in (
         ("theme = tidepool", "line 1"),

@@ -13,9 +13,6 @@ from tidepool.storage.reading.watching import Watched, order_lines
 from tidepool.storage.study_rows.studies import batches_to_resume, delete_any, steer_any
 from tidepool.tui.app import launching
 from tidepool.tui.app.dialogs.dialog import Confirm
-from tidepool.tui.app.dialogs.export import ExportDialog, export
-from tidepool.tui.app.dialogs.limits import LimitsDialog
-from tidepool.tui.app.dialogs.stop import StopDialog
 from tidepool.tui.app.screens.mode_screen import ModeScreen
 from tidepool.tui.drawing.plain import one_line
 
@@ -70,6 +67,8 @@ class BatchActions(ModeScreen):
 
     @work(group="act")
     async def action_stop(self) -> None:
+        from tidepool.tui.app.dialogs.stop import StopDialog
+
         if (batch := self.shown_batch) is None:
             return
         orders = await self.tidepool.file.look(order_lines, abs(batch.number))
@@ -80,6 +79,10 @@ class BatchActions(ModeScreen):
 
     @work(group="act")
     async def action_limits(self) -> None:
+        from tidepool.tui.app.dialogs.limits import (
+            LimitsDialog,  # knows every key of a config: the first screen need not
+        )
+
         if (batch := self.shown_batch) is None:
             return
         changes = await self.app.push_screen_wait(LimitsDialog(batch))
@@ -112,6 +115,8 @@ class BatchActions(ModeScreen):
 
     @work(group="act")
     async def action_export(self) -> None:
+        from tidepool.tui.app.dialogs.export import ExportDialog, export
+
         if (batch := self.shown_batch) is None:
             return
         answer = await self.app.push_screen_wait(ExportDialog(batch))
