@@ -58,7 +58,7 @@ async def picture(app: TidepoolApp, pilot: Pilot[None]) -> str:
     await until(pilot, lambda: all(plot.drawn for plot in app.screen.query(Plot) if plot.region.height), "the plots")
     taken: list[str] = []
     while len(taken) < 3 or len(set(taken[-3:])) > 1:
-        await pilot.pause(0.15)
+        await pilot.pause(0.1)
         await pilot.pause()
         taken.append(app.export_screenshot(title="Tidepool", simplify=True))
         assert len(taken) < 100, "the screen never comes to rest"

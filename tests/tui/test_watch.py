@@ -173,7 +173,9 @@ async def test_a_running_batch_is_paused_continued_and_given_new_limits(tmp_path
         app.screen.query_one("#max_concurrent", Input).value = "3"
         await pilot.press("enter")
         await until(
-            pilot, lambda: "max_concurrent = 3" in "".join(rows_text(app.screen.query_one(LogLines))), "the log"
+            pilot,
+            lambda: "max_concurrent = 3" in " ".join(rows_text(app.screen.query_one(LogLines))),
+            "the log",
         )
         os.kill(app._launched[0].process.pid, signal.SIGKILL)
         await until_seen(pilot, "interrupted")

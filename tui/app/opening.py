@@ -11,6 +11,7 @@ from tidepool.storage.file import prepare, reading, settle
 from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.drawing.plain import one_line
+from tidepool.tui.drawing.terminal import console
 
 PATIENCE = 0.4
 """seconds after which it is said what is waited for"""
@@ -38,11 +39,8 @@ def _prepare(path: Path) -> None:
         try:
             prepared.result(PATIENCE)
         except NotYet:
-            print(
-                f"Opening {one_line(str(path))}: another program holds it, or it is brought up to date …",
-                file=sys.stderr,
-                flush=True,
-            )
+            waits = f"Opening {path}: another program holds it, or it is brought up to date …"
+            console(sys.stderr).print(one_line(waits), markup=False, highlight=False)
             prepared.result()
 
 
