@@ -10,6 +10,7 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 
@@ -59,17 +60,25 @@ class Watcher(TidepoolApp):
         self.exit()
 
     async def _pictured(self, key: str) -> float:
-        """Seconds from a key to the end of the drawing that follows it."""
-        drawn = asyncio.Event()
+        """Seconds from a key to the end of the drawing that follows it: app, screen and what has the focus have had their turns."""
         began = time.perf_counter()
         self.post_message(Key(key, None))
-        self.call_later(lambda: self.screen.call_after_refresh(drawn.set))
-        await drawn.wait()
+        await _turn(self.call_later)
+        await _turn(self.screen.call_later)
+        if self.focused is not None:
+            await _turn(self.focused.call_later)
+        await _turn(self.screen.call_after_refresh)
         return time.perf_counter() - began
 
     def _is_over(self) -> bool:
         batch = self.screen.shown_batch if isinstance(self.screen, BatchActions) else None
         return batch is not None and not batch.running and batch.status != "pending"
+
+
+async def _turn(call: Callable[[Callable[[], None]], object]) -> None:
+    over = asyncio.Event()
+    call(over.set)
+    await over.wait()
 
 
 def main(path: Path, out: Path, place: str) -> None:
