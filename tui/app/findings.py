@@ -12,9 +12,9 @@ from tidepool.storage.reading.watching import Watched
 if TYPE_CHECKING:
     from tidepool.tui.app.app import TidepoolApp
 
-SOONEST = 1.0
+SOONEST = 2.0
 """seconds between two looks"""
-SHARE = 0.02
+SHARE = 0.01
 """of the time that looking may take"""
 
 
