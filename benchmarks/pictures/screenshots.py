@@ -32,7 +32,7 @@ Step = Callable[[TidepoolApp, Pilot[None]], Awaitable[None]]
 
 async def batches(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await pilot.press("1")
-    await until(pilot, lambda: "Who gives in first?" in text(app))
+    await until(pilot, lambda: "revealed: " in text(app) and "mean reward" in text(app))
 
 
 async def compose(app: TidepoolApp, pilot: Pilot[None]) -> None:
@@ -44,7 +44,7 @@ async def compose(app: TidepoolApp, pilot: Pilot[None]) -> None:
 async def watch(app: TidepoolApp, pilot: Pilot[None]) -> None:
     app.current = first_batch(app.path, "secret_game")
     await pilot.press("escape", "3")
-    await until(pilot, lambda: "■ ■ ■" in text(app))
+    await until(pilot, lambda: "■ ■ ■" in text(app) and "who reveals" in text(app))
     await drawn(app, pilot)
 
 

@@ -31,9 +31,11 @@ async def _played(path: Path) -> dict[str, str]:
     taken: dict[str, str] = {}
     async with opened(path, size=SIZE) as (app, pilot):
         await until_seen(pilot, "The first of two")
+        await until_seen(pilot, "revealed: ")
         taken["batches"] = await picture(app, pilot)
         await pilot.press("3")
         await until_seen(pilot, "■ ■ ■")
+        await until_seen(pilot, "revealed: ")
         taken["watch"] = await picture(app, pilot)
         await pilot.press("4")
         await until(pilot, lambda: len(app.screen.query("#plots .block")) > 1, "the plots")

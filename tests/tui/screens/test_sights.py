@@ -31,9 +31,11 @@ DRAWN = re.compile(r"[\s─-▟⠀-⣿·•▸■□◆×○●▔▁▏▕░�
 async def looked_over(app: TidepoolApp, pilot: Pilot[None]) -> AsyncIterator[str]:
     """Every screen, one after the other, once it has come to rest."""
     await until_seen(pilot, "The first of two")
+    await until_seen(pilot, "revealed: ")
     yield "batches"
     await pilot.press("3")
     await until_seen(pilot, "■ ■ ■")
+    await until_seen(pilot, "revealed: ")
     yield "watch"
     await pilot.press("4")
     await until(pilot, lambda: len(app.screen.query("#plots .block")) > 1, "the plots")

@@ -205,7 +205,7 @@ class WatchScreen(BatchActions):
         self._batch = await self.tidepool.current_batch()
         self._orders.clear()
         self._expected = None
-        self._take(Finding())
+        self._take(None)
         for panel in (self.query_one(Wavefront), self.query_one(LogLines)):
             panel.clear()
         self.query_one(TranscriptPane).show(None)
@@ -234,9 +234,10 @@ class WatchScreen(BatchActions):
             with while_open(self.app):
                 self._take(finding)
 
-    def _take(self, finding: Finding) -> None:
-        self._finding = finding
-        self.query_one(FindingPane).show(finding)
+    def _take(self, finding: Finding | None) -> None:
+        self._finding = finding or Finding()
+        running = self._batch is not None and self._batch.running
+        self.query_one(FindingPane).show(finding, running=running)
 
     def _show(self, seen: Seen, sight: Sight) -> None:
         changed = self._batch is None or self._batch.status != seen.batch.status
