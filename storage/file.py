@@ -6,6 +6,7 @@ WAL while open; after a clean close a single plain file that can be copied and m
 import glob
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from filecmp import cmp
@@ -23,6 +24,8 @@ APPLICATION_ID = 0x7469_6465
 """Marks a SQLite file as ours in its header ("tide")."""
 
 BUSY_SECONDS = 30
+CHANGING_SECONDS = 1.0
+"""that a change of the journal may take"""
 SMALLEST_PAGE = 512
 """no SQLite file is shorter"""
 MOST_LOCKS = 500
@@ -175,10 +178,22 @@ def _identity(path: Path) -> tuple[int, int]:
 def refuse_strangers(path: Path, connection: sqlite3.Connection, newest: int | None = None) -> int:
     """Raises where the file is not ours, or newer than this program. Returns its version."""
     newest = migrations.newest() if newest is None else newest
-    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    application_id = _application_id(connection)
     version = migrations.version_of(connection)
     _refuse(path, application_id, version, newest)
     return version
+
+
+def _application_id(connection: sqlite3.Connection) -> int:
+    """While another connection changes the journal, SQLite may say at once that the file is locked, without waiting for it."""
+    began = time.monotonic()
+    while True:
+        try:
+            return int(connection.execute("PRAGMA application_id").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() - began > CHANGING_SECONDS:
+                raise
+            time.sleep(0.02)
 
 
 def _refuse(path: Path, application_id: int, version: int, newest: int) -> None:

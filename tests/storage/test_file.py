@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import APPLICATION_ID, prepare, reading, settle, tidy_journal, writing
+from tidepool.storage.file import APPLICATION_ID, prepare, reading, refuse_strangers, settle, tidy_journal, writing
 from tidepool.storage.schema.migrations import STEPS, newest
 
 
@@ -243,3 +244,26 @@ def test_the_journal_of_a_writer_that_was_killed_early_goes_and_that_of_one_at_w
     tidy_journal(database)
     assert files_beside(database) == ["study.db"]
     assert query(database, "SELECT command FROM control") == [("stop",)]
+
+
+class Changing(sqlite3.Connection):
+    """Says that the file is locked at once, as SQLite may while another connection changes the journal."""
+
+    refusals = 3
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        if self.refusals:
+            self.refusals -= 1
+            raise sqlite3.OperationalError("database is locked")
+        return super().execute(*arguments)
+
+
+def test_a_journal_that_is_being_changed_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    prepare(path)
+    with closing(sqlite3.connect(path, factory=Changing)) as connection:
+        assert refuse_strangers(path, connection) >= 3
+    with closing(sqlite3.connect(path, factory=Changing)) as connection:
+        connection.refusals = 10**6
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            refuse_strangers(path, connection)
