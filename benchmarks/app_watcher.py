@@ -19,6 +19,7 @@ from textual.events import Key
 import tidepool.tui.app.app
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
+from tidepool.tui.app.opening import run_alone
 from tidepool.tui.app.screens.batch_actions import BatchActions
 
 TICK = 0.005
@@ -83,14 +84,7 @@ async def _turn(call: Callable[[Callable[[], None]], object]) -> None:
 
 def main(path: Path, out: Path, place: str) -> None:
     prepare(path)
-    app = Watcher(path, out, place)
-    app.alone = True
-    app.beside.start()
-    app.counting.start()
-    try:
-        app.run()
-    finally:
-        app.let_go()
+    run_alone(Watcher(path, out, place))
 
 
 if __name__ == "__main__":

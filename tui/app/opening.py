@@ -21,6 +21,15 @@ def open_app(path: Path) -> int:
     """Runs the app on a study file, made if missing; returns the exit code."""
     _prepare(path)
     app = TidepoolApp(path)
+    try:
+        run_alone(app)
+    finally:
+        _leave_single_file(path)
+    return app.return_code or 0
+
+
+def run_alone(app: TidepoolApp) -> None:
+    """In a process of its own, with those beside it, to its end."""
     app.alone = True
     app.beside.start()
     app.counting.start()
@@ -28,8 +37,6 @@ def open_app(path: Path) -> int:
         app.run()
     finally:
         app.let_go()
-        _leave_single_file(path)
-    return app.return_code or 0
 
 
 def _prepare(path: Path) -> None:
