@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
 from textual.events import Resize, ScreenResume
+from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
@@ -30,6 +31,8 @@ class ModeScreen(Screen[None]):
     HELP = ""
     PERIOD = 0.25
     """seconds between two looks at the file"""
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """Textual would draw the whole screen anew; those who lose and gain the focus draw themselves."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -93,12 +93,12 @@ class ResultsScreen(BatchActions):
         yield Gauges("", id="gauges", classes="-one-line")
         yield PanelStrip()
         with Vertical(id="result-panels"):
-            yield Panel("Overview", BlockList(id="overview", empty="working it out …"), id="panel-overview")
-            yield Panel("Statistics", BlockList(id="statistics", empty="working it out …"), id="panel-statistics")
-            yield Panel("Plots", BlockList(id="plots", empty="working it out …"), id="panel-plots")
-            yield Panel("Talks", ConversationsPane(id="talks"), id="panel-talks")
-            yield Panel("Family", FamilyPane(id="family"), id="panel-family", offered=False)
-            yield Panel("Compare", BlockList(id="compare"), id="panel-compare", offered=False)
+            yield _page("Overview", BlockList(id="overview", empty="working it out …"))
+            yield _page("Statistics", BlockList(id="statistics", empty="working it out …"))
+            yield _page("Plots", BlockList(id="plots", empty="working it out …"))
+            yield _page("Talks", ConversationsPane(id="talks"))
+            yield _page("Family", FamilyPane(id="family"), offered=False)
+            yield _page("Compare", BlockList(id="compare"), offered=False)
 
     @property
     def shown_batch(self) -> Watched | None:
@@ -269,6 +269,10 @@ class ResultsScreen(BatchActions):
 
     def action_back(self) -> None:
         self.query_one(ConversationsPane).back_to_list()
+
+
+def _page(title: str, inner: Widget, *, offered: bool = True) -> Panel:
+    return Panel(title, inner, id=f"panel-{inner.id}", offered=offered, framed=False)
 
 
 def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block]) -> list[Block]:

@@ -209,6 +209,7 @@ class WatchScreen(BatchActions):
         for panel in (self.query_one(Wavefront), self.query_one(LogLines)):
             panel.clear()
         self.query_one(TranscriptPane).show(None)
+        self.refresh_bindings()
         if self._batch is not None:
             past = await self.tidepool.file.dig(watching.past, abs(self._batch.number))
             self._pulse = Throughput(past, self._batch)

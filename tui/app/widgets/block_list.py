@@ -56,6 +56,10 @@ class BlockList(VerticalScroll, can_focus=True):
             await self.remove_children()
             await self.mount_all(list(self._widgets(blocks)))
 
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """What is on the page looks the same with the focus and without: only the page itself is styled anew."""
+        self.app.stylesheet.update_nodes([self])
+
     def copied(self) -> str:
         """The whole page as text; a plot is its title."""
         told = ((block.title if isinstance(block, Figure) else content_of(block).plain) for block in self._blocks)

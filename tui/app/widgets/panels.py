@@ -4,16 +4,18 @@ from dataclasses import dataclass
 
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
 
 class Panel(Vertical):
-    """A titled frame around one widget; it wears its name on the border where several are in view."""
+    """A titled frame around one widget; it wears its name on the border where several are in view. One that is never in view
+    beside others has no frame, and nothing in it need be styled anew when the focus comes or goes."""
 
-    def __init__(self, title: str, inner: Widget, *, id: str, offered: bool = True) -> None:
-        super().__init__(inner, id=id)
+    def __init__(self, title: str, inner: Widget, *, id: str, offered: bool = True, framed: bool = True) -> None:
+        super().__init__(inner, id=id, classes="-framed" if framed else "")
         self.title = title
         self.border_title = Content(title)
         self.inner = inner
@@ -36,22 +38,31 @@ class PanelStrip(Horizontal):
     class Asked(Message):
         panel: Panel
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: list[Panel] = []
+        """all there are, once they are there"""
+
+    @property
+    def _all(self) -> list[Panel]:
+        return self._found or list(self.screen.query(Panel))
+
     @property
     def _panels(self) -> list[Panel]:
-        return [panel for panel in self.screen.query(Panel) if panel.offered]
+        return [panel for panel in self._all if panel.offered]
 
     def offer(self, panel_id: str, offered: bool) -> None:
         """A panel that has nothing to show is not named."""
-        for panel in self.screen.query(Panel):
+        for panel in self._all:
             if panel.id == panel_id:
                 panel.offered = offered
         for name in self.query(PanelName):
             name.display = name.panel.offered
-        if any(panel.has_class("-chosen") and not panel.offered for panel in self.screen.query(Panel)):
+        if any(panel.has_class("-chosen") and not panel.offered for panel in self._all):
             self._choose(self._panels[0])
 
     def rename(self, panel_id: str, title: str) -> None:
-        for panel in self.screen.query(Panel):
+        for panel in self._all:
             if panel.id == panel_id:
                 panel.title, panel.border_title = title, Content(title)
         for name in self.query(PanelName):
@@ -62,7 +73,8 @@ class PanelStrip(Horizontal):
 
     async def _fill(self) -> None:
         """The names, once the panels are there."""
-        await self.mount_all(PanelName(panel) for panel in self.screen.query(Panel))
+        self._found = self._all
+        await self.mount_all(PanelName(panel) for panel in self._found)
         for name in self.query(PanelName):
             name.display = name.panel.offered
         self._choose(self._panels[0], focus=False)
@@ -79,13 +91,16 @@ class PanelStrip(Horizontal):
         self._choose(event.panel)
 
     def _choose(self, chosen: Panel, *, focus: bool = True) -> None:
-        for panel in self.screen.query(Panel):
-            panel.set_class(panel is chosen, "-chosen")
-            if panel.parent is not None and isinstance(panel.parent, Widget):
-                panel.parent.set_class(
-                    any(child.has_class("-chosen") for child in panel.parent.children), "-holds-chosen"
-                )
-        for name in self.query(PanelName):
-            name.set_class(name.panel is chosen, "-here")
+        holders = {panel.parent for panel in self._all if isinstance(panel.parent, Widget)}
+        marks: list[tuple[DOMNode, str, bool]] = [
+            *((panel, "-chosen", panel is chosen) for panel in self._all),
+            *((holder, "-holds-chosen", holder is chosen.parent) for holder in holders),
+            *((name, "-here", name.panel is chosen) for name in self.query(PanelName)),
+        ]
+        changed = [node for node, name, worn in marks if node.has_class(name) != worn]
+        for node, name, worn in marks:
+            node.set_class(worn, name, update=False)
+        # only these: no rule looks through them at what they hold, and styling all of that anew takes longer than a key may
+        self.app.stylesheet.update_nodes(changed)
         if focus:
             chosen.inner.focus()

@@ -206,6 +206,10 @@ class Rows(ScrollView, can_focus=True):
             return Style(color=plain.color, bgcolor=plain.bgcolor, reverse=self.has_focus, bold=True)
         return Style(bgcolor=cursor.bgcolor, bold=True) if self.has_focus else Style(bold=True)
 
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Nothing but the cursor looks otherwise; a frame that does is told by `:focus-within`."""
+        self.refresh()
+
     def notify_style_update(self) -> None:
         self._styles.clear()
         self._drawn.clear()
