@@ -15,6 +15,7 @@ from tidepool.engine.statistics.distributions import student_quantile
 from tidepool.engine.statistics.intervals import Interval
 
 CAPTION = "So far: simple 95 % intervals, as if all were independent. No ground to stop a study on."
+ENDED = "Simple 95 % intervals, as if all were independent: those of Results allow for what belongs together."
 
 
 class Glimpse(Protocol):

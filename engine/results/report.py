@@ -13,12 +13,14 @@ from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Report, Table, Words, table
 from tidepool.engine.results.methods import methods_of
+from tidepool.engine.results.placing import placed
 from tidepool.engine.results.simulated_roles import simulated_words
 from tidepool.engine.results.wording import in_flight, money, number, span
 from tidepool.engine.stopping.report import stopping_blocks
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
+from tidepool.storage.reading.conversation_heads import everybody
 
 if TYPE_CHECKING:
     from tidepool.engine.config.frozen import FrozenConfig
@@ -44,14 +46,17 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
     Who shows no methods need not have them told: their figures are counted over all calls of the batch.
     """
     own = kind_report(summary["kind"], summary["origin"])
-    findings = own.blocks(summary["statistics"]) if own else plain_blocks("statistics", summary["statistics"])
+    findings: Sequence[Block] = (
+        own.blocks(summary["statistics"]) if own else plain_blocks("statistics", summary["statistics"])
+    )
     with reading(database) as connection:
         batch = find_batch(connection, summary["batch_id"])
         if further := getattr(own, "further", None):
             findings = [*findings, *further(connection, batch)]
+        findings = placed(findings, everybody(connection, batch["number"]))
         told = _methods(connection, batch, summary) if methods else ()
-    findings = [*stopping_blocks(summary["statistics"]), *findings]
-    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), tuple(findings), told)
+    shown = (*stopping_blocks(summary["statistics"]), *findings)
+    return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), shown, told)
 
 
 def _methods(connection: sqlite3.Connection, batch: sqlite3.Row, summary: Summary) -> tuple[Block, ...]:

@@ -53,7 +53,8 @@ def speakers(connection: sqlite3.Connection, batch_number: int, most: int = 200)
     """Who takes part, by the batch's own config."""
     row = connection.execute("SELECT config FROM batch WHERE number = ?", (batch_number,)).fetchone()
     config = json.loads(row[0]) if row else {}
-    people = [*config.get("agents", ()), *config.get("entities", ())]
+    told = (config.get(key) for key in ("agents", "entities")) if isinstance(config, dict) else ()
+    people = [person for one in told if isinstance(one, list) for person in one]
     return [str(person["name"]) for person in people if isinstance(person, dict) and "name" in person][:most]
 
 

@@ -8,6 +8,7 @@ import sqlite3
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from textual.content import Content
@@ -29,11 +30,14 @@ from tidepool.storage.reading.watching import Watched, wave_count
 from tidepool.storage.study_rows.episodes import EpisodeHead, episode_heads, of_split, players
 from tidepool.storage.study_rows.evolution import genome_history, genomes_like, twins
 from tidepool.tui.app.kind_screens import screens_of
+from tidepool.tui.app.widgets.marked_names import marked_names
 from tidepool.tui.app.widgets.rows import Piece
 from tidepool.tui.drawing.plain import fitted, one_line
 from tidepool.tui.drawing.words import count
 
 MOST_WAVES = 200
+NAMES = 28
+"""cells for those who talk"""
 Choice = tuple[Content | str, str | int]
 """what is shown, and what it stands for"""
 
@@ -69,6 +73,8 @@ class Matter:
     any_part: ClassVar[str]
     lists_hits: ClassVar[bool]
     """a search lists the messages it has found; else it narrows the list"""
+    places: Mapping[str, int] = MappingProxyType({})
+    """of those who take part, by which each has a mark"""
 
     def who(self, connection: sqlite3.Connection, batch_number: int) -> list[Choice]:
         raise NotImplementedError
@@ -136,7 +142,8 @@ class Talks(Matter):
     def row(self, number: int, head: Any) -> list[Piece]:
         pieces: list[Piece] = [
             (f"{number:>7,} ", "dim"),
-            (fitted(" → ".join(map(one_line, head.participants)), 24) + " ", ""),
+            *marked_names(head.participants, self.places, NAMES),
+            (" ", ""),
         ]
         if head.status == "failed":
             pieces.append((f"× {one_line(head.error or 'failed')}", "failed"))

@@ -241,6 +241,6 @@ DEFAULTS = DARK.variables
 
 
 def mark_variables(theme: Theme) -> dict[str, str]:
-    """The colours of those who take part, on the ground of a theme."""
-    ground = Color.parse(theme.to_color_system().generate()["background"]).rgb
+    """The colours of those who take part: they stand out under the cursor, and so on the paler ground around it."""
+    ground = Color.parse(theme.variables.get("cursor") or theme.to_color_system().generate()["background"]).rgb
     return {f"mark-{place}": written(ink_of(place, ground)) for place in range(len(INKS))}

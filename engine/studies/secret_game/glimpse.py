@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Series, table
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Named, Series, table
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told, hundred
 from tidepool.engine.statistics.distributions import normal_quantile
 from tidepool.engine.statistics.intervals import Interval, share_interval, wilson
@@ -57,10 +57,11 @@ class GameGlimpse:
             ),
             labels=names,
             caption=CAPTION,
+            places=tuple(range(len(names))),
         )
         rows: list[tuple[Cell, ...]] = [
-            (name, talks, _share(revealed, talks), _share(obtained, talks))
-            for name, (talks, revealed, obtained) in sides.items()
+            (Named(name, place), talks, _share(revealed, talks), _share(obtained, talks))
+            for place, (name, (talks, revealed, obtained)) in enumerate(sides.items())
         ]
         yield table("agents so far", ("agent", "talks", "revealed %", "obtained %"), rows)
 

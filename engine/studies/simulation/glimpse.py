@@ -5,7 +5,7 @@ import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator
 
-from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Series, line, table
+from tidepool.engine.results.blocks import Block, Cell, Estimate, Figure, Named, Series, line, table
 from tidepool.engine.results.glimpse import CAPTION, Sums, Told
 from tidepool.engine.studies.simulation.report import MOST_DRAWN
 from tidepool.storage.reading.new_rows import NewRows
@@ -69,9 +69,11 @@ class SimulationGlimpse:
             colour="done",
             intervals=tuple(sums.interval() for _, sums in drawn),
         )
-        yield Figure("means", "mean rating", (series,), labels=tuple(name for name, _ in drawn), caption=CAPTION)
+        labels, places = tuple(name for name, _ in drawn), tuple(range(len(drawn)))
+        yield Figure("means", "mean rating", (series,), labels=labels, caption=CAPTION, places=places)
         rows: list[tuple[Cell, ...]] = [
-            (name, sums.count, Estimate(sums.mean, sums.interval(), 2)) for name, sums in rated.items()
+            (Named(name, place), sums.count, Estimate(sums.mean, sums.interval(), 2))
+            for place, (name, sums) in enumerate(rated.items())
         ]
         yield table("entities so far", ("entity", "ratings", "mean rating"), rows)
 

@@ -13,6 +13,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
+from tidepool.engine.results.marks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading import study_watching, watching
 from tidepool.storage.reading.conversation_heads import everybody, readable
@@ -214,7 +215,7 @@ class WatchScreen(BatchActions):
             past = await self.tidepool.file.dig(watching.past, abs(self._batch.number))
             self._pulse = Throughput(past, self._batch)
             people = await self.tidepool.file.look(everybody, self._batch.number)
-            self.query_one(TranscriptPane).of_people(people)
+            self.query_one(TranscriptPane).places = self.query_one(Wavefront).places = places_of(people)
             self.query_one(PacePlots).show(self._pulse, now=True)
             self._expect(self._batch)
         return self._batch

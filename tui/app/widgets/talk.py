@@ -1,13 +1,12 @@
 """One conversation, or one answer, as it was said: wrapped, never interpreted, with what gave a secret away marked."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from textual.events import Resize
 
 from tidepool.engine.branching.origin import ASSIGNED
-from tidepool.engine.results.marks import INKS, glyph_of, places_of
 from tidepool.engine.results.wording import UNKNOWN
 from tidepool.engine.studies.evolution.replies import NOT_KEPT, TITLES, answer_facts
 from tidepool.storage.reading.answers import Answer
@@ -15,6 +14,7 @@ from tidepool.storage.reading.queries import Transcript
 from tidepool.storage.reading.units import StoredMessage
 from tidepool.storage.study_rows.episodes import SPLITS, episode_steps, split_of
 from tidepool.tui.app.matter import MARKS, Readable, ReadAnswer
+from tidepool.tui.app.widgets.marked_names import marked_name
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.drawing.plain import one_line, plain
 from tidepool.tui.drawing.wrapping import marked, wrapped
@@ -39,11 +39,8 @@ class TranscriptPane(Rows):
         self._words: tuple[str, ...] = ()
         self._lines: list[TranscriptLine] = []
         self.empty = empty
-        self._places: Mapping[str, int] = {}
-
-    def of_people(self, names: Iterable[str]) -> None:
-        """Who takes part in the batch: each has a colour and a glyph, the same in every talk."""
-        self._places = places_of(names)
+        self.places: Mapping[str, int] = {}
+        """of those who take part in the batch: each has a colour and a glyph, the same in every talk"""
 
     @property
     def talk(self) -> Transcript | None:
@@ -80,7 +77,7 @@ class TranscriptPane(Rows):
             self.call_after_refresh(self.scroll_to, y=line, animate=False)
 
     def _lay_out(self) -> None:
-        self._lines = [] if self._talk is None else lines_of(self._talk, self.view_width, self._words, self._places)
+        self._lines = [] if self._talk is None else lines_of(self._talk, self.view_width, self._words, self.places)
         self._drawn.clear()
         self.set_count(len(self._lines))
         self.refresh()
@@ -198,17 +195,10 @@ def _title(talk: Transcript) -> str:
     return f"{talk.sequence_number:,}{where} · {' and '.join(map(one_line, talk.participants))}"
 
 
-def _named(name: str, places: Mapping[str, int]) -> Piece:
-    """Behind the glyph of their place, and in its colour."""
-    if (place := places.get(name)) is None:
-        return one_line(name), "accent"
-    return f"{glyph_of(place)} {one_line(name)}", f"who-{place % len(INKS)}"
-
-
 def _heading(message: StoredMessage, places: Mapping[str, int]) -> tuple[Piece, ...]:
     cached = message.source == "cache" and message.model != ASSIGNED
     notes = one_line(message.model) + (" · from the cache" if cached else "")
-    return ((f" {message.turn} ", "dim"), _named(message.speaker or "", places), (f"  {notes}", "dim"))
+    return ((f" {message.turn} ", "dim"), marked_name(message.speaker or "", places), (f"  {notes}", "dim"))
 
 
 def _content(
@@ -252,7 +242,7 @@ def _body(text: str, width: int, spans: Sequence[Span], style: str) -> list[Tran
 
 
 def _outcome(outcome: dict[str, object], places: Mapping[str, int]) -> tuple[Piece, ...]:
-    name, how = _named(str(outcome["agent"]), places), one_line(str(outcome["detector"]))
+    name, how = marked_name(str(outcome["agent"]), places), one_line(str(outcome["detector"]))
     score = f", score {outcome['score']:g}" if isinstance(outcome["score"], int | float) else ""
     if outcome["revealed"]:
         return (

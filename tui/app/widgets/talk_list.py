@@ -6,6 +6,7 @@ from typing import Any
 
 from tidepool.storage.reading.search import Hit
 from tidepool.tui.app.matter import Matter, Talks
+from tidepool.tui.app.widgets.marked_names import marked_name
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.app.widgets.watching.wavefront import Wavefront
 from tidepool.tui.drawing.plain import fitted, one_line
@@ -113,10 +114,11 @@ class ConversationList(Rows):
     def _draw_hit(self, hit: Hit, width: int) -> Sequence[Piece]:
         turn = f"{hit.turn}" if hit.turn is not None else ""
         text = one_line(hit.excerpt)
+        name, style = marked_name(hit.speaker, self.matter.places)
         return [
             (f"{hit.sequence_number:>7,} ", "dim"),
             (fitted(turn, 3, right=True) + " ", "dim"),
-            (fitted(one_line(hit.speaker), 10) + " ", "accent"),
+            (fitted(name, 12) + " ", style),
             *_marked(text[: max(10, width)], self._words),
         ]
 

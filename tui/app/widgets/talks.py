@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Select, Static
 
+from tidepool.engine.results.marks import places_of
 from tidepool.storage.errors import TidepoolError
 from tidepool.storage.reading import search
 from tidepool.storage.reading.conversation_heads import everybody
@@ -85,7 +86,8 @@ class ConversationsPane(Vertical):
         who.prompt, part.prompt = self.matter.anybody, self.matter.any_part
         people = await file.look(self.matter.who, number)
         who.set_options(people)
-        self.query_one("#talk-text", TranscriptPane).of_people(await file.look(everybody, number))
+        places = places_of(await file.look(everybody, number))
+        self.query_one("#talk-text", TranscriptPane).places = self.matter.places = places
         part.set_options(await file.look(self.matter.parts, number))
         if people and not self.matter.lists_hits:
             who.value = people[0][1]

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,10 @@ _kept: "OrderedDict[tuple[str, str], Glimpse]" = OrderedDict()
 def glimpse(job: dict[str, Any]) -> Any:
     """What a batch, or each batch of a study, has come to so far; with the seconds that it took, by which one may pace oneself."""
     from tidepool.engine.results.blocks import as_json
+    from tidepool.engine.results.placing import placed
     from tidepool.storage.batches import find_batch
     from tidepool.storage.file import reading
+    from tidepool.storage.reading.conversation_heads import everybody
     from tidepool.storage.study_rows.studies import cells_of, study_of
 
     began = time.process_time()
@@ -30,20 +33,32 @@ def glimpse(job: dict[str, Any]) -> Any:
     with reading(path) as connection:
         study = study_of(connection, job["batch"])
         if study is None:
-            told, more = _told(path, connection, find_batch(connection, job["batch"]))
-            headline, blocks = (told.headline(job["running"]), told.blocks) if told else (None, ())
+            batch = find_batch(connection, job["batch"])
+            told, more = _told(path, connection, batch)
+            headline = told.headline(job["running"]) if told else None
+            blocks = placed(told.blocks, everybody(connection, batch["number"])) if told else ()
         else:
             cells = {
                 _name(cell): _told(path, connection, cell.batch) for cell in cells_of(connection, study.id)[:MOST_CELLS]
             }
             more = any(left for _, left in cells.values())
             headline, blocks = None, _by_cell({name: told for name, (told, _) in cells.items() if told})
+    if not job["running"]:
+        blocks = tuple(_ended(block) for block in blocks)
     return {
         "headline": as_json(headline) if headline else None,
         "blocks": as_json(blocks),
         "more": more,
         "seconds": time.process_time() - began,
     }
+
+
+def _ended(block: "Block") -> "Block":
+    """What is no longer so far."""
+    from tidepool.engine.results.blocks import Figure
+    from tidepool.engine.results.glimpse import CAPTION, ENDED
+
+    return replace(block, caption=ENDED) if isinstance(block, Figure) and block.caption == CAPTION else block
 
 
 def briefs(job: dict[str, Any]) -> Any:

@@ -13,8 +13,9 @@ from textual.message import Message
 from tidepool.storage.reading.watching import UnitLine, WaveCell
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.theme import STATES
+from tidepool.tui.app.widgets.marked_names import marked_names
 from tidepool.tui.app.widgets.rows import Piece, Rows
-from tidepool.tui.drawing.plain import fitted, one_line
+from tidepool.tui.drawing.plain import one_line
 
 MARGIN = 30
 """rows read beyond those in view, so that scrolling finds them drawn"""
@@ -79,6 +80,8 @@ class Wavefront(Rows):
         self._front = Front()
         self._columns = 0
         self.follow = True
+        self.places: Mapping[str, int] = {}
+        """of those who take part, by which each has a mark"""
         self.long_labels = False
         """the rows are cells of a study, told by their levels"""
 
@@ -143,7 +146,7 @@ class Wavefront(Rows):
     def _label_width(self) -> int:
         if self.long_labels:
             return max(24, min(60, self.view_width - 10 - 2 * self._columns))
-        return 24 if self.view_width >= 70 else 18
+        return (24 if self.view_width >= 70 else 18) + 4 * bool(self.places)
 
     def _cell_width(self) -> int:
         """Two characters a cell where there is room."""
@@ -155,12 +158,12 @@ class Wavefront(Rows):
     def draw(self, index: int, width: int) -> Sequence[Piece]:
         number = index + 1
         line = self._front.lines.get(number)
-        label = " → ".join(map(one_line, line.participants)) if line else ""
+        names = line.participants if line else ()
         failed = line is not None and line.status == "failed"
-        pieces: list[Piece] = [
-            (f"{number:>7,} ", "dim"),
-            (fitted(label, self._label_width()) + " ", "failed" if failed else ""),
-        ]
+        label = marked_names(names, self.places, self._label_width())
+        if failed:
+            label = [(text, "failed") for text, _ in label]
+        pieces: list[Piece] = [(f"{number:>7,} ", "dim"), *label, (" ", "")]
         states = self._front.cells.get(number) or ("waiting",) * self._columns
         gap = " " * (self._cell_width() - 1)
         for state, group in groupby(states):

@@ -1,0 +1,51 @@
+"""What the app tells of a batch, or of a study's batches, while they run and right after."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.design.designs import written
+from tests.support.state import query
+from tests.tui.studies import game, played_now
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.running import run_study
+from tidepool.engine.results.blocks import Estimate, Figure, Named, Table, from_json
+from tidepool.engine.results.glimpse import CAPTION, ENDED
+from tidepool.engine.results.summary import summarise
+from tidepool.tui.app.worker_process.glimpses import glimpse
+
+
+def told(path: Path, batch: str, *, running: bool) -> tuple[Any, Figure, Table]:
+    found = glimpse({"path": str(path), "batch": batch, "running": running})
+    assert not found["more"]
+    figure, table = from_json(found["blocks"])
+    assert isinstance(figure, Figure) and isinstance(table, Table)
+    return found["headline"], figure, table
+
+
+def test_a_study_is_told_batch_by_batch_as_each_batch_s_own_statistics_tell_it(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    study = asyncio.run(run_study(load_config(written(tmp_path, talks=8)), path))
+    headline, figure, table = told(path, study["study_id"], running=True)
+    assert headline is None, "several batches have no one figure"
+    assert len(figure.labels) == len(table.rows) == 8, "two by two, twice"
+    assert figure.labels[0] == "simulated:guarded, plain, #1"
+    shown = [row[1].value for row in table.rows if isinstance(row[1], Estimate)]
+    cells = [summarise(path, batch) for (batch,) in query(path, "SELECT id FROM batches")]
+    assert figure.series[0].ys == pytest.approx(shown)
+    assert sorted(shown) == pytest.approx(
+        sorted(cell["statistics"]["overall"]["secrets_revealed_percentage"] for cell in cells)
+    )
+    assert all(low <= y <= high for y, (low, high) in zip(shown, figure.series[0].bounds, strict=True))
+
+
+def test_everybody_has_the_mark_of_their_place_and_an_ended_batch_is_not_so_far(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    batch = played_now(path, game(talks=6))
+    headline, figure, table = told(path, batch, running=True)
+    assert "so far" in headline["words"] and figure.caption == CAPTION
+    assert [row[0] for row in table.rows] == [Named("Ada", 0), Named("Bob", 1)] and figure.places == (0, 1)
+    headline, figure, _ = told(path, batch, running=False)
+    assert "so far" not in headline["words"] and figure.caption == ENDED
