@@ -36,6 +36,7 @@ from tidepool.tui.app.jump import JumpOverlay, go_to
 from tidepool.tui.app.plain_lines import PlainLines
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.screens.mode_screen import ModeScreen
+from tidepool.tui.app.stylesheet import QuickStylesheet
 from tidepool.tui.app.theme import DARK, DEFAULTS, LIGHT, THEMES, mark_variables
 from tidepool.tui.app.user_settings import keep_theme, read_settings, settings_file
 from tidepool.tui.app.user_settings import told as settings_told
@@ -103,6 +104,7 @@ class TidepoolApp(App[None]):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
+        self.stylesheet = QuickStylesheet(variables=self.get_css_variables())
         self.path = path
         self.file = FileReader(path)
         self.beside = WorkerProcess()
