@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from tests.support.pilots import quick_pilot
 from tidepool.storage.file import prepare
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose_model.examiner import Examiner
@@ -47,7 +48,7 @@ async def opened(path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator
     app = TidepoolApp(path)
     app.beside, app.counting, app.examiner = Within(), Within(), ExaminesWithin()
     try:
-        with pytest.MonkeyPatch.context() as patch, tasks_as_in_the_app():
+        with pytest.MonkeyPatch.context() as patch, tasks_as_in_the_app(), quick_pilot():
             patch.setattr(compose, "PAUSE_SECONDS", 0.02)
             async with app.run_test(size=size) as pilot:
                 yield app, pilot
