@@ -303,7 +303,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
         self.query_one("#pages", NameStrip).show(name)
         if name not in (TOML, PLAN):
             self._last_form_page = name
-        self.set_class(name == PLAN, "-plan")
+        self.query_one("#plan-side").set_class(name == PLAN, "-not-beside")
 
     async def action_step(self, name: str) -> None:
         await self.go_to_page(name)

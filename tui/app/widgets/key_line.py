@@ -1,6 +1,7 @@
 """The line below: what can be done here, by its keys."""
 
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import HorizontalGroup
 from textual.events import Resize
 from textual.screen import Screen
@@ -18,10 +19,14 @@ class KeyLine(Footer):
     def __init__(self, *, compact: bool) -> None:
         super().__init__(show_command_palette=False, compact=compact)
         self._keys: list[tuple[str, str, bool]] = []
+        """what is shown"""
         self._fitted_to = 0
 
     def compose(self) -> ComposeResult:
         keys = [key for key in super().compose() if isinstance(key, FooterKey)]
+        for key in keys:  # from the first, for else each is styled three times
+            key.set_reactive(FooterKey.compact, self.compact)
+            key.set_class(self.compact, "-compact", update=False)
         always = sorted((key for key in keys if key.action in ALWAYS), key=lambda key: ALWAYS.index(key.action))
         here = [key for key in keys if key not in always]
         self._fitted_to = self.app.size.width
@@ -44,9 +49,16 @@ class KeyLine(Footer):
             self.refresh(recompose=True)
 
     def bindings_changed(self, screen: "Screen[object]") -> None:
-        shown = [entry for entry in screen.active_bindings.values() if entry.binding.show]
-        keys = [(entry.binding.key, entry.binding.description, entry.enabled) for entry in shown]
+        shown: dict[str, Binding] = {}
+        keys: list[tuple[str, str, bool]] = []
+        for _node, binding, enabled, _tooltip in screen.active_bindings.values():
+            if binding.show and shown.setdefault(binding.action, binding) is binding:
+                keys.append((self.app.get_key_display(binding), binding.description, enabled))
         seen = screen.app.app_focus and self.is_attached and screen is self.screen
         if keys != self._keys or not seen:
             super().bindings_changed(screen)
             self._keys = keys if seen else []
+            return
+        for key in self.query(FooterKey):  # in a field "?" is a letter: a click on the same words is another key there
+            if key.action in shown:
+                key.key = shown[key.action].key

@@ -154,7 +154,9 @@ class FieldRow(Vertical):
         self._mark(here=False)
 
     def _mark(self, *, here: bool) -> None:
+        """By a class of the name alone: `:focus-within` would have the whole row styled anew."""
         for label in self.query(".field-label").results(Static):
+            label.set_class(here, "-here")
             label.update(self._label(here=here), layout=False)
 
     @on(Input.Changed)
