@@ -12,6 +12,7 @@ import pytest
 from pytest_textual_snapshot import SVGImageExtension
 from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from tests.tui.persons import opened, until, until_seen
 from tests.tui.test_compose import composing
@@ -55,16 +56,21 @@ async def _played(path: Path) -> dict[str, str]:
     return taken
 
 
-async def picture(app: TidepoolApp, pilot: Pilot[None]) -> str:
-    """The screen once it has come to rest: three times the same, however slow the machine."""
+async def at_rest(app: TidepoolApp, pilot: Pilot[None]) -> None:
+    """Once the screen has come to rest: three times the same, however slow the machine."""
     await until(pilot, lambda: all(plot.drawn for plot in app.screen.query(Plot) if plot.region.height), "the plots")
-    taken: list[str] = []
-    while len(taken) < 3 or len(set(taken[-3:])) > 1:
+    seen: list[list[Strip]] = []
+    while len(seen) < 3 or seen[-3] != seen[-1] or seen[-2] != seen[-1]:
         await pilot.pause(0.1)
         await pilot.pause()
-        taken.append(app.export_screenshot(title="Tidepool", simplify=True))
-        assert len(taken) < 100, "the screen never comes to rest"
-    svg = re.sub(r"@font-face \{.*?\}\s*", "", taken[-1], flags=re.S)
+        seen.append([strip for screen in app.screen_stack for strip in screen._compositor.render_strips(app.size)])
+        assert len(seen) < 100, "the screen never comes to rest"
+
+
+async def picture(app: TidepoolApp, pilot: Pilot[None]) -> str:
+    await at_rest(app, pilot)
+    taken = app.export_screenshot(title="Tidepool", simplify=True)
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", taken, flags=re.S)
     return re.sub(r"terminal-\d+", "terminal", svg)
 
 

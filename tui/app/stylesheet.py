@@ -28,6 +28,7 @@ class QuickStylesheet(Stylesheet):
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
         super().__init__(variables=variables)
         self._all: list[RuleSet] = []
+        self._places: dict[int, int] = {}
         self._choices: dict[frozenset[str], Choice] = {}
         """by the names of a widget, as long as the rules are these"""
         self._choice: Choice | None = None
@@ -52,10 +53,11 @@ class QuickStylesheet(Stylesheet):
     def _chosen(self, names: frozenset[str]) -> Choice:
         if self.rules is not self._all:
             self._all, self._choices = self.rules, {}
+            self._places = {id(rule): place for place, rule in enumerate(self._all)}
         if (choice := self._choices.get(names)) is None:
-            by_name = {name: rules for name, rules in self.rules_map.items() if name in names}
-            wanted = {rule for rules in by_name.values() for rule in rules}
-            choice = self._choices[names] = Choice([rule for rule in self._all if rule in wanted], by_name)
+            by_name = {name: self.rules_map[name] for name in names & self.rules_map.keys()}
+            wanted = {self._places[id(rule)] for rules in by_name.values() for rule in rules}
+            choice = self._choices[names] = Choice([self._all[place] for place in sorted(wanted)], by_name)
         return choice
 
     def _parse_rules(

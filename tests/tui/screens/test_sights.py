@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from tests.tui.keys.test_keys import READABLE, contrast
 from tests.tui.persons import opened, screen_text, until, until_seen
 from tests.tui.test_compose import composing
-from tests.tui.test_snapshots import picture
+from tests.tui.test_snapshots import at_rest
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.theme import DARK, LIGHT
 from tidepool.tui.app.widgets.panels import PanelStrip
@@ -95,7 +95,7 @@ async def test_every_screen_says_the_same_words_and_can_be_read(
     hard: dict[str, list[str]] = {}
     async with at(filled_file, size) as (app, pilot):
         async for name in looked_over(app, pilot):
-            await picture(app, pilot)
+            await at_rest(app, pilot)
             words = screen_text(app)
             assert words == snapshot(name=name)
             if name == "help":  # what lies behind it is dimmed on purpose
@@ -117,7 +117,7 @@ async def test_without_colour_nothing_is_missing(
     monkeypatch.setenv("NO_COLOR", "1")
     async with at(filled_file, SIZES[0]) as (app, pilot):
         async for name in looked_over(app, pilot):
-            await picture(app, pilot)
+            await at_rest(app, pilot)
             assert screen_text(app) == snapshot(name=name)
             if name not in ("help", "plots", "overview", "statistics"):
                 assert _stands_out(app), f"{name}: nothing shows where one is"

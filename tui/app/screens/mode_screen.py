@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
-from textual.app import ComposeResult
+from textual._context import NoActiveAppError
+from textual.app import ComposeResult, ScreenStackError
 from textual.events import Resize, ScreenResume
 from textual.reactive import Reactive
 from textual.screen import Screen
@@ -39,6 +40,9 @@ class ModeScreen(Screen[None]):
         self._nudged = asyncio.Event()
         self._styled_by = ""
         """the theme that it was last seen in"""
+        with suppress(NoActiveAppError, ScreenStackError):
+            # as new as the screen one comes from, which Textual would style and lay out anew for every new one
+            self._css_update_count = self.app.screen._css_update_count
 
     @property
     def tidepool(self) -> "TidepoolApp":
