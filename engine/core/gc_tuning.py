@@ -12,15 +12,16 @@ class CalmGarbageCollector:
 
     runs = 0
     usual = gc.get_threshold()
-    set_aside = False
+    theirs = False
+    """somebody else has set things aside. Told once: to count them takes the longer the more there are"""
 
     def __enter__(self) -> None:
         calm = type(self)
         if not calm.runs:
             calm.usual = gc.get_threshold()
-            calm.set_aside = gc.get_freeze_count() == 0
+            calm.theirs = calm.theirs or gc.get_freeze_count() > 0
         calm.runs += 1
-        if calm.set_aside:
+        if not calm.theirs:
             gc.freeze()
         gc.set_threshold(100_000, 50, 100)
 
@@ -29,5 +30,5 @@ class CalmGarbageCollector:
         calm.runs -= 1
         if not calm.runs:
             gc.set_threshold(*calm.usual)
-            if calm.set_aside:
+            if not calm.theirs:
                 gc.unfreeze()
