@@ -113,7 +113,11 @@ class Writer:
         self._task.add_done_callback(self._ended)
 
     async def _enter_wal(self) -> None:
-        """Changing the journal takes the file for itself, and SQLite does not wait for that where two ask at once."""
+        """Changing the journal takes the file for itself, and SQLite does not wait for that where two ask at once.
+
+        Its answer is fetched in the connection's own thread: until it is, the file stays taken, and another batch of this
+        process that waits for the file holds up the loop that would fetch it.
+        """
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(lambda error: "locked" in str(error)),
             wait=wait_random(0.01, 0.1),
@@ -121,7 +125,7 @@ class Writer:
             reraise=True,
         ):
             with attempt:
-                await self._connection.execute("PRAGMA journal_mode = WAL")
+                await self._connection.execute_fetchall("PRAGMA journal_mode = WAL")
 
     async def close(self) -> None:
         """Writes what is queued, then lets go of the file."""

@@ -6,13 +6,15 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
 from tests.support.state import query
 from tidepool.storage.errors import FileError
-from tidepool.storage.file import connect, prepare, settle
-from tidepool.storage.watched import LIMIT_VARIABLE
+from tidepool.storage.file import connect, prepare, reading, settle
+from tidepool.storage.watched import LIMIT_VARIABLE, WatchedConnection
 from tidepool.storage.writer import Statement, Writer, insert_into
 
 INSERT = insert_into("library_type", "name", "definition", "created_at")
@@ -311,3 +313,33 @@ async def test_only_what_is_small_quick_and_need_not_be_synced_is_written_in_the
         writer.put(INSERT, (str(number), "", 0.0))
     await writer.committed(durable=durable)
     assert (threads == [threading.get_ident()]) == here
+
+
+async def test_a_file_that_is_opened_can_be_read_by_whoever_holds_up_the_loop(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two batches of one process begin at once: the one looks into the file just when the other's writer changes its journal."""
+    prepare(database)
+    begun, may_go_on, done = Event(), Event(), Event()
+    plain = WatchedConnection.execute
+
+    def execute(connection: WatchedConnection, sql: str, *more: Any) -> sqlite3.Cursor:
+        if "journal_mode" not in sql:
+            return plain(connection, sql, *more)
+        begun.set()
+        may_go_on.wait()
+        try:
+            return plain(connection, sql, *more)
+        finally:
+            done.set()
+
+    monkeypatch.setattr(WatchedConnection, "execute", execute)
+    writer = Writer(database)
+    opening = asyncio.create_task(writer.open())
+    await asyncio.to_thread(begun.wait)
+    may_go_on.set()
+    done.wait()
+    with reading(database) as connection:
+        assert connection.execute("SELECT count(*) FROM batch").fetchone()[0] == 0
+    await opening
+    await writer.close()
