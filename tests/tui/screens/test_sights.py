@@ -5,7 +5,6 @@ After a change that is meant: pytest tests/tui/screens --snapshot-update, and re
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -82,40 +81,40 @@ def _hex(color: RichColor) -> str:
     return color.get_truecolor().hex
 
 
-@asynccontextmanager
-async def at(path: Path, size: tuple[int, int]) -> AsyncIterator[tuple[TidepoolApp, Pilot[None]]]:
-    async with opened(path, size=size) as (app, pilot):
-        yield app, pilot
+AT_ALL_SIZES = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@AT_ALL_SIZES
 async def test_every_screen_says_the_same_words_and_can_be_read(
     filled_file: Path, snapshot: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
+    """In the dark, and the same in the light."""
+    said: dict[str, str] = {}
     hard: dict[str, list[str]] = {}
-    async with at(filled_file, size) as (app, pilot):
-        async for name in looked_over(app, pilot):
-            await at_rest(app, pilot)
-            words = screen_text(app)
-            assert words == snapshot(name=name)
-            if name == "help":  # what lies behind it is dimmed on purpose
-                continue
-            assert all(word in words.splitlines()[-1] for word in ALWAYS), name
-            for theme in (LIGHT, DARK) if size == SIZES[1] else ():
-                app.theme = theme.name
-                await pilot.pause(0.05)
-                await pilot.pause()
+    for theme in (DARK, LIGHT):
+        async with opened(filled_file, size=size) as (app, pilot):
+            app.theme = theme.name
+            async for name in looked_over(app, pilot):
+                await at_rest(app, pilot)
+                words = screen_text(app)
+                if theme is DARK:
+                    assert words == snapshot(name=name)
+                assert words == said.setdefault(name, words), f"{name}: {theme.name} says something else"
+                if name == "help":  # what lies behind it is dimmed on purpose
+                    continue
+                assert all(word in words.splitlines()[-1] for word in ALWAYS), name
                 if found := faint(app):
                     hard[f"{name}, {theme.name}"] = found
     assert not hard, "\n".join(sorted({one for found in hard.values() for one in found}))
 
 
+@AT_ALL_SIZES
 async def test_without_colour_nothing_is_missing(
-    filled_file: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+    filled_file: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     """Where the focus and the cursor are is told by more than a shade."""
     monkeypatch.setenv("NO_COLOR", "1")
-    async with at(filled_file, SIZES[0]) as (app, pilot):
+    async with opened(filled_file, size=size) as (app, pilot):
         async for name in looked_over(app, pilot):
             await at_rest(app, pilot)
             assert screen_text(app) == snapshot(name=name)

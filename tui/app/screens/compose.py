@@ -273,8 +273,8 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     async def before_the_end(self) -> None:
         await self.settled()
 
-    @on(FieldRow.Entered)
-    def _entered(self) -> None:
+    def on_descendant_focus(self) -> None:
+        """Of the field one is in; what is no field has none, and does not keep that of the field before."""
         self._show_help()
 
     @on(TextArea.Changed, f"#page-{TOML}")
