@@ -112,7 +112,7 @@ async def test_in_a_real_browser_the_app_is_drawn_and_takes_keys(
         await page.goto(link)
         await page.wait_for_selector(".xterm-screen")
         await page.wait_for_function("() => !document.body.classList.contains('-loading')", timeout=40_000)
-        await page.click(".xterm-screen")
+        await page.wait_for_selector(".xterm-helper-textarea:focus", state="attached")  # no click is needed for keys
         before = await page.screenshot()
         await page.keyboard.press("2")
         deadline = time.monotonic() + WAIT_SECONDS

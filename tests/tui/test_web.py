@@ -78,6 +78,7 @@ async def test_the_link_opens_the_app_and_nothing_else_does_and_both_end_togethe
             assert await answer(path) == 401
         async with browser.get(link) as page:
             assert page.status == 200 and str(page.url) == address + "/"
+            assert "https://" not in await page.text(), "nobody else is asked for anything"
         assert await answer("/static/css/xterm.css") == 200
         assert await answer("/", Origin="http://evil.example") == 403
         assert await answer("/", Host="evil.example") == 403

@@ -1,6 +1,7 @@
 """The app served to browsers, for `tidepool web`: every tab has an app process of its own, which ends with it."""
 
 import asyncio
+import re
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,6 +21,23 @@ KNOCK_SECONDS = 10.0
 QUIT_SECONDS = 0.7
 """an app that was asked to quit has so long, and once more so long when it is told to"""
 DRAIN_SECONDS = 1.0
+
+FOREIGN_LINK = re.compile(r"<link\b[^>]*https?://(?!127\.0\.0\.1)[^>]*>")
+AT_HOME = """<style>
+  @font-face { font-family: "Roboto Mono"; font-weight: 100 700; src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }
+</style>
+<script>
+  const begin = window.onload;
+  window.onload = async (event) => {
+    await document.fonts.load("16px 'Roboto Mono'").catch(() => {});
+    begin(event);
+    const focus = () => document.body.classList.contains("-loaded")
+      ? document.querySelector(".xterm-helper-textarea")?.focus() : setTimeout(focus, 20);
+    focus();
+  };
+</script>
+</head>"""
+"""the letters are there before they are measured; and keys go to the app at once, without a click on it"""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -131,6 +149,12 @@ class BrowserServer(Server):
             refused = web.HTTPUnauthorized if verdict.code == 401 else web.HTTPForbidden
             raise refused(text=verdict.message, headers={"Connection": "close"})
 
+    async def handle_index(self, request: web.Request) -> web.Response:
+        page = await super().handle_index(request)
+        assert isinstance(page, web.Response)
+        page.text = at_home(page.text or "")
+        return page
+
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         screen = web.WebSocketResponse(heartbeat=15, timeout=QUIT_SECONDS)
         width, height = (to_int(request.query.get(name, ""), usual) for name, usual in (("width", 80), ("height", 24)))
@@ -145,6 +169,11 @@ class BrowserServer(Server):
             self._tabs.pop(screen, None)
             await asyncio.shield(app.end())
         return screen
+
+
+def at_home(page: str) -> str:
+    """textual-serve's page, which asks nobody else for anything: where the net is slow or closed, it would wait for it."""
+    return FOREIGN_LINK.sub("", page).replace("</head>", AT_HOME, 1)
 
 
 def _knock(request: web.Request, port: int) -> Knock:

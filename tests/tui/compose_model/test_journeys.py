@@ -90,3 +90,23 @@ async def test_every_kind_is_composed_by_the_mouse_alone_on_a_large_terminal(tmp
             await until(pilot, lambda roll=roll, place=place: roll.cursor == place, "the cursor on the model")
             await pilot.click("#take")
             await chosen(app, pilot, screen, kind)
+
+
+async def test_keys_that_come_faster_than_the_form_is_built_choose_the_kind_they_count_to(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db", size=(80, 24)) as (app, pilot):
+        screen = await composing(app, pilot)
+        screen.query_one("#kinds").focus()
+        await pilot.pause()
+        strip = screen.query_one("#kinds", NameStrip)
+        for _ in list(KINDS)[1:]:
+            strip.action_step(1)
+        await until(pilot, lambda: screen._kind_shown == list(KINDS)[-1], "the last kind")
+
+
+async def test_two_clicks_into_a_field_take_hold_of_what_it_holds(tmp_path: Path) -> None:
+    async with opened(tmp_path / "study.db", size=(160, 48)) as (app, pilot):
+        screen = await composing(app, pilot)
+        field = ("secret_game", "num_interactions")
+        await pilot.click(row_of(screen, field).query_one(Input), times=2)
+        await pilot.press(*"12")
+        await until(pilot, lambda: value_at(screen.desk.values, field) == 12, "12 in place of 100")

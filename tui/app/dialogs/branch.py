@@ -9,6 +9,7 @@ from textual.widgets import Button, Checkbox, Input, Label, Select, Static
 
 from tidepool.engine.branching.making import FEW, MANY, MOST_TIMES, BranchWish
 from tidepool.tui.app.dialogs.dialog import Dialog
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.plain import one_line
 
 LONGEST = 60
@@ -34,9 +35,9 @@ class BranchDialog(Dialog[BranchWish]):
             yield Label("from this message on")
             yield Select(self._choices, value=middle, allow_blank=False, id="at")
             yield Label("say this instead (empty: it is only drawn again)")
-            yield Input(id="say")
+            yield TextLine(id="say")
             yield Label("redraws of each, and as many of the message as it was")
-            yield Input(str(MANY), id="times", type="integer")
+            yield TextLine(str(MANY), id="times", type="integer")
             yield Checkbox(f"all conversations of the batch; then {FEW} redraws are enough", id="all", compact=True)
             yield Static("", id="fault", classes="fault")
             with Horizontal(classes="dialog-buttons"):

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Label, Select, Static
 
 from tidepool.tui.app.dialogs.form import KeepingDialog
+from tidepool.tui.app.widgets.text_line import TextLine
 
 HOLDS = {"entities": "entities, or entity types", "agents": "agents"}
 
@@ -31,7 +32,7 @@ class ImportDialog(KeepingDialog):
             choices = [(words, shelf) for shelf, words in HOLDS.items()]
             yield Select(choices, value=self._shelf, allow_blank=False, id="holds", compact=True)
             yield Label("path of a .json, .toml or .csv file")
-            yield Input(placeholder="people.csv", id="path", compact=True)
+            yield TextLine(placeholder="people.csv", id="path", compact=True)
             yield Static("", id="fault", classes="fault")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Import (enter)", id="keep", variant="primary")

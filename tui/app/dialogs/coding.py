@@ -23,6 +23,7 @@ from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.key_line import KeyLine
 from tidepool.tui.app.widgets.reading import Passage, ReadingPane
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.plain import one_line, shortened
 
 if TYPE_CHECKING:
@@ -68,13 +69,13 @@ class CodingStart(Dialog[CodingWish]):
         with VerticalScroll(classes="dialog") as box:
             box.border_title = Content("Code by hand")
             yield Label("who codes; several may code the same sample")
-            yield Input(coder_name(None), id="coder", compact=True)
+            yield TextLine(coder_name(None), id="coder", compact=True)
             yield Label("what is coded")
             yield Select(units, value="sides", allow_blank=False, id="unit", compact=True)
             yield Label("how many (100, or as many as were drawn already)")
-            yield Input("", id="size", compact=True)
+            yield TextLine("", id="size", compact=True)
             yield Label("CSV file, for coders without Tidepool")
-            yield Input(f"{self._batch.id}-coding.csv", id="path", compact=True)
+            yield TextLine(f"{self._batch.id}-coding.csv", id="path", compact=True)
             yield Static("", id="fault", classes="fault")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Code (enter)", id="code", variant="primary")

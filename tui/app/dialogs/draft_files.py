@@ -19,6 +19,7 @@ from tidepool.tui.app.compose_model.edits import value_at, values_of
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.kind_screens import STARTERS, installed, template
 from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.example_files import about, examples
 from tidepool.tui.drawing.plain import fitted, one_line, shortened
 
@@ -139,10 +140,10 @@ class OpenDialog(Dialog[DraftOrigin]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -wide pick") as box:
             box.border_title = Content("Start from")
-            yield Input(placeholder="search: evolution, example, judge; or a name", id="words", compact=True)
+            yield TextLine(placeholder="search: evolution, example, judge; or a name", id="words", compact=True)
             yield OriginList(self._origins, id="origins")
             yield Label("or the path of a config file")
-            yield Input(placeholder="study.toml", id="path", compact=True)
+            yield TextLine(placeholder="study.toml", id="path", compact=True)
             yield Static("", id="fault", classes="fault")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Open (enter)", id="open", variant="primary")
@@ -204,7 +205,7 @@ class SaveDialog(Dialog[str]):
         with VerticalScroll(classes="dialog") as box:
             box.border_title = Content("Save the study")
             yield Label("as")
-            yield Input(self._suggested, id="path")
+            yield TextLine(self._suggested, id="path")
             yield Static("", id="fault", classes="fault")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Save", id="save", variant="primary")

@@ -14,6 +14,7 @@ from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.kind_screens import installed
 from tidepool.tui.app.launching import command, environment
+from tidepool.tui.app.widgets.text_line import TextLine
 
 PUBLISH = "publish"
 FORMATS = {
@@ -50,7 +51,7 @@ class ExportDialog(Dialog[tuple[str, str]]):
                 [(words, name) for name, words in offered.items()], value="json", allow_blank=False, id="format"
             )
             yield Label("to")
-            yield Input(self._suggested("json"), id="path")
+            yield TextLine(self._suggested("json"), id="path")
             yield Static("", id="fault", classes="fault")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Export", id="export", variant="primary")

@@ -20,6 +20,7 @@ from tidepool.tui.app.dialogs.form import KeepingDialog
 from tidepool.tui.app.library_view.details import examples
 from tidepool.tui.app.widgets.form.editors import Tick
 from tidepool.tui.app.widgets.reading import ReadingPane
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.plain import one_line
 
 MOST = 100_000
@@ -54,13 +55,13 @@ class GenerateDialog(KeepingDialog):
                 yield Select(names, value=self._here, allow_blank=False, id="type", compact=True)
             with Horizontal(classes="pair"):
                 yield Label("how many")
-                yield Input("10", id="count", compact=True)
+                yield TextLine("10", id="count", compact=True)
                 yield Label("seed")
-                yield Input("42", id="seed", compact=True)
+                yield TextLine("42", id="seed", compact=True)
             with Horizontal(classes="pair"):
                 yield Label("texts by")
                 offered = SuggestFromList(offered_names(), case_sensitive=False)
-                yield Input(placeholder="a model, or nobody", id="writer", compact=True, suggester=offered)
+                yield TextLine(placeholder="a model, or nobody", id="writer", compact=True, suggester=offered)
                 yield Tick("with a backstory", id="backstory", compact=True)
             yield Static("", id="writing", classes="note")
             yield ReadingPane(id="examples")

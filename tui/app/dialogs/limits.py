@@ -11,6 +11,7 @@ from textual.widgets import Button, Input, Label, Static
 from tidepool.engine.errors import UsageError
 from tidepool.storage.reading.watching import Watched
 from tidepool.tui.app.dialogs.dialog import Dialog
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.command.commands.steer import read_change
 from tidepool.tui.drawing.plain import shortened
 
@@ -42,7 +43,7 @@ class LimitsDialog(Dialog[dict[str, Any]]):
             box.border_title = Content("Limits while running")
             for name, words in FIELDS.items():
                 yield Label(words)
-                yield Input(self._now[name], id=name, compact=True)
+                yield TextLine(self._now[name], id=name, compact=True)
             yield Static("", id="fault", classes="fault")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Apply", id="apply", variant="primary")

@@ -21,6 +21,7 @@ from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.offers import OfferedModel, narrowed, offers_of
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.plain import fitted, one_line
 
 PRICES = 9
@@ -109,7 +110,7 @@ class ModelDialog(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -wide pick") as box:
             box.border_title = Content(one_line(self._title))
-            yield Input(placeholder="search: gpt mini, free, no key; or PROVIDER:MODEL", id="words", compact=True)
+            yield TextLine(placeholder="search: gpt mini, free, no key; or PROVIDER:MODEL", id="words", compact=True)
             yield OfferList(id="offers")
             yield Static(Content("$/M: dollars for a million tokens. up and down choose."), classes="note")
             with Horizontal(classes="dialog-buttons"):

@@ -14,6 +14,7 @@ from textual.widgets import Button, Input, Static
 from tidepool.engine.streams import stream
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.rows import Piece, Rows
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.plain import fitted, one_line
 
 
@@ -103,12 +104,12 @@ class PickDialog(Dialog[list[str]]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -wide pick") as box:
             box.border_title = Content(self._title)
-            yield Input(placeholder="search: words of name, kind or id", id="words", compact=True)
+            yield TextLine(placeholder="search: words of name, kind or id", id="words", compact=True)
             yield PickList(id="choices")
             with Horizontal(classes="pick-count"):
                 yield self.PickedCount(id="tally")
                 yield Static(Content("· take"))
-                yield Input(id="count", compact=True, type="integer", placeholder="20")
+                yield TextLine(id="count", compact=True, type="integer", placeholder="20")
                 yield Static(Content(f"by chance, seed {self._seed}"))
                 yield Button("Draw", id="draw", compact=True)
             with Horizontal(classes="dialog-buttons"):

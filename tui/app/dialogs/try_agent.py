@@ -17,6 +17,7 @@ from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.reading import Passage, ReadingPane
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.plain import one_line, shortened
 from tidepool.tui.drawing.words import at_most, dollars, span
 
@@ -44,7 +45,7 @@ class TryDialog(Dialog[None]):
             box.border_title = Content(f"Try {one_line(self._agent.name)}")
             yield Static("", id="price", classes="note")
             yield ReadingPane(id="answers", empty="what it answers will stand here")
-            yield Input(placeholder="say something to it", id="message", compact=True)
+            yield TextLine(placeholder="say something to it", id="message", compact=True)
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Send (enter)", id="send", variant="primary")
                 yield Button("Close", id="close")

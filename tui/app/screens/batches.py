@@ -19,6 +19,7 @@ from tidepool.tui.app.screens.batch_actions import BATCH_BINDINGS, BatchActions
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.batch_list import ORDERS, BatchList, chosen, status_of
 from tidepool.tui.app.widgets.greeting import Greeting
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.plain import one_line
 from tidepool.tui.drawing.words import count, span
 
@@ -54,7 +55,7 @@ class BatchesScreen(BatchActions):
     def compose_body(self) -> Iterable[Widget]:
         yield Greeting()
         with Vertical(id="batch-list"):
-            yield Input(placeholder="filter: words of name, kind or state", id="filter", compact=True)
+            yield TextLine(placeholder="filter: words of name, kind or state", id="filter", compact=True)
             yield BatchList(lambda batch: self._briefs.of(batch)[0], id="batches")
             yield Static("", id="batch-detail")
 

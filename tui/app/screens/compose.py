@@ -287,6 +287,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
     @on(NameStrip.Chosen, "#pages")
     async def _page_chosen(self, event: NameStrip.Chosen) -> None:
         await self.go_to_page(event.name)
+        event.strip.answered(event.name)
 
     async def go_to_page(self, name: str) -> None:
         await self.settled()
@@ -354,6 +355,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
         await self.settled()
         if not self.desk.readable:
             self.notify("The TOML cannot be read yet: mend it first.", markup=False)
+            event.strip.answered(event.name)
             return
         self.desk.switch(event.name)
         await self._rebuild(self._last_form_page)

@@ -18,6 +18,7 @@ from tidepool.tui.app.widgets.cards import ActionCard, Cards
 from tidepool.tui.app.widgets.name_strip import NameStrip
 from tidepool.tui.app.widgets.reading import ReadingPane
 from tidepool.tui.app.widgets.shelf_list import ShelfList
+from tidepool.tui.app.widgets.text_line import TextLine
 
 FIRST_STEPS = {
     "entities": (
@@ -90,7 +91,7 @@ class LibraryScreen(LibraryActions):
     def compose_body(self) -> Iterable[Widget]:
         with Horizontal(id="library-head"):
             yield NameStrip(SHELVES, self.shelf, title="tab", id="shelves")
-            yield Input(placeholder="/ search: words of anything", id="words", compact=True)
+            yield TextLine(placeholder="/ search: words of anything", id="words", compact=True)
         with Horizontal(id="library-main"):
             yield ShelfList(id="shelf")
             yield ReadingPane(id="details")

@@ -25,6 +25,7 @@ from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.provider_lists import ModelTable, ProviderList
 from tidepool.tui.app.widgets.reading import ReadingPane
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.words import at_most
 
 TEST_SECONDS = 30.0
@@ -75,7 +76,7 @@ class ProvidersScreen(ModeScreen):
         with Horizontal(id="provider-panels"):
             with Vertical(id="provider-models"):
                 models = Vertical(
-                    Input(placeholder="/ search among the models", id="words", compact=True), ModelTable(id="models")
+                    TextLine(placeholder="/ search among the models", id="words", compact=True), ModelTable(id="models")
                 )
                 yield Panel("Models", models, id="panel-models")
             yield Panel("About", ReadingPane(id="about"), id="panel-about")

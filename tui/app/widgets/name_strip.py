@@ -23,7 +23,6 @@ class Name(Static):
 
     def on_click(self) -> None:
         if isinstance(self.parent, NameStrip):
-            self.parent.focus()
             self.parent.choose(self.name or "")
 
 
@@ -47,6 +46,8 @@ class NameStrip(Horizontal, can_focus=True):
         self._names = dict(names)
         self._title = title
         self.here = here
+        self._wanted: str | None = None
+        """chosen, and not shown yet: keys that come meanwhile go on from there"""
 
     def compose(self) -> Sequence[Static]:
         first = [Static(Content(self._title), classes="strip-title")] if self._title else []
@@ -66,6 +67,7 @@ class NameStrip(Horizontal, can_focus=True):
     def show(self, here: str) -> None:
         """Marks a name as chosen, and tells nobody."""
         self.here = here
+        self.answered(here)
         for one in self.query(Name):
             one.set_class(one.name == here, "-here")
 
@@ -75,10 +77,17 @@ class NameStrip(Horizontal, can_focus=True):
             one.mark(words.get(one.name or "", Content("")))
 
     def choose(self, name: str) -> None:
-        if name != self.here:
+        if name != (self._wanted or self.here):
+            self._wanted = name
             self.post_message(self.Chosen(self, name))
+
+    def answered(self, name: str) -> None:
+        """Whoever was told of a choice has done what there was to do, or refused."""
+        if name == self._wanted:
+            self._wanted = None
 
     def action_step(self, by: int) -> None:
         names = list(self._names)
-        place = names.index(self.here) if self.here in names else 0
+        here = self._wanted or self.here
+        place = names.index(here) if here in names else 0
         self.choose(names[(place + by) % len(names)])

@@ -21,6 +21,7 @@ from tidepool.tui.app.matter import SPLITS, Matter, Talks, Wanted, filter_of, ma
 from tidepool.tui.app.shutdown import while_open
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talk_list import ConversationList
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.app.widgets.watching.wavefront import Wavefront
 from tidepool.tui.drawing.words import count
 
@@ -45,7 +46,7 @@ class ConversationsPane(Vertical):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="talk-filters"):
-            yield Input(placeholder=Talks.hint, id="search", compact=True)
+            yield TextLine(placeholder=Talks.hint, id="search", compact=True)
             yield Select(_choices(Talks.shows), value="all", allow_blank=False, id="show", compact=True)
             yield Select([], prompt=Talks.anybody, id="agent", compact=True)
             yield Select([], prompt=Talks.any_part, id="wave", compact=True)

@@ -19,6 +19,7 @@ from tidepool.tui.app.compose_model.model_names import offered_names
 from tidepool.tui.app.compose_model.outline import words_of_choice
 from tidepool.tui.app.compose_model.path_names import path_beginning
 from tidepool.tui.app.compose_model.visible import restored, visible
+from tidepool.tui.app.widgets.text_line import TextLine
 from tidepool.tui.drawing.plain import one_line
 
 OFFERED = (Form.MODEL, Form.MODELS)
@@ -89,7 +90,7 @@ class Offered:
         return action != "offer" or self.form in OFFERED
 
 
-class LineEditor(Offered, InTurn, Input):
+class LineEditor(Offered, InTurn, TextLine):
     BINDINGS = [OFFER]
 
     def __init__(self, field: Field) -> None:
