@@ -1,0 +1,158 @@
+"""A journey: from an empty file to a study composed, run, watched, read and taken away; and what must be there after it."""
+
+import json
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.journeys.browser import BrowserStage
+from benchmarks.journeys.hands import HANDS, Hand
+from benchmarks.journeys.stage import Lost, Stage
+from benchmarks.journeys.terminal import TerminalStage
+
+STAGES: dict[str, type[TerminalStage] | type[BrowserStage]] = {"terminal": TerminalStage, "browser": BrowserStage}
+TAKEN = "taken-away"
+BEGINNING = 9
+"""letters of a name that a small screen has room for"""
+OF_A_SHELL = ("TMUX", "NO_COLOR", "PYTHONPATH", "TIDEPOOL_API_TOKEN")
+"""what a person's own shell may say, and would change what is seen"""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    label: str
+    key: str
+    value: str
+    group: str = ""
+    """which is folded at first"""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    name: str
+    typed: tuple[Typed, ...]
+    planned: str
+    """what the plan says of these numbers"""
+    shown: tuple[tuple[str, tuple[str, ...]], ...]
+    """panels of the results, left to right, and words that stand in them"""
+
+
+STUDIES: Mapping[str, Study] = {
+    "secret_game": Study(
+        "A secret game",
+        (Typed("Conversations", "num_interactions", "6"), Typed("Messages in each", "messages_per_interaction", "2")),
+        "6 conversations",
+        (("Statistics", ("Intervals are at 95 %",)), ("Plots", ("who reveals, who obtains",))),
+    ),
+    "simulation": Study(
+        "A simulation",
+        (Typed("Talks", "num_simulations", "2"), Typed("Turns", "n_turns", "1")),
+        "2 simulations",
+        (("Statistics", ("combinations",)), ("Plots", ("words",))),
+    ),
+    "evolution": Study(
+        "An evolution of prompts",
+        (
+            Typed("Population", "population_size", "6"),
+            Typed("Generations", "max_generations", "2"),
+            Typed("Problems in search", "max_problems", "4"),
+            Typed("Problems at the end", "validation_problems", "4"),
+        ),
+        "genomes",
+        (
+            ("Statistics", ("on problems never used for selection",)),
+            ("Plots", ("fitness by generation",)),
+            ("Answers", ("champion",)),
+            ("Family", ("champion",)),
+        ),
+    ),
+    "mutation": Study(
+        "A mutation of queries",
+        (
+            Typed("Steps in all", "num_env_steps", "80"),
+            Typed("Share held out", "heldout", "0.1", group="Learning"),
+        ),
+        "episodes",
+        (
+            ("Statistics", ("reward on held-out queries",)),
+            ("Plots", ("reward while learning", "how often each operator is used")),
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    kind: str
+    stage: str
+    hand: str
+
+    def __str__(self) -> str:
+        columns, lines = HANDS[self.hand].size
+        return f"{self.kind} by {self.hand} at {columns}×{lines} in a {self.stage}"
+
+
+def go(journey: Journey, command: Sequence[str]) -> float:
+    """Makes the journey in a folder of its own; returns the seconds it took, or raises what was lost."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="journey-", ignore_cleanup_errors=True) as place:
+        folder = Path(place)
+        database = folder / "study.db"
+        size = HANDS[journey.hand].size
+        with STAGES[journey.stage]([*command, "--db", str(database)], folder, surroundings(folder), size) as stage:
+            travel(stage, HANDS[journey.hand](stage), journey.kind)
+        check(folder, database, journey.kind)
+    return time.monotonic() - began
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """Nothing is read from the user's own folders, and nothing left in them."""
+    mine = {name: value for name, value in os.environ.items() if name not in OF_A_SHELL}
+    own = ("TIDEPOOL_STATE", "TIDEPOOL_CONFIG", "TIDEPOOL_SELLER", "XDG_STATE_HOME")
+    return {**mine, **{name: str(folder / name.lower()) for name in own}}
+
+
+def travel(stage: Stage, hand: Hand, kind: str) -> None:
+    study = STUDIES[kind]
+    stage.until("Nothing here yet")
+    hand.compose(kind, study.name)
+    for typed in study.typed:
+        if typed.group:
+            hand.unfold(typed.group)
+        hand.fill(typed.label, typed.value)
+    stage.until("■", study.planned)
+    hand.run()
+    stage.until("Wavefront", "■ completed", study.name[:BEGINNING])
+    hand.results()
+    stage.until("Overview", "Statistics", study.name[:BEGINNING])
+    for panel, words in study.shown:
+        hand.panel(panel)
+        for word in words:
+            hand.find(word)
+    hand.export(TAKEN)
+    stage.until(f"Exported to {TAKEN}")
+    stage.look_closely()
+    hand.leave()
+    stage.until_ended()
+
+
+def check(folder: Path, database: Path, kind: str) -> None:
+    """The file and the export hold what was seen."""
+    if database.with_name(f"{database.name}-wal").exists():
+        raise Lost("More than one plain file is left.")
+    with closing(sqlite3.connect(database)) as connection:
+        rows = connection.execute("SELECT kind, status, simulated, config FROM batch").fetchall()
+    if [row[:3] for row in rows] != [(kind, "completed", 1)]:
+        raise Lost(f"The file should hold one completed batch of {kind}, simulated, but holds {rows}.")
+    config = json.loads(rows[0][3])[kind]
+    for typed in STUDIES[kind].typed:
+        if str(config[typed.key]) != typed.value:
+            raise Lost(f"{typed.value} was typed into {typed.label}, but the batch has {config[typed.key]}.")
+    exported = list((folder / TAKEN).rglob("results.json"))
+    if [json.loads(path.read_text(encoding="utf-8"))["batch"]["kind"] for path in exported] != [kind]:
+        raise Lost(f"The export of {kind} is not there, but {sorted(folder.rglob('*.json'))}.")
