@@ -38,7 +38,7 @@ check: $(DEV) site
 site: $(DEV)
 	$(BIN)/zensical build --strict
 
-# The installed package on every other supported Python of this machine; those that are missing are named.
+# The installed package on every supported Python of this machine, with journeys through the app; those that are missing are named.
 pythons: $(DEV)
 	$(BIN)/python -m benchmarks.every_python
 

@@ -1,8 +1,9 @@
 """The installed package on every supported Python that this machine has: `make pythons`.
 
 For each interpreter but the one that runs the tests: a fresh environment with the package installed as users install it, a
-study of each kind by the command, and one journey through the app in a real terminal. An interpreter that is not there is
-named. Environments are kept in `.pythons/`, so that a second run is quick.
+study of each kind by the command. On all of them: journeys through the app with every kind, by keys in a real terminal and
+by the mouse in a real browser (benchmarks/journeys). An interpreter that is not there is named, and so is a terminal or a
+browser. Environments are kept in `.pythons/`, so that a second run is quick.
 """
 
 import os
@@ -14,7 +15,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.terminal import Terminal
+from benchmarks.journeys.running import HERE, every_journey, run
 
 ROOT = Path(__file__).parent.parent
 ENVIRONMENTS = ROOT / ".pythons"
@@ -30,7 +31,7 @@ STUDIES = {
     "mutation": ["mutation.num_env_steps=200"],
 }
 """each kind's example, made small"""
-PATIENCE = 120.0
+THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def supported() -> list[str]:
@@ -59,7 +60,7 @@ def installed(version: str, python: str) -> Path:
     here = str(folder / "bin" / "python")
     if not Path(here).exists():
         _quietly([python, "-m", "venv", str(folder)])
-    _quietly([here, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt"), str(ROOT)])
+    _quietly([here, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt"), f"{ROOT}[web]"])
     _quietly([here, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", str(ROOT)])
     return folder / "bin" / "tidepool"
 
@@ -79,26 +80,28 @@ def runs_every_kind(command: Path, database: Path) -> None:
         _quietly([str(command), "--db", str(database), "--run", config, *options], cwd=database.parent)
 
 
-def opens_the_app(command: Path, database: Path) -> None:
-    """From the list of batches to what came out of one, the library, the providers and the form, and out again."""
-    with Terminal([str(command), "--db", str(database)], os.environ) as terminal:
-        terminal.until("How to put a question", PATIENCE)
-        for key, words in (("4", "Statistics"), ("5", "No entities yet"), ("6", "openai"), ("2", "Scoring")):
-            terminal.press(key)
-            terminal.until(words, PATIENCE)
-        terminal.press("\x11")  # ctrl+q
-        code = terminal.ended(PATIENCE)
-    if code:
-        raise SystemExit(f"The app ended with {code}:\n{terminal.shown()[-4000:]}")
+def travels(version: str, command: Sequence[str]) -> None:
+    """A person's way with a study of each kind: by keys in a terminal, by the mouse in a browser."""
+    ways = [*every_journey(stages=["terminal"], hands=["keys"]), *every_journey(stages=["browser"], hands=["mouse"])]
+    ended = list(run(ways, command))
+    for one in ended:
+        if not one.good:
+            print(f"Python {version}: {one}", flush=True)
+    if any(one.lost for one in ended):
+        raise SystemExit(1)
+    made = [one for one in ended if one.good]
+    seconds = sum(one.seconds for one in made)
+    print(f"Python {version}: {len(made)} of {len(ended)} journeys made, {seconds:.0f} s", flush=True)
 
 
 def others() -> Iterator[tuple[str, str | None]]:
     for version in supported():
-        if version != f"{sys.version_info[0]}.{sys.version_info[1]}":
+        if version != THIS:
             yield version, interpreter(version)
 
 
 def main() -> int:
+    travels(THIS, HERE)
     for version, python in others():
         if python is None:
             print(f"Python {version}: not on this machine, not tried", flush=True)
@@ -108,8 +111,8 @@ def main() -> int:
             os.environ["TIDEPOOL_STATE"] = str(Path(place) / "state")
             database = Path(place) / "study.db"
             runs_every_kind(command, database)
-            opens_the_app(command, database)
-        print(f"Python {version}: installed, a study of each kind, the app in a terminal: good", flush=True)
+        print(f"Python {version}: installed, a study of each kind by the command: good", flush=True)
+        travels(version, (str(command),))
     return 0
 
 

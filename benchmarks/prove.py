@@ -67,6 +67,7 @@ PROOFS = {
     "scale.running": "A million conversations, run",
     "scale.reading": "A million conversations, read",
     "app": "The terminal app",
+    "journeys": "Journeys through the app",
 }
 
 

@@ -8,7 +8,7 @@ from benchmarks.journeys.stage import LOOK_SECONDS, PATIENCE, Cell, Lost, Stage,
 
 KINDS = ("secret_game", "simulation", "evolution", "mutation")
 """as they stand beside each other in Compose"""
-SETTLED_SECONDS = 1.5
+SETTLED_SECONDS = 0.7
 """so long one looks before one scrolls on"""
 STILL_SECONDS = 0.4
 HAND_SECONDS = 0.3
@@ -26,6 +26,10 @@ class Hand(ABC):
         self.stage = stage
 
     @abstractmethod
+    def go(self, place: str) -> None:
+        """To one of the six screens: `4 Results`."""
+
+    @abstractmethod
     def compose(self, kind: str, name: str) -> None: ...
 
     @abstractmethod
@@ -36,9 +40,6 @@ class Hand(ABC):
 
     @abstractmethod
     def run(self) -> None: ...
-
-    @abstractmethod
-    def results(self) -> None: ...
 
     @abstractmethod
     def panel(self, name: str) -> None:
@@ -87,8 +88,10 @@ class Keys(Hand):
     STEPS = 30
     """of the tab key, at most, to a field"""
 
+    def go(self, place: str) -> None:
+        self.stage.press(place[0])
+
     def compose(self, kind: str, name: str) -> None:
-        self.stage.press("2")
         self.stage.until("Name of the study", "f5 What ✓")
         self.stage.press("shift+tab", *["right"] * KINDS.index(kind))
         self.stage.until(name)
@@ -127,9 +130,6 @@ class Keys(Hand):
     def run(self) -> None:
         self.stage.press("ctrl+r")
 
-    def results(self) -> None:
-        self.stage.press("4")
-
     def panel(self, name: str) -> None:
         self.stage.press("tab")
 
@@ -155,8 +155,10 @@ class Mouse(Hand):
     MIDDLE = Cell(60, 24)
     NOTCHES = 4
 
+    def go(self, place: str) -> None:
+        self.stage.click(place)
+
     def compose(self, kind: str, name: str) -> None:
-        self.stage.click("2 Compose")
         self.stage.until("Name of the study", "f5 What ✓")
         self.stage.click(kind.replace("_", " ").capitalize(), after="kind ")
         self.stage.until(name)
@@ -181,9 +183,6 @@ class Mouse(Hand):
 
     def run(self) -> None:
         self.stage.click("^r Run")
-
-    def results(self) -> None:
-        self.stage.click("4 Results")
 
     def panel(self, name: str) -> None:
         self.stage.click(name, after="Overview")

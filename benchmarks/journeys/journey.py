@@ -38,6 +38,10 @@ class Study:
     typed: tuple[Typed, ...]
     planned: str
     """what the plan says of these numbers"""
+    watched: str
+    """what Watch shows of it"""
+    counted: str
+    """what the overview of its results says"""
     shown: tuple[tuple[str, tuple[str, ...]], ...]
     """panels of the results, left to right, and words that stand in them"""
 
@@ -47,12 +51,16 @@ STUDIES: Mapping[str, Study] = {
         "A secret game",
         (Typed("Conversations", "num_interactions", "6"), Typed("Messages in each", "messages_per_interaction", "2")),
         "6 conversations",
+        "Ada → Bob",
+        "6 of 6 completed",
         (("Statistics", ("Intervals are at 95 %",)), ("Plots", ("who reveals, who obtains",))),
     ),
     "simulation": Study(
         "A simulation",
         (Typed("Talks", "num_simulations", "2"), Typed("Turns", "n_turns", "1")),
         "2 simulations",
+        "Hypatia",
+        "2 of 2 completed",
         (("Statistics", ("combinations",)), ("Plots", ("words",))),
     ),
     "evolution": Study(
@@ -64,6 +72,8 @@ STUDIES: Mapping[str, Study] = {
             Typed("Problems at the end", "validation_problems", "4"),
         ),
         "genomes",
+        "best fitness",
+        " completed, 0 failed",
         (
             ("Statistics", ("on problems never used for selection",)),
             ("Plots", ("fitness by generation",)),
@@ -78,6 +88,8 @@ STUDIES: Mapping[str, Study] = {
             Typed("Share held out", "heldout", "0.1", group="Learning"),
         ),
         "episodes",
+        "mean reward",
+        " completed, 0 failed",
         (
             ("Statistics", ("reward on held-out queries",)),
             ("Plots", ("reward while learning", "how often each operator is used")),
@@ -120,6 +132,10 @@ def surroundings(folder: Path) -> dict[str, str]:
 def travel(stage: Stage, hand: Hand, kind: str) -> None:
     study = STUDIES[kind]
     stage.until("Nothing here yet")
+    for place, sight in (("5 Library", "No entities yet"), ("6 Providers", "openai")):
+        hand.go(place)
+        stage.until(sight)
+    hand.go("2 Compose")
     hand.compose(kind, study.name)
     for typed in study.typed:
         if typed.group:
@@ -127,9 +143,10 @@ def travel(stage: Stage, hand: Hand, kind: str) -> None:
         hand.fill(typed.label, typed.value)
     stage.until("■", study.planned)
     hand.run()
-    stage.until("Wavefront", "■ completed", study.name[:BEGINNING])
-    hand.results()
+    stage.until("Wavefront", "■ completed", study.watched, study.name[:BEGINNING])
+    hand.go("4 Results")
     stage.until("Overview", "Statistics", study.name[:BEGINNING])
+    hand.find(study.counted)
     for panel, words in study.shown:
         hand.panel(panel)
         for word in words:
