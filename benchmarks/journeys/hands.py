@@ -11,6 +11,7 @@ KINDS = ("secret_game", "simulation", "evolution", "mutation")
 SETTLED_SECONDS = 0.7
 """so long one looks before one scrolls on"""
 STILL_SECONDS = 0.4
+"""so long a cursor stands before one trusts it"""
 HAND_SECONDS = 0.3
 """from the mouse to the keys"""
 SCROLLS = 8
@@ -168,12 +169,11 @@ class Mouse(Hand):
         self.stage.until(f"▾ {group}")
 
     def fill(self, label: str, value: str) -> None:
-        self.stage.click("▏", after=f" {label} ")  # waits for the row …
+        self.stage.click("▏", after=f" {label} ")
         held = re.compile(rf" {label} +▏(\S+)")
         shown = next(found[1] for line in self.stage.screen() if (found := held.search(line)))
         self.stage.until(f"▌ {label}")
-        self._replace(shown, value, after=f" {label} ")  # … and takes hold of what it holds
-
+        self._replace(shown, value, after=f" {label} ")
         self.written(label, value)
 
     def _replace(self, held: str, text: str, after: str) -> None:

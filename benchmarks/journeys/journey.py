@@ -118,6 +118,7 @@ def go(journey: Journey, command: Sequence[str]) -> float:
         size = HANDS[journey.hand].size
         with STAGES[journey.stage]([*command, "--db", str(database)], folder, surroundings(folder), size) as stage:
             travel(stage, HANDS[journey.hand](stage), journey.kind)
+            stage.wait(lambda: not database.with_name("study.db-wal").exists(), "one plain file")
         check(folder, database, journey.kind)
     return time.monotonic() - began
 
@@ -160,8 +161,6 @@ def travel(stage: Stage, hand: Hand, kind: str) -> None:
 
 def check(folder: Path, database: Path, kind: str) -> None:
     """The file and the export hold what was seen."""
-    if database.with_name(f"{database.name}-wal").exists():
-        raise Lost("More than one plain file is left.")
     with closing(sqlite3.connect(database)) as connection:
         rows = connection.execute("SELECT kind, status, simulated, config FROM batch").fetchall()
     if [row[:3] for row in rows] != [(kind, "completed", 1)]:

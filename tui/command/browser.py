@@ -19,7 +19,9 @@ MOST_CONNECTIONS = 200
 KNOCK_SECONDS = 10.0
 """within which a connection must have shown the token, or the cookie"""
 QUIT_SECONDS = 0.7
-"""an app that was asked to quit has so long, and once more so long when it is told to"""
+"""where the server ends, an app that was asked to quit has so long, and once more so long when it is told to"""
+FAREWELL_SECONDS = 10.0
+"""where only its tab is gone, nobody waits: on a busy machine too it closes its file"""
 DRAIN_SECONDS = 1.0
 
 FOREIGN_LINK = re.compile(r"<link\b[^>]*https?://(?!127\.0\.0\.1)[^>]*>")
@@ -66,14 +68,14 @@ class AppProcess(AppService):
         self._stdin = process.stdin
         return process
 
-    async def end(self) -> None:
+    async def end(self, patience: float) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(QUIT_SECONDS):
+            async with asyncio.timeout(patience):
                 await self.stop()
         if process := self._process:
             for tell in (process.terminate, process.kill):
                 with suppress(TimeoutError, ProcessLookupError):
-                    async with asyncio.timeout(QUIT_SECONDS):
+                    async with asyncio.timeout(patience):
                         if process.returncode is None:
                             tell()
                         await process.wait()
@@ -102,7 +104,7 @@ class BrowserServer(Server):
         ready()
         code = 128 + await heard.get()
         serving.close()
-        ends = [end for screen, app in self._tabs.items() for end in (app.end(), screen.close())]
+        ends = [end for screen, app in self._tabs.items() for end in (app.end(QUIT_SECONDS), screen.close())]
         await asyncio.gather(*ends, return_exceptions=True)
         await runner.cleanup()
         return code
@@ -167,7 +169,7 @@ class BrowserServer(Server):
             await screen.close()
         finally:
             self._tabs.pop(screen, None)
-            await asyncio.shield(app.end())
+            await asyncio.shield(app.end(FAREWELL_SECONDS))
         return screen
 
 
