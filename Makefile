@@ -26,7 +26,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.demo
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 check: $(DEV) site
 	$(BIN)/ruff format --check .

@@ -51,7 +51,7 @@ STUDIES: Mapping[str, Study] = {
         "A secret game",
         (Typed("Conversations", "num_interactions", "6"), Typed("Messages in each", "messages_per_interaction", "2")),
         "6 conversations",
-        "Ada → Bob",
+        "● Ada → ■ Bob",
         "6 of 6 completed",
         (("Statistics", ("Intervals are at 95 %",)), ("Plots", ("who reveals, who obtains",))),
     ),
