@@ -25,6 +25,9 @@ $(DEV): $(VENV)/.installed
 demo: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.demo
 
+# Our matrices are small: the threads of numpy's and torch's libraries would only wait for one another.
+test: export OPENBLAS_NUM_THREADS = 1
+test: export OMP_NUM_THREADS = 1
 test: $(DEV)
 	$(BIN)/python -m pytest -n 4 --dist worksteal
 

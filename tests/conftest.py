@@ -34,7 +34,7 @@ LONG = Path(__file__).parent / "tui"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each worker begins with its share of the long tests, file by file, so that the short ones even out the end."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
-    files = list(dict.fromkeys(item.path for item in items if item.path.parent == LONG))
+    files = list(dict.fromkeys(item.path for item in items if LONG in item.path.parents))
     dealt = {file: place % workers for place, file in enumerate(files)}
     short = iter([item for item in items if item.path not in dealt])
     shares = [[item for item in items if dealt.get(item.path) == worker] for worker in range(workers)]
