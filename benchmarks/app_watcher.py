@@ -14,7 +14,9 @@ from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 
+from rich.console import RenderableType
 from textual.events import Key
+from textual.screen import Screen
 
 import tidepool.tui.app.app
 from tidepool.storage.file import prepare
@@ -37,6 +39,8 @@ class Watcher(TidepoolApp):
         self._out, self._place = out, place
         self._lags: list[float] = []
         self._keys: list[float] = []
+        self._written: float | None = None
+        """when the first picture after a key was"""
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -61,15 +65,22 @@ class Watcher(TidepoolApp):
         self.exit()
 
     async def _pictured(self, key: str) -> float:
-        """Seconds from a key to the end of the drawing that follows it: app, screen and what has the focus have had their turns."""
+        """Seconds from a key until the picture that it makes is written to the terminal: the first one after app, screen and
+        what has the focus have had their turns. Where nothing is to be drawn, until that is known."""
         began = time.perf_counter()
         self.post_message(Key(key, None))
         await _turn(self.call_later)
         await _turn(self.screen.call_later)
         if self.focused is not None:
             await _turn(self.focused.call_later)
+        self._written = None
         await _turn(self.screen.call_after_refresh)
-        return time.perf_counter() - began
+        return (self._written or time.perf_counter()) - began
+
+    def _display(self, screen: "Screen[object]", renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        if renderable is not None:
+            self._written = self._written or time.perf_counter()
 
     def _is_over(self) -> bool:
         batch = self.screen.shown_batch if isinstance(self.screen, BatchActions) else None
