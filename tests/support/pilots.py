@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import pytest
 from textual import _callback
+from textual.app import ScreenStackError
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot, WaitForScreenTimeout
 
@@ -29,7 +30,7 @@ def _rests(pump: MessagePump) -> bool:
 async def _wait_for_screen(pilot: "Pilot[object]", timeout: float = 30.0) -> bool:
     try:
         screen = pilot.app.screen
-    except Exception:
+    except ScreenStackError:
         return False
     asked, done = 0, asyncio.Event()
 
