@@ -9,6 +9,7 @@ from tidepool.storage.errors import BatchLocked
 from tidepool.storage.file import reading, writing
 from tidepool.storage.lock_files import is_held
 from tidepool.storage.states import BatchStatus
+from tidepool.storage.text import storable
 
 QUEUED = "queued"
 """the reason of a pending batch that was asked for through the API"""
@@ -90,5 +91,5 @@ def note_failure(path: Path, batch_id: str, reason: str) -> None:
         connection.execute(
             "UPDATE batch SET reason = ?, status = CASE WHEN (SELECT units_completed FROM progress "
             "WHERE batch_number = number) > 0 THEN ? ELSE ? END WHERE id = ? AND status = ? AND reason = ?",
-            (reason, BatchStatus.INTERRUPTED, BatchStatus.FAILED, batch_id, BatchStatus.PENDING, QUEUED),
+            (storable(reason), BatchStatus.INTERRUPTED, BatchStatus.FAILED, batch_id, BatchStatus.PENDING, QUEUED),
         )

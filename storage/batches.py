@@ -21,6 +21,7 @@ from tidepool.storage.reading import search
 from tidepool.storage.reading.figures import models_to_keep
 from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
 from tidepool.storage.study_rows.findings import ASKED_MODELS
+from tidepool.storage.text import storable
 from tidepool.storage.under_way import UNDER_WAY, book_under_way
 from tidepool.storage.unit_ids import unit_id
 
@@ -209,7 +210,7 @@ def rewrite_config(path: Path, batch_id: str, config: str, changes: Sequence[str
         )
         connection.execute(
             "INSERT INTO log_line (batch_number, at, level, message) SELECT number, ?, 'info', ? FROM batch WHERE id = ?",
-            (time.time(), f"Resumed with {', '.join(changes)}.", batch_id),
+            (time.time(), storable(f"Resumed with {', '.join(changes)}."), batch_id),
         )
 
 
@@ -226,7 +227,7 @@ def end(
             connection.execute(keep, (number, ASKED_MODELS, models))
         connection.execute(
             "UPDATE batch SET status = ?, reason = ?, stop_code = ?, paused = 0, finished_at = ? WHERE id = ?",
-            (status, reason, stop_code, time.time(), batch_id),
+            (status, reason and storable(reason), stop_code, time.time(), batch_id),
         )
         connection.execute(
             "UPDATE progress SET in_flight = '[]' WHERE batch_number = (SELECT number FROM batch WHERE id = ?)",

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from tidepool.storage.call_record import CallRecord
 from tidepool.storage.states import UnitStatus
 from tidepool.storage.tally import Tally
+from tidepool.storage.text import storable
 from tidepool.storage.unit_ids import unit_id
 from tidepool.storage.writer import Statement, Writer, insert_into
 
@@ -243,6 +244,7 @@ class Ledger:
 
     def end_unit(self, sequence_number: int, error: str | None, details: str | None = None) -> None:
         status = UnitStatus.FAILED if error else UnitStatus.COMPLETED
+        error = error and storable(error)
         self.writer.put(_END_UNIT, (status, error, time.time(), details, unit_id(self.batch_number, sequence_number)))
         self.tally.unit_ended(failed=bool(error))
 
@@ -311,4 +313,6 @@ class Ledger:
         )
 
     def _put(self, table: str, values: Mapping[str, Any], conflict: str = "OR REPLACE") -> None:
-        self.writer.put(insert_into(table, *values, conflict=conflict), tuple(values.values()))
+        """A note of sandboxed code, a metric's name or an error may hold a key, so every text passes `storable`."""
+        row = tuple(storable(value) if isinstance(value, str) else value for value in values.values())
+        self.writer.put(insert_into(table, *values, conflict=conflict), row)

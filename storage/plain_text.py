@@ -4,12 +4,14 @@ Every way out makes text plain itself, so that no caller can forget it: lines an
 (`tui/command/saying.py`, `tui/drawing/terminal.py`), the app's screen, HTML, CSV, JSON. Control characters (an escape
 sequence, a bell) become a visible mark. Characters that nobody sees and that could reorder or hide what stands beside
 them (direction overrides, zero-width signs, tags) go. What writing needs stays: letters of every script, marks,
-emoji, the joiners of Persian and of the scripts of India.
+emoji, the joiners of Persian and of the scripts of India. API keys are masked (`key_mask.py`).
 """
 
 import re
 from collections.abc import Callable, Iterator
 from unicodedata import category
+
+from tidepool.storage.key_mask import mask
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 MOST_MARKS = 8
@@ -102,6 +104,7 @@ def in_document(text: str) -> Plain:
 
 def _by_lines(text: str, mended: Callable[[str], str]) -> Plain:
     """Most lines need no mending, and none depends on another."""
+    text = mask(text)
     if text.isprintable() and text.isascii():
         return Plain(text)
     lines = text.replace("\r\n", "\n").split("\n")
@@ -140,5 +143,5 @@ def json_text(content: object, indent: int | None = None) -> Plain:
     """JSON that says all, and in which whatever is not seen is written as an escape, so that a terminal can show it."""
     import json
 
-    text = json.dumps(content, ensure_ascii=False, indent=indent)
+    text = mask(json.dumps(content, ensure_ascii=False, indent=indent))
     return Plain(text if text.isprintable() else "".join(piece.translate(_JSON) for piece in _pieces(text)))

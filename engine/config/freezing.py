@@ -23,6 +23,7 @@ from tidepool.engine.config.user_endpoints import with_users_endpoints
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import names_library, with_library
 from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.storage.key_mask import variables_in
 
 CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""
@@ -73,7 +74,13 @@ def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:
         if (count := len(getattr(config, name))) > most:
             raise UsageError(told(source, f"it has {count:,} {name}, and {most:,} are the most."), (name,))
     validated(type(config.settings), config.settings.model_dump(), source, (config.batch.kind,))
-    if (size := len(config.to_json())) > ceilings.FILE_BYTES:
+    text = config.to_json()
+    if exposed := variables_in(text):
+        words = (
+            f"it contains the value of {exposed[0]}, and would be stored with it. Keys belong in the environment only."
+        )
+        raise UsageError(told(source, words))
+    if (size := len(text)) > ceilings.FILE_BYTES:
         raise UsageError(
             told(source, f"with all it names the batch has {size:,} letters, and {ceilings.FILE_BYTES:,} are the most.")
         )

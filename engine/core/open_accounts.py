@@ -11,6 +11,7 @@ from tidepool.engine.core.accounts import Account
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderError
+from tidepool.storage.key_mask import watch
 
 
 class OpenAccounts:
@@ -30,6 +31,7 @@ class OpenAccounts:
         self.by_provider: dict[str, Account] = {}
 
     async def __aenter__(self) -> "OpenAccounts":
+        watch()
         try:
             for model in self._models:
                 refuse_retired(model)

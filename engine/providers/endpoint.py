@@ -8,7 +8,7 @@ from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, LOCAL, OWN_ENDPOIN
 from tidepool.engine.config.sections import ModelPrice, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.prices import FREE, PriceTag
-from tidepool.engine.providers.keys import watch
+from tidepool.engine.providers.keys import watch_keys
 from tidepool.engine.trust.origins import is_loopback
 
 NO_KEY = "none"
@@ -104,7 +104,7 @@ def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
     if beside and not is_loopback(stated):
         stated = ""
     keys = (settings.api_key_env,) if settings.api_key_env else known.keys
-    watch(keys)
+    watch_keys(keys)
     return Endpoint(
         name=name,
         like=settings.like or known.like,

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.providers.keys import masked
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.texts import clean
+from tidepool.storage.key_mask import mask
 from tidepool.storage.states import FinishReason
 
 _WORDS = {
@@ -129,7 +129,7 @@ def said(text: str, word: object, *, thought: str = "", tool: bool = False, refu
         text, finish = refusal, FinishReason.REFUSED
     if not text.strip():
         text, finish = "", _nothing_said(finish, tool)
-    return Said(masked(text), masked(thought) or None, finish)
+    return Said(mask(text), mask(thought) or None, finish)
 
 
 def _nothing_said(finish: FinishReason, tool: bool) -> FinishReason:

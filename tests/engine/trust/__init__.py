@@ -1,0 +1,1 @@
+"""What a file from somebody else must not be able to do."""
