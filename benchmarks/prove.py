@@ -33,7 +33,6 @@ PROOFS = {
     "crashes.studies": "A study of sixty batches, killed and resumed",
     "crashes.power_cut": "A loss of power",
     "crashes.kill_points": "Provider batches, killed at every step",
-    "crashes.local_jobs": "Waves as local jobs, killed at every step, and outputs of every kind",
     "crashes.killed": "Killed at any moment of any act that writes",
     "crashes.quitting": "The app, killed while it quits",
     "crashes.full_disk": "A full disk in every act that writes",

@@ -26,7 +26,6 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.stopping.stop_rule import StopRule, rule_for
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.adoption import refuse_changed, take_over
-from tidepool.engine.trust.commands import config_of, keep_commands, programs_to_tell, told_changes
 from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell, without_words_to_packages
 from tidepool.engine.version import program_version
@@ -124,7 +123,6 @@ def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None, 
         )
     if branch is None or branch.own:
         vouch(batch_id, new.config, folder)
-        keep_commands(batch_id, config)
     return batch_id
 
 
@@ -174,7 +172,7 @@ async def resume_led(
         batch = batches.find_batch(connection, reference)
         limits = changed_limits(connection, batch)
     cluster, changes = said_in((*limits, *overrides))
-    config = config_of(batch["id"], batch["config"], changes)
+    config = with_overrides(load_frozen(batch["config"]), changes)
     if batch["status"] == BatchStatus.COMPLETED:
         raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
     kind = kind_to_run(batch, path)
@@ -225,15 +223,13 @@ class Resumption:
         if not self.changes:
             return
         batch_id, before, after = self.verdict.batch_id, self.verdict.frozen, config.to_json()
-        told = told_changes(self.changes)
         if not self.verdict.own:
-            batches.rewrite_config(path, batch_id, after, told)
+            batches.rewrite_config(path, batch_id, after, self.changes)
             return
         if self.verdict.said:
             take_over(path)
-        keep_commands(batch_id, config)
         with trust_record().renewing(batch_id, before, after):
-            batches.rewrite_config(path, batch_id, after, told)
+            batches.rewrite_config(path, batch_id, after, self.changes)
 
 
 def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
@@ -244,8 +240,7 @@ def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
 
 def name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
     """Before anything is sent: where the config has calls go, and with which key, where that is not usual."""
-    models = kind.models(config)
-    words = (*(one.in_words for one in servers_to_tell(config, models)), *programs_to_tell(config, models))
+    words = tuple(one.in_words for one in servers_to_tell(config, kind.models(config)))
     if words and listener is not None:
         listener(ServersNamed(words))
     return words
@@ -257,9 +252,8 @@ def config_to_resume(reference: str, database: str | Path, overrides: Iterable[s
     with reading(Path(database)) as connection:
         batch = batches.find_batch(connection, reference)
         limits = changed_limits(connection, batch)
-    if trust_record().knows(batch["id"], batch["config"]):
-        return config_of(batch["id"], batch["config"], (*limits, *overrides))
-    return with_overrides(load_frozen(without_words_to_packages(batch["id"], batch["config"])), overrides)
+    stored = without_words_to_packages(batch["id"], batch["config"])
+    return with_overrides(load_frozen(stored), (*limits, *overrides))
 
 
 def refuse_strangers(batch: sqlite3.Row) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tidepool.engine.batching.assembly import BatchAssembly
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle
+from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
@@ -18,7 +19,6 @@ from tidepool.engine.errors import NotFound, NotTrusted, RunError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderBatchResult, ProviderError
 from tidepool.engine.trust.adoption import refuse_changed
-from tidepool.engine.trust.commands import config_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import connect, reading, settle
@@ -71,7 +71,7 @@ async def give_up(path: Path, reference: str, order_reference: str) -> GivenUp:
     if running:
         await asyncio.to_thread(batches.steer, path, batch_id, "give up", {"order": order.id})
         return GivenUp(batch_id, order, "told")
-    config = config_of(batch_id, batch["config"])
+    config = load_frozen(batch["config"])
     if not trust_record().knows(batch_id, batch["config"]) and order.provider != "simulated":
         raise NotTrusted(
             f"Batch {batch_id} was made on another machine, or was changed since it last ran on this one. That the provider "

@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.batch_command import commands_in
 from tidepool.engine.branching.origin import Origin, read_origin
 from tidepool.engine.branching.rehearsal import OneByOne, rehearse
 from tidepool.engine.branching.talks import Branch, BranchStage, GivenAnswer, OriginTalk
 from tidepool.engine.call import Call
-from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.commands import config_of, with_commands
 from tidepool.engine.trust.servers import judged, without_words_to_packages
 from tidepool.storage import batches
 from tidepool.storage.file import reading
@@ -61,7 +59,7 @@ def new_branch(path: Path, wish: BranchWish, *, trust: bool | str = False, plan_
         batch = batches.find_batch(connection, wish.batch)
         kind = _branchable(batch)
         stored = without_words_to_packages(batch["id"], batch["config"]) if plan_only else batch["config"]
-        before = config_of(batch["id"], stored, wish.overrides)
+        before = with_overrides(load_frozen(stored), wish.overrides)
         verdict = judged(batch["id"], batch["config"], before, kind.models(before), tuple(wish.overrides))
         if not plan_only:
             verdict.refuse(trust)
@@ -181,7 +179,7 @@ def _config(config: FrozenConfig, origin: Origin) -> FrozenConfig:
         data.pop(section, None)
     data["batch"]["name"] = f"{config.batch.name}, branched at {origin.at}"
     data["batch"]["seed"] = seed_of(config.batch.seed, "branch")
-    return with_commands(load_frozen(json.dumps(data, ensure_ascii=False)), commands_in(config.providers))
+    return load_frozen(json.dumps(data, ensure_ascii=False))
 
 
 def steps_of(path: Path, reference: str) -> list[str]:

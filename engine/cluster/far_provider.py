@@ -3,24 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tidepool.engine.batch_command import KEY
 from tidepool.engine.call import Call
 from tidepool.engine.cluster.crew import Crew, NoHandLeft
 from tidepool.engine.cluster.hand import Opening
 from tidepool.engine.config.endpoints import LOCAL
-from tidepool.engine.config.sections import ModelPrice, ProviderSettings
+from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag
-from tidepool.engine.providers.endpoint import ALL_OTHERS, endpoint_of, is_endpoint
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.keys import carries_secret
 from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, Provider, ProviderError, Silence
 
 AT_HOME = "No hand is left that can ask {name}: its calls leave from this process until one is back."
-
-
-def can_leave(provider: Provider) -> bool:
-    """Whether there is a server for its live calls: as local jobs they are made where the folders of jobs are."""
-    settings: ProviderSettings = provider.settings
-    return settings.batch_command is None or bool(endpoint_of(provider.name, settings).addresses)
 
 
 class FarProvider:
@@ -84,9 +77,6 @@ class FarProvider:
         """With the addresses that hold here, by the environment too. One with a password in it does not travel: every node
         has it in an environment of its own, like the keys."""
         settings: ProviderSettings = self._home.settings
-        if settings.batch_command is not None:  # jobs are made at home, and their endpoint costs nothing
-            prices = {ALL_OTHERS: ModelPrice(input=0.0, output=0.0), **settings.prices}
-            settings = settings.model_copy(update={KEY: None, "prices": prices})
         if self._beside or not is_endpoint(self.name, settings):
             return settings
         addresses = endpoint_of(self.name, settings).addresses

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tidepool.engine.batch_command import without_commands
 from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.frozen import FrozenConfig, sealed
@@ -88,8 +87,7 @@ def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:
 
 
 def load_frozen(text: str) -> FrozenConfig:
-    """The config of a batch as its file keeps it. A key that was not there yet has its default: the old behaviour.
-    A command that stands in it is not read: `trust.commands` knows those of the user's own batches."""
+    """The config of a batch as its file keeps it. A key that was not there yet has its default: the old behaviour."""
     if len(text) > ceilings.FILE_BYTES:
         raise UsageError(
             f"The batch's own config is larger than {ceilings.FILE_BYTES >> 20} MiB: no study has such a one."
@@ -106,8 +104,6 @@ def load_frozen(text: str) -> FrozenConfig:
     _refuse_missing_package(data.get("batch"))
     if isinstance(service := data.get("service"), dict):
         data["service"] = {**BEFORE, **service}
-    if "providers" in data:
-        data["providers"] = without_commands(data["providers"])
     source = "the batch's own config"
     config = config_from(data, source=source)
     if names_library(config):

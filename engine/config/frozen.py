@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from tidepool.engine.batch_command import without_commands
 from tidepool.engine.config.sections import Config, ConfigSections
 
 
@@ -22,9 +21,8 @@ class FrozenConfig(ConfigSections):
         raise TypeError("A frozen config comes from freeze() or load_frozen() alone.")
 
     def to_json(self) -> str:
-        """As the file keeps it: all but the commands, which are its user's and no file's."""
-        written = self.as_written()
-        return json.dumps({**written, "providers": without_commands(written["providers"])}, ensure_ascii=False)
+        """As the file keeps it."""
+        return json.dumps(self.as_written(), ensure_ascii=False)
 
 
 def sealed(config: Config) -> FrozenConfig:

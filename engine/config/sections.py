@@ -21,7 +21,6 @@ from pydantic import (
 )
 from pydantic_core import to_json
 
-from tidepool.engine.batch_command import BatchCommand, refuse_misplaced
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.choices import OneOf
@@ -171,10 +170,6 @@ class ProviderSettings(Limits):
     """by model, `"*"` for all others: what a million tokens cost, where no table of prices knows it"""
     batch_api: bool | None = Field(default=None, title="Batch API")
     """whether it has a batch API; else openai, anthropic and azure have one"""
-    batch_command: BatchCommand | None = None
-    """a program of yours that answers a file of calls, in place of a batch API: never kept with a study"""
-    batch_jobs: int = Field(default=1, ge=1, le=ceilings.SERVERS, title="Jobs at a time")
-    """how many jobs of that program run at the same time"""
 
 
 class OllamaSettings(ProviderSettings):
@@ -235,8 +230,7 @@ class Providers(Section):
     @model_validator(mode="after")
     def _refuse_borrowed_names(self) -> Self:
         for name in type(self).model_fields:
-            refuse_misplaced(name, section := getattr(self, name))
-            like = section.like
+            like = getattr(self, name).like
             if like and name in PROVIDERS and like != name:
                 raise WrongValue(
                     f"{name} is a provider of its own and cannot be like {like}: choose another name", name
@@ -273,8 +267,6 @@ class Providers(Section):
         """What rules the calls of one provider: its own keys where written, else those of [service]."""
         own = self.section(name)
         common = {key: getattr(service, key) for key in Limits.model_fields if key not in own.model_fields_set}
-        if "batch_from" in common and own.batch_command is not None and not (own.base_url or own.hosts):
-            common["batch_from"] = 0  # no server answers small waves
         return own.model_copy(update=common)
 
 

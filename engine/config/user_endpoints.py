@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.batch_command import KEY, NOT_KEPT
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.model_fields import models_at
 from tidepool.engine.config.presets import resolve_model, unknown_provider
@@ -105,8 +104,4 @@ def _is_open(keys: dict[str, Any]) -> bool:
 
 def _written(providers: Providers) -> dict[str, dict[str, Any]]:
     named = (name for name in type(providers).model_fields if name in providers.model_fields_set)
-    sections = {name: providers.section(name).model_dump(exclude_unset=True) for name in named}
-    return {
-        name: {key: value for key, value in keys.items() if (key, value) != (KEY, NOT_KEPT)}
-        for name, keys in sections.items()
-    }
+    return {name: providers.section(name).model_dump(exclude_unset=True) for name in named}

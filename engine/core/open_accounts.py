@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tidepool.engine.cluster.crew import Crew, Stopped
-from tidepool.engine.cluster.far_provider import FarProvider, can_leave
+from tidepool.engine.cluster.far_provider import FarProvider
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import refuse_retired
@@ -43,7 +43,7 @@ class OpenAccounts:
             for name in sorted({model.partition(":")[0] for model in self._models}):
                 limits = self._config.limits_for(name)
                 provider = open_provider(name, limits)
-                if self.crew is not None and can_leave(provider):
+                if self.crew is not None:
                     provider = FarProvider(provider, self.crew)
                 self.by_provider[name] = Account(provider, limits)
                 await provider.check([self._name(model) for model in self._models if model.startswith(f"{name}:")])

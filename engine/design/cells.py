@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.batch_command import without_commands
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.design import Design
 from tidepool.engine.config.freezing import freeze
@@ -150,10 +149,5 @@ def _as_kept(config: Config, design: Design, factors: Sequence[Factor]) -> dict[
         "hypotheses": hypotheses,
         "hypotheses_hash": hypotheses_hash(hypotheses),
         "frozen_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "source": _without_commands(config.as_given()),
+        "source": config.as_given(),
     }
-
-
-def _without_commands(written: dict[str, Any]) -> dict[str, Any]:
-    """A study's file keeps no command of its user's."""
-    return {name: without_commands(section) if name == "providers" else section for name, section in written.items()}

@@ -13,6 +13,7 @@ from typing import Any
 
 from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Config
 from tidepool.engine.config.study import Study
@@ -37,7 +38,6 @@ from tidepool.engine.run import (
     new_batch,
 )
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.commands import config_of, keep_commands
 from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.engine.trust.servers import TrustVerdict, judged
 from tidepool.storage import batches, locks
@@ -105,8 +105,6 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
         with locks.holding(path, study_id):
             made = studies.add_cells(path, study_id, widened(study.design, planned.design, len(new)), new)
     trust_record().vouch_for_all({batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)})
-    for batch_id, cell in zip(made, planned.cells, strict=True):
-        keep_commands(batch_id, cell.config)
     if folder := next(filter(None, folders), None):
         for batch_id in made:
             trust_record().keep_folder(batch_id, folder)
@@ -279,7 +277,7 @@ async def _taken_up(
 
 
 def _judged(cell: studies.StoredCell, kind: KindSpec, changes: Sequence[str]) -> _Taken:
-    config = config_of(cell.batch["id"], cell.batch["config"], changes)
+    config = with_overrides(load_frozen(cell.batch["config"]), changes)
     verdict = judged(*(cell.batch["id"], cell.batch["config"], config, kind.models(config), changes), kind.code(config))
     return _Taken(cell, config, verdict)
 

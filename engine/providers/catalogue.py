@@ -15,21 +15,12 @@ def open_provider(name: str, settings: ProviderSettings) -> Provider:
     """A provider by its own settings, for whoever asks. A batch says that the calls are its own with `serve`."""
     _refuse_secrets(name, {"base_url": [settings.base_url or ""], "hosts": settings.hosts})
     if is_endpoint(name, settings):
-        endpoint = endpoint_of(name, settings)
-        if endpoint.command is not None:
-            return _job_provider(name, settings)
-        family: ProviderSpec = PROVIDERS[endpoint.like]
+        family: ProviderSpec = PROVIDERS[endpoint_of(name, settings).like]
         return family.open(settings, name)
     if name not in PROVIDERS:
         raise UsageError(unknown_provider(name), ("providers", name))
     spec: ProviderSpec = PROVIDERS[name]
     return spec.open(settings)
-
-
-def _job_provider(name: str, settings: ProviderSettings) -> Provider:
-    from tidepool.engine.providers.local_jobs.provider import JobProvider
-
-    return JobProvider(settings, name)
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:

@@ -31,8 +31,6 @@ class Endpoint:
     has_batches: bool
     free: bool
     prices: dict[str, ModelPrice]
-    command: str | None
-    """what answers files of its calls as local jobs; empty: there was one, which only its user knows"""
     beside: bool
     """it is the server of whichever machine a call leaves from"""
     by_environment: bool
@@ -97,10 +95,9 @@ def is_endpoint(name: str, settings: ProviderSettings) -> bool:
 def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
     """The endpoint of a section [providers.NAME]."""
     known = KNOWN_ENDPOINTS.get(name) or KnownEndpoint(name, settings.like or "openai", free=settings.like == "ollama")
-    command, beside = settings.batch_command, settings.hosts == [LOCAL]
+    beside = settings.hosts == [LOCAL]
     in_environment = None if beside else os.environ.get(known.address_variable or "-")
-    usual = in_environment or known.address
-    stated = settings.base_url or (usual if command is None else "")  # who has a command need not have a server
+    stated = settings.base_url or in_environment or known.address
     if beside and not is_loopback(stated):
         stated = ""
     keys = (settings.api_key_env,) if settings.api_key_env else known.keys
@@ -111,10 +108,9 @@ def endpoint_of(name: str, settings: ProviderSettings) -> Endpoint:
         addresses=tuple(dict.fromkeys((not beside and settings.hosts) or ([stated] if stated else []))),
         key_variables=keys,
         key_needed=bool(keys) and (known.key_needed or settings.api_key_env is not None),
-        has_batches=command is not None or (known.batch_api if settings.batch_api is None else settings.batch_api),
-        free=known.free or command is not None,
+        has_batches=known.batch_api if settings.batch_api is None else settings.batch_api,
+        free=known.free,
         prices=settings.prices,
-        command=command,
         beside=beside,
         by_environment=name in OWN_ENDPOINTS and settings.api_key_env is None,
     )

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tidepool.engine.batch_command import program_of
 from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
 from tidepool.engine.config.presets import KNOWN_MODELS, PRESET_TABLE, RETIREMENTS
 from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
@@ -27,7 +26,6 @@ from tidepool.engine.registries import PROVIDERS
 MILLION = 1_000_000
 SECONDS = 10.0
 """what a provider may take to list its models"""
-ANY_MODEL = "any model that its command takes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +85,6 @@ def known_models(name: str, settings: ProviderSettings) -> ListedProvider:
     endpoint = endpoint_of(name, settings)
     where = ", ".join(map(shown_host, endpoint.addresses)) or "no address"
     listed = ListedProvider(name, _key(endpoint), where, ())
-    if endpoint.command is not None and not endpoint.addresses:
-        models = tuple(
-            _model(f"{name}:{one}", endpoint.price(one), None) for one in endpoint.prices if one != ALL_OTHERS
-        )
-        return replace(listed, where=f"local jobs of {program_of(endpoint.command)}", models=models, note=ANY_MODEL)
     try:
         provider = _opened(endpoint, settings)
     except UsageError as error:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidepool.engine.batch_command import program_of
 from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.core.services import SERVICES, batch_from
@@ -20,8 +19,6 @@ from tidepool.engine.studies.planned_calls import Plan, PlannedCalls
 
 UNKNOWN_WAIT = "minutes to 24 h each"
 """what hosted providers promise of a provider batch"""
-
-JOBS_WAIT = "as long as it takes each"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +37,13 @@ class ProviderTransport:
     """how many it takes to go by batch API; None: all go live, however many"""
     wait: str
     """how long a provider batch takes"""
-    program: str = ""
-    """what answers them as local jobs; empty: the provider does"""
 
     def in_words(self, *, at_most: bool) -> str:
         if not self.calls_batch:
-            how = f"as local jobs of {self.program}" if self.program and self.batch_from == 0 else "live"
-            return f"{self.provider} {how}{self._why_live()}"
+            return f"{self.provider} live{self._why_live()}"
         live = f"; {_counted(self.calls_live, 'call')} of small waves live" if self.calls_live else ""
-        batches = _batches(
-            self.provider_batches, self.one_after_another, self.wait, "local job" if self.program else ""
-        )
-        way = f"by {self.program}" if self.program else "by batch API"
-        return f"{self.provider} {way}: {'at most ' if at_most else ''}{batches}{live}"
+        batches = _batches(self.provider_batches, self.one_after_another, self.wait)
+        return f"{self.provider} by batch API: {'at most ' if at_most else ''}{batches}{live}"
 
     def _why_live(self) -> str:
         if not self.batch_from or self.largest_wave >= self.batch_from:
@@ -189,7 +180,6 @@ class _ProviderTally:
             self._largest(planned),
             None if self._api is None else self._least,
             self._wait,
-            "" if self._limits.batch_command is None else program_of(self._limits.batch_command),
         )
 
     def _largest(self, planned: Iterable[PlannedCalls]) -> int:
@@ -200,8 +190,6 @@ class _ProviderTally:
 
     @property
     def _wait(self) -> str:
-        if self._limits.batch_command is not None:
-            return JOBS_WAIT
         seconds: float | None = getattr(self._limits, "batch_seconds", None)
         if seconds is None:
             return UNKNOWN_WAIT
@@ -221,8 +209,8 @@ def _by_company(members: Sequence[_Entry]) -> Iterator[tuple[int, list[_Entry]]]
         done = rounds
 
 
-def _batches(count: int, one_after_another: int, wait: str, job: str = "") -> str:
-    many = _counted(count, job) if job else _counted(count, "provider batch", "es")
+def _batches(count: int, one_after_another: int, wait: str) -> str:
+    many = _counted(count, "provider batch", "es")
     if count < 2:
         return f"{many}, {wait.removesuffix(' each')}"
     return f"{many}, {f'{one_after_another:,} one after another' if one_after_another > 1 else 'all at once'}, {wait}"

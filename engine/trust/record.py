@@ -2,8 +2,8 @@
 
 A batch counts by its id together with the hash of its frozen config (a copy that comes back may be changed), a server
 by scheme, host and port together with the name of the key's variable. No key is ever written. Beside them stands what
-`tidepool api` was asked to run (to wait for a run is no word about servers), which drafts were written here, in which
-folder the code of a batch lies, and which commands answer its calls.
+`tidepool api` was asked to run (to wait for a run is no word about servers), which drafts were written here, and in which
+folder the code of a batch lies.
 
 Where the record cannot be written, or could have been written by others, that is said once, and what is vouched for
 holds for this process.
@@ -39,7 +39,6 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS batch (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
     "CREATE TABLE IF NOT EXISTS queue (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
     "CREATE TABLE IF NOT EXISTS folder (id TEXT PRIMARY KEY, path TEXT, at REAL)",
-    "CREATE TABLE IF NOT EXISTS command (id TEXT, provider TEXT, command TEXT, at REAL, PRIMARY KEY (id, provider))",
     "CREATE TABLE IF NOT EXISTS draft (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
 )
 
@@ -118,12 +117,8 @@ class TrustRecord:
 
     def forget_batch(self, batch_id: str) -> int:
         """With every config of it; returns how many those were. Raises where they cannot be forgotten."""
-
-        def forget(record: sqlite3.Connection) -> int:
-            record.execute("DELETE FROM command WHERE id = ?", (batch_id,))
-            return record.execute("DELETE FROM batch WHERE id = ?", (batch_id,)).rowcount
-
-        return self._write(forget, lasting=True)
+        query = "DELETE FROM batch WHERE id = ?"
+        return self._write(lambda record: record.execute(query, (batch_id,)).rowcount, lasting=True)
 
     def keep_folder(self, batch_id: str, folder: Path) -> None:
         """Where the config of a batch lay that runs code from its folder: no study file says such a thing."""
@@ -133,16 +128,6 @@ class TrustRecord:
     def folders_of(self, batch_id: str) -> list[Path]:
         rows = self._rows("SELECT CAST(id AS TEXT), CAST(path AS TEXT) FROM folder")
         return [Path(path) for known, path in rows if known == batch_id]
-
-    def keep_commands(self, batch_id: str, commands: Mapping[str, str]) -> None:
-        """What the user has the calls of a batch answered by, by provider: no study file says such a thing either."""
-        rows = [(batch_id, provider, command, time.time()) for provider, command in commands.items()]
-        query = "INSERT OR REPLACE INTO command VALUES (?, ?, ?, ?)"
-        self._write(lambda record: record.executemany(query, rows).rowcount)
-
-    def commands_of(self, batch_id: str) -> dict[str, str]:
-        rows = self._rows("SELECT CAST(provider AS TEXT), CAST(command AS TEXT) FROM command WHERE id = ?", (batch_id,))
-        return dict(rows)
 
     # -- servers -----------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.batch_command import without_commands
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.frozen import FrozenConfig
@@ -25,9 +24,9 @@ from tidepool.engine.trust.code import without_code
 from tidepool.engine.trust.origins import is_loopback, origin_of, shown
 from tidepool.engine.trust.record import TrustedServer, config_hash, trust_record
 
-PLACES = ("hosts", "base_url", "api_key_env", "batch_command")
+PLACES = ("hosts", "base_url", "api_key_env")
 """keys of [providers.NAME] that say where words go, and which key with them"""
-HARMLESS = frozenset({*Limits.model_fields, "like", "prices", "batch_api", "batch_jobs"})
+HARMLESS = frozenset({*Limits.model_fields, "like", "prices", "batch_api"})
 """keys that say nothing of the kind. Of an installed package nobody knows what its other keys say: perhaps a command"""
 
 
@@ -176,9 +175,8 @@ def without_strange_addresses(batch_id: str, frozen: str) -> dict[str, Any]:
 
 
 def said_by_files(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is obeyed from the user's own hand alone: commands, and which cluster is joined."""
-    kept = {name: section for name, section in config.items() if name != "cluster"}
-    return {**kept, "providers": without_commands(kept.get("providers", {}))}
+    """Without what is obeyed from the user's own hand alone: which cluster is joined."""
+    return {name: section for name, section in config.items() if name != "cluster"}
 
 
 def without_addresses(config: dict[str, Any]) -> dict[str, Any]:

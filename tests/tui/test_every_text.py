@@ -345,7 +345,6 @@ PRINT_THEMSELVES = {
     "engine/config/reference.py": "writes a page of the docs, when it is run by itself",
     "storage/schema/reference.py": "the same",
     "storage/schema/written.py": "the same",
-    "engine/providers/local_jobs/keeper.py": "the process that keeps a job, into that job's own log",
     "engine/trust/record.py": "a warning in words of its own",
 }
 

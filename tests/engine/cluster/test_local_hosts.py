@@ -12,8 +12,7 @@ from tests.engine.cluster.near import NearStarter
 from tests.support.books import NoBooks
 from tests.support.stage import question
 from tidepool.engine.cluster.crew import Crew
-from tidepool.engine.cluster.far_provider import FarProvider, can_leave
-from tidepool.engine.cluster.hand import Opening
+from tidepool.engine.cluster.far_provider import FarProvider
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
@@ -127,20 +126,3 @@ async def test_where_all_are_gone_it_is_for_the_account_to_say() -> None:
             with pytest.raises(ProviderError) as raised:
                 await provider.complete(question("t1", model="lab:gpt-4o-mini"), 1, 1)
             assert (raised.value.fault, raised.value.silence) == (ErrorClass.HEALS, Silence.UNREACHED)
-
-
-async def test_a_command_stays_at_home_and_what_its_server_answers_is_as_free_there() -> None:
-    command = "no-such-program-there -i {input} -o {output}"
-    async with Emulator() as emulator:
-        crew = Crew(NearStarter(), 1)
-        await crew.gather()
-        settings = ProviderSettings(like="openai", base_url=emulator.urls["openai"], batch_command=command)
-        home = open_provider("lab", settings)
-        assert can_leave(home) and not can_leave(open_provider("lab", settings.model_copy(update={"base_url": None})))
-        provider = FarProvider(home, crew)
-        provider.settings = settings
-        await crew.open(Opening("lab", provider._travelling(), ["gpt-4o-mini"]), provider.notices)
-        answer = await provider.complete(question("t1", model="lab:gpt-4o-mini", text="Good morning"), 1, 1)
-        assert answer.cost_usd == 0 and emulator.books.bought_of("openai") == 1
-        await crew.close()
-        await home.close()

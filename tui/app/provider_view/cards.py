@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tidepool.engine.batch_command import program_of
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, title_of
 from tidepool.engine.config.presets import PRESET_TABLE
 from tidepool.engine.config.sections import ProviderSettings
@@ -137,8 +136,6 @@ def _keys(card: Card, rules: ProviderRules) -> Iterator[Passage]:
         yield Passage(said, "dim", label=address)
     yield Passage(where, label="address")
     batch = "yes, at about half the price" if card.has_batches else "no: every call goes live"
-    if endpoint is not None and endpoint.command is not None:
-        batch = f"local jobs of {program_of(endpoint.command)}"
     yield Passage(batch if card.name != "simulated" else "yes, pretended", label="batch API")
 
 
