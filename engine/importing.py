@@ -13,8 +13,8 @@ from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.library.contents import agent_of, entity_of
 from tidepool.engine.library.type_files import entity_type_from
+from tidepool.engine.trust.file_values import foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.servers import without_addresses
 from tidepool.storage import library
 from tidepool.storage.file import connect
 from tidepool.storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
@@ -36,7 +36,9 @@ def _kept_config(other: Path, batch: OtherBatch) -> str:
         raise FileError(f"{other}: batch {batch.id} is of another kind than its config. It is not imported.")
     if trust_record().knows(batch.id, batch.config):
         return batch.config
-    return json.dumps(without_addresses(json.loads(batch.config)), ensure_ascii=False)
+    data = json.loads(batch.config)
+    kept = without_foreign(data, ((path, None) for path in foreign_provider_keys(data)))
+    return json.dumps(kept, ensure_ascii=False)
 
 
 def _check_library(other: Path, path: Path) -> None:

@@ -1,10 +1,8 @@
 """A batch's life: made, begun, played, ended; or stopped, and taken up again."""
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidepool.engine.branching.kind import branching, kind_to_run
@@ -25,12 +23,19 @@ from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.stopping.stop_rule import StopRule, rule_for
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.adoption import refuse_changed, take_over
+from tidepool.engine.trust.gate import (
+    Admission,
+    admit,
+    adopt,
+    judge,
+    plannable,
+    refuse_changed,
+    rewrite_configs,
+    servers_to_name,
+)
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.servers import TrustVerdict, judged, servers_to_tell, without_words_to_packages
 from tidepool.engine.version import program_version
 from tidepool.storage import batches, locks
-from tidepool.storage.control import limits_said
 from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
 
@@ -71,7 +76,8 @@ async def run_frozen(
     async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
         batch_id = await asyncio.to_thread(_written_down, path, config, folder, branch)
         accounts.name_batch(batch_id)
-        turn = Turn(batch_id, config, plan, on_event, resumed=False, servers=servers, rule=rule)
+        runs_code = bool(kind.code(config))
+        turn = Turn(batch_id, config, plan, on_event, False, runs_code, servers, rule=rule)
         return await _run(Session(path, batch_id, (turn,), accounts, control), play or kind.play)
 
 
@@ -121,8 +127,7 @@ def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None, 
             origin=branch.branch.origin.to_json() if branch else None,
             records=branch.branch.records() if branch else (),
         )
-    if branch is None or branch.own:
-        vouch(batch_id, new.config, folder)
+    mark_created(batch_id, new.config, folder)
     return batch_id
 
 
@@ -131,9 +136,9 @@ def new_batch(config: FrozenConfig) -> batches.NewBatch:
     return batches.NewBatch(about.kind, about.name, about.description, about.seed, config.to_json(), program_version())
 
 
-def vouch(batch_id: str, config: str, folder: Path | None) -> None:
-    """A batch that was made here is the user's own."""
-    trust_record().vouch(batch_id, config)
+def mark_created(batch_id: str, config: str, folder: Path | None) -> None:
+    """A batch that was created here is the user's own."""
+    trust_record().mark_trusted({batch_id: config})
     if folder is not None:
         trust_record().keep_folder(batch_id, folder)
 
@@ -145,12 +150,11 @@ async def resume_batch(
     overrides: Iterable[str] = (),
     on_event: Listener | None = None,
     control: RunControl | None = None,
-    trust: bool | str = False,
+    trust: bool = False,
 ) -> Summary:
-    """Goes on with a batch that stopped, and retries failed units; buys nothing twice.
+    """Resumes a batch that stopped, and retries failed units; buys nothing twice.
 
-    Servers that only the file names are refused before anything is sent, unless `trust` says that they are known: those
-    of whatever config the file has, or of the one with this hash alone.
+    A batch that was not created here is refused before anything is sent or run, unless `trust` makes it the user's own.
     """
     return await resume_led(
         reference, Path(database), overrides=overrides, on_event=on_event, control=control, trust=trust
@@ -165,19 +169,18 @@ async def resume_led(
     overrides: Iterable[str] = (),
     on_event: Listener | None = None,
     control: RunControl | None = None,
-    trust: bool | str = False,
+    trust: bool = False,
 ) -> Summary:
     """`play` leads the study in place of its kind."""
+    cluster, changes = said_in(overrides)
     with reading(path) as connection:
         batch = batches.find_batch(connection, reference)
-        limits = changed_limits(connection, batch)
-    cluster, changes = said_in((*limits, *overrides))
-    config = with_overrides(load_frozen(batch["config"]), changes)
-    if batch["status"] == BatchStatus.COMPLETED:
-        raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
-    kind = kind_to_run(batch, path)
-    verdict = judged(batch["id"], batch["config"], config, kind.models(config), changes, kind.code(config))
-    verdict.refuse(trust)
+        config = with_overrides(load_frozen(batch["config"]), changes)
+        if batch["status"] == BatchStatus.COMPLETED:
+            raise NotFound(f"Batch {batch['id']} is completed: there is nothing to resume.")
+        kind = kind_to_run(batch, path)
+        admission = admit(connection, batch, config, kind)
+    allow([admission], path, trust)
     await asyncio.to_thread(find_code_again, kind, config, batch["id"], path)
     servers = name_servers(kind, config, on_event)
     control = control or RunControl()
@@ -190,46 +193,40 @@ async def resume_led(
             plan,
             on_event,
             resumed=True,
-            own=verdict.own,
+            runs_code=bool(kind.code(config)),
             servers=servers,
             rule=stop_rule(kind, config),
         )
         session = Session(path, batch["id"], (turn,), accounts, control)
-        return await _run(session, play or kind.play, Resumption(verdict, changes))
+        return await _run(session, play or kind.play, admission, changes)
 
 
-def changed_limits(connection: sqlite3.Connection, batch: sqlite3.Row) -> tuple[str, ...]:
-    """The limits that were changed while it ran, as `--set` would say them; a stranger's file has no say in it."""
-    if not trust_record().knows(batch["id"], batch["config"]):
-        return ()
-    said = {key.removeprefix("service."): value for key, value in limits_said(connection, batch["number"]).items()}
-    return tuple(
-        f"{key if key.startswith('providers.') else f'service.{key}'}={json.dumps(value)}"
-        for key, value in said.items()
-    )
+def allow(admissions: Sequence[Admission], path: Path, trust: bool) -> None:
+    """Before anything of these batches is sent or run: what needs trust is adopted, or refused."""
+    for one in admissions:
+        if not trust:
+            one.refuse()
+        elif one.needs_trust:
+            adopt(path, one.batch_id, one.frozen)
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption:
-    """A batch that goes on as it was judged, and what `--set` does to its frozen config."""
+def rewrite_limits(path: Path, batch_ids: Sequence[str], changes: Sequence[str], note: str = "") -> None:
+    """New limits become part of the configs: a resume reads them from there, where the trust record covers them, and never
+    from the rows of `control`."""
+    with reading(path) as connection:
+        before = {batch_id: str(batches.find_batch(connection, batch_id)["config"]) for batch_id in batch_ids}
+    after = {one: with_overrides(load_frozen(text), changes).to_json() for one, text in before.items()}
+    rewrite_configs(path, {one: (before[one], after[one]) for one in batch_ids}, note)
 
-    verdict: TrustVerdict
-    changes: Sequence[str]
 
-    def look_again(self, path: Path) -> None:
-        refuse_changed(path, self.verdict.batch_id, self.verdict.frozen)
+def hold_limits(session: Session) -> None:
+    """Limits that change while the session runs hold for a resume."""
+    batch_ids = [turn.batch_id for turn in session.turns if not turn.ended]
 
-    def rewrite(self, path: Path, config: FrozenConfig) -> None:
-        if not self.changes:
-            return
-        batch_id, before, after = self.verdict.batch_id, self.verdict.frozen, config.to_json()
-        if not self.verdict.own:
-            batches.rewrite_config(path, batch_id, after, self.changes)
-            return
-        if self.verdict.said:
-            take_over(path)
-        with trust_record().renewing(batch_id, before, after):
-            batches.rewrite_config(path, batch_id, after, self.changes)
+    async def rewrite(changes: Sequence[str]) -> None:
+        await asyncio.to_thread(rewrite_limits, session.path, batch_ids, changes)
+
+    session.control.on_limits = rewrite
 
 
 def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
@@ -239,38 +236,38 @@ def stop_rule(kind: KindSpec, config: FrozenConfig) -> StopRule | None:
 
 
 def name_servers(kind: KindSpec, config: FrozenConfig, listener: Listener | None) -> tuple[str, ...]:
-    """Before anything is sent: where the config has calls go, and with which key, where that is not usual."""
-    words = tuple(one.in_words for one in servers_to_tell(config, kind.models(config)))
+    """Before anything is sent: where the config sends requests, and with which key, where that is not usual."""
+    words = tuple(one.in_words for one in servers_to_name(config, kind.models(config)))
     if words and listener is not None:
         listener(ServersNamed(words))
     return words
 
 
 def config_to_resume(reference: str, database: str | Path, overrides: Iterable[str] = ()) -> FrozenConfig:
-    """The config that the batch would go on with, for a plan of it: what a stranger's file tells an installed package is
-    left out, since nobody knows what a package does with it even before it is asked anything."""
+    """The config that the batch would continue with, for a plan of it."""
     with reading(Path(database)) as connection:
         batch = batches.find_batch(connection, reference)
-        limits = changed_limits(connection, batch)
-    stored = without_words_to_packages(batch["id"], batch["config"])
-    return with_overrides(load_frozen(stored), (*limits, *overrides))
+    return with_overrides(load_frozen(plannable(batch["id"], batch["config"])), overrides)
 
 
-def refuse_strangers(batch: sqlite3.Row) -> None:
-    """Raises where the batch, as its file has it, could not go on without a word of the user: for who cannot ask."""
+def refuse_untrusted(batch: sqlite3.Row) -> None:
+    """Raises where the batch, as its file has it, could not continue without a question: for callers that cannot ask."""
     config = load_frozen(batch["config"])
-    kind = load_kind(config.batch.kind)
-    judged(batch["id"], batch["config"], config, kind.models(config), code=kind.code(config)).refuse(trust=False)
+    judge(batch["id"], batch["config"], config, load_kind(config.batch.kind)).refuse()
 
 
-async def _run(session: Session, play: Play, resumption: Resumption | None = None) -> Summary:
+async def _run(
+    session: Session, play: Play, admission: Admission | None = None, changes: Sequence[str] = ()
+) -> Summary:
     path, (turn,) = session.path, session.turns
     with locks.holding(path, turn.batch_id), CalmGarbageCollector():
-        if resumption:
-            await asyncio.to_thread(resumption.look_again, path)
+        if admission:
+            await asyncio.to_thread(refuse_changed, path, turn.batch_id, admission.frozen)
         await asyncio.to_thread(begin, session, turn)
-        if resumption:
-            await asyncio.to_thread(resumption.rewrite, path, turn.config)
+        if changes:
+            note = f"Resumed with {', '.join(changes)}."
+            await asyncio.to_thread(rewrite_limits, path, [turn.batch_id], changes, note)
+        hold_limits(session)
         (outcome,) = await session.taken(play)
         ended = await asyncio.to_thread(end, session, turn, outcome)
         if turn.listener:

@@ -8,7 +8,7 @@ import re
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -199,19 +199,34 @@ def forget_words(connection: sqlite3.Connection, batch_id: str) -> None:
     )
 
 
-def rewrite_config(path: Path, batch_id: str, config: str, changes: Sequence[str]) -> None:
-    """What was changed on resume holds for the next resume too, and the log tells it."""
+def rewrite_configs(path: Path, configs: Mapping[str, str], note: str = "") -> None:
+    """Limits that were changed hold for the next resume too; `note` goes into the log of each batch."""
     with writing(path) as connection:
-        connection.execute("UPDATE batch SET config = ? WHERE id = ?", (config, batch_id))
-        connection.execute(
-            "DELETE FROM control WHERE command = 'limits' AND taken_at IS NOT NULL "
-            "AND batch_number = (SELECT number FROM batch WHERE id = ?)",
-            (batch_id,),
+        connection.executemany(
+            "UPDATE batch SET config = ? WHERE id = ?", [(text, one) for one, text in configs.items()]
         )
-        connection.execute(
-            "INSERT INTO log_line (batch_number, at, level, message) SELECT number, ?, 'info', ? FROM batch WHERE id = ?",
-            (time.time(), storable(f"Resumed with {', '.join(changes)}."), batch_id),
-        )
+        if note:
+            connection.executemany(
+                "INSERT INTO log_line (batch_number, at, level, message) SELECT number, ?, 'info', ? FROM batch WHERE id = ?",
+                [(time.time(), storable(note), batch_id) for batch_id in configs],
+            )
+
+
+def replies_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[str, bytes | None]]:
+    """Every reply of the batch with its seal."""
+    bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
+    query = "SELECT text, seal FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'"
+    return ((row["text"], row["seal"]) for row in connection.execute(query, bounds))
+
+
+def seal_replies(connection: sqlite3.Connection, batch_id: str, seal: Callable[[str], bytes]) -> None:
+    """All replies of the batch become its user's own."""
+    number = find_batch(connection, batch_id)["number"]
+    bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
+    rows = connection.execute(
+        "SELECT text, id FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'", bounds
+    ).fetchall()
+    connection.executemany("UPDATE call SET seal = ? WHERE id = ?", [(seal(text), identity) for text, identity in rows])
 
 
 def end(

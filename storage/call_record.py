@@ -33,3 +33,4 @@ class CallRecord(NamedTuple):
     thought: str | None = None
     reasoning_tokens: int = 0
     usage_missing: bool = False
+    seal: bytes | None = None

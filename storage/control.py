@@ -18,7 +18,6 @@ _BEAT = Statement(
     f"WHERE s.batch_number = progress.batch_number AND s.reason = '{UNDER_WAY}') WHERE batch_number = ?",
     rank=1,
 )
-_ACCEPTED = Statement("UPDATE control SET arguments = ? WHERE id = ?", rank=2)
 _TAKEN = Statement("UPDATE control SET taken_at = ? WHERE id = ?", rank=1)
 _PAUSED = Statement("UPDATE batch SET paused = ? WHERE number = ? AND status = 'in_progress'", rank=1)
 
@@ -49,22 +48,6 @@ def commands_for(connection: sqlite3.Connection, batch_number: int) -> Iterator[
 def take(writer: Writer, number: int) -> None:
     """A word is taken: it will not be read again."""
     writer.put(_TAKEN, (time.time(), number))
-
-
-def accept(writer: Writer, number: int, arguments: Mapping[str, Any]) -> None:
-    """Of a word that was taken, what was obeyed."""
-    writer.put(_ACCEPTED, (json.dumps(arguments), number))
-
-
-def limits_said(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
-    """The limits that were changed while the batch ran, and that its config does not have yet."""
-    said: dict[str, Any] = {}
-    for row in connection.execute(
-        "SELECT arguments FROM control WHERE batch_number = ? AND command = 'limits' AND taken_at IS NOT NULL ORDER BY id",
-        (batch_number,),
-    ):
-        said.update(json.loads(row["arguments"]))
-    return said
 
 
 def set_paused(writer: Writer, batch_number: int, paused: bool) -> None:

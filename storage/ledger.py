@@ -8,7 +8,7 @@ import json
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -73,17 +73,22 @@ _CALL_COLUMNS = [
     "thought",
     "reasoning_tokens",
     "usage_missing",
+    "seal",
 ]
 
 
 _RECALL = (
     "SELECT unit_id, step, key, status, text, input_tokens, output_tokens, cost_usd, seconds, source, error, finish_reason, "
-    "served_model FROM call WHERE unit_id"
+    "served_model, seal FROM call WHERE unit_id"
 )
 _TELL = "SELECT unit_id, step, text, error, finish_reason, served_model FROM call WHERE unit_id"
 
 LONGEST_REPLY = 4_000_000
 """letters, beyond what any model says: a longer one was put into the file by somebody, and does not serve again"""
+
+
+MOST_CANDIDATES = 50
+"""replies to one request that are looked through for one that fits"""
 
 
 class Ledger:
@@ -144,16 +149,17 @@ class Ledger:
         ).fetchone()
         self._has_cache = row is not None
 
-    def cached(self, key: bytes) -> sqlite3.Row | None:
+    def cached(self, key: bytes, fits: Callable[[sqlite3.Row], bool] | None = None) -> sqlite3.Row | None:
+        """A reply to the same request of another batch, one that `fits` where that is asked."""
         if not self._has_cache:
             return None
-        row: sqlite3.Row | None = self.reader.execute(
-            "SELECT c.text, c.truth, c.input_tokens, c.output_tokens, c.finish_reason, c.served_model, c.thought FROM call c "
+        rows = self.reader.execute(
+            "SELECT c.text, c.truth, c.input_tokens, c.output_tokens, c.finish_reason, c.served_model, c.thought, c.seal FROM call c "
             "JOIN batch b ON b.number = c.unit_id >> 32 "
-            "WHERE c.key = ? AND c.status = 'answered' AND NOT b.imported AND length(c.text) <= ? LIMIT 1",
-            (key, LONGEST_REPLY),
-        ).fetchone()
-        return row
+            "WHERE c.key = ? AND c.status = 'answered' AND NOT b.imported AND length(c.text) <= ? LIMIT ?",
+            (key, LONGEST_REPLY, 1 if fits is None else MOST_CANDIDATES),
+        )
+        return next((row for row in rows if fits is None or fits(row)), None)
 
     # -- calls -------------------------------------------------------------------------------------------
 
@@ -188,6 +194,7 @@ class Ledger:
                 entry.thought,
                 entry.reasoning_tokens,
                 entry.usage_missing,
+                entry.seal,
             ),
         )
         if counted:

@@ -29,11 +29,10 @@ from tidepool.engine.config.study import Study
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.importing import import_file
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.run import config_to_resume, enlist, refuse_strangers, resume_batch
+from tidepool.engine.run import config_to_resume, enlist, refuse_untrusted, resume_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
-from tidepool.engine.trust.question import question_about
-from tidepool.engine.trust.servers import servers_named, without_strange_addresses
+from tidepool.engine.trust.gate import copied_config, question_about, servers_named_by
 from tidepool.storage import batches
 from tidepool.storage.file import reading
 
@@ -69,6 +68,8 @@ CLAIMS = (
     "UPDATE batch SET status = 'failed', imported = 0",
     "UPDATE batch SET reason = 'trusted', stop_code = 'stopped', status = 'partial'",
     "UPDATE progress SET calls = 100, bought = 100",
+    "INSERT INTO control (batch_number, at, command, arguments, taken_at) SELECT number, 1.0, 'limits', "
+    "json_object('providers.openai.api_key_env', 'GITHUB_TOKEN'), 1.0 FROM batch",
 )
 
 
@@ -181,7 +182,6 @@ async def taken_up(path: Path, batch_id: str, forgery: Forgery) -> int:
     for way in (
         lambda: resume_batch(batch_id, path),
         lambda: resume_batch("last", path, overrides=["service.max_concurrent=2"]),
-        lambda: resume_batch(batch_id, path, trust="0" * 64),
         lambda: give_up(path, batch_id, "batch_1"),
     ):
         try:
@@ -194,8 +194,8 @@ async def taken_up(path: Path, batch_id: str, forgery: Forgery) -> int:
     with suppress(TidepoolError):
         await asyncio.to_thread(import_file, copy, path)
         with suppress(TidepoolError, ValueError):
-            refuse = config_to_resume(batch_id, copy)
-            obeyed += bool(servers_named(refuse, [forgery.model]))
+            imported = config_to_resume(batch_id, copy)
+            obeyed += bool(servers_named_by(forgery.provider, imported.providers.section(forgery.provider)))
     return obeyed
 
 
@@ -209,13 +209,13 @@ def _read(path: Path, batch_id: str, forgery: Forgery) -> int:
     with reading(path) as connection:
         batch = batches.find_batch(connection, batch_id)
     try:
-        refuse_strangers(batch)  # what the API asks before it starts a process
+        refuse_untrusted(batch)  # what the API asks before it starts a process
         obeyed += 1
     except (TidepoolError, ValueError):
         pass
     with suppress(TidepoolError, ValueError):
-        copied = freeze(config_from(without_strange_addresses(batch_id, batch["config"])), path)
-        obeyed += bool(servers_named(copied, [forgery.model]))
+        copied = freeze(config_from(copied_config(batch_id, batch["config"])), path)
+        obeyed += bool(servers_named_by(forgery.provider, copied.providers.section(forgery.provider)))
     return obeyed
 
 
@@ -244,7 +244,7 @@ async def _measure(folder: Path) -> tuple[int, int, int, bool]:
 def prove() -> Iterable[Measurement]:
     with tempfile.TemporaryDirectory() as name, machine(Path(name)):
         files, obeyed, stolen, reached = asyncio.run(_measure(Path(name)))
-    yield at_most("times that a forged file was obeyed", obeyed, "times", 0, f"{files} files, each in eight ways")
+    yield at_most("times that a forged file was obeyed", obeyed, "times", 0, f"{files} files, each in seven ways")
     yield at_most("requests that reached a server which only a file names", stolen, "requests", 0)
     yield at_least("the user's own batch reaches its server with its key", float(reached), "of 1", 1)
 

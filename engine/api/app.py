@@ -34,7 +34,7 @@ from tidepool.engine.api.runs import Launch, Runs
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.run import enlist, refuse_strangers
+from tidepool.engine.run import enlist, refuse_untrusted
 from tidepool.engine.version import program_version
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
@@ -266,7 +266,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
             state = told(database, connection, batch).record["status"]
         if state in (BatchStatus.IN_PROGRESS, BatchStatus.COMPLETED) or runs.waits(batch):
             raise HTTPException(409, f"Batch {id} is {state}: nothing to resume.")
-        refuse_strangers(batch)
+        refuse_untrusted(batch)
         if not runs.requeue(id, batch["status"]):
             raise HTTPException(409, f"Batch {id} is not as it was a moment ago: look at it, then try again.")
         return _success({"message": f"Batch {id} goes on."}, 202)

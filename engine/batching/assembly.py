@@ -34,10 +34,9 @@ def affordable(account: Account, pendings: list[Gathered]) -> list[Gathered]:
 class BatchAssembly:
     """Gives each provider batch its ticket: an id that follows from what it holds."""
 
-    def __init__(self, batch_id: str, book: ProviderBatchBook, *, own: bool) -> None:
+    def __init__(self, batch_id: str, book: ProviderBatchBook) -> None:
         self._batch_id = batch_id
         self._book = book
-        self._own = own
         self._made: Counter[str] = Counter()
         """how many were made so far, by content"""
 
@@ -78,7 +77,6 @@ class BatchAssembly:
             upload_id=stored.upload_id,
             remote_id=stored.remote_id,
             unsure=stored.unsure,
-            own=self._own or stored.provider == "simulated",
             older=max(0.0, time.time() - stored.created_at),
             held=stored.reservation_usd,
             held_each=stored.reservation_usd / max(1, len(stored.calls)),

@@ -202,7 +202,7 @@ class BatchCreation:
             if remote_id is not None:
                 await self._adopt(job, remote_id)
                 return True
-            if job.upload_id and not job.withdrawn and job.own:
+            if job.upload_id and not job.withdrawn:
                 await self._looks.until_seen(lambda: self._api.withdraw(job.upload_id), longest=longest)
                 job.withdrawn = True
         return False

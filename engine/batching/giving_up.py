@@ -18,7 +18,7 @@ from tidepool.engine.core.context import RunContext, SharedRun
 from tidepool.engine.errors import NotFound, NotTrusted, RunError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import ProviderBatchResult, ProviderError
-from tidepool.engine.trust.adoption import refuse_changed
+from tidepool.engine.trust.gate import refuse_changed
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import connect, reading, settle
@@ -114,7 +114,7 @@ async def _closed(context: RunContext, account: Account, order: ProviderBatchLin
         raise NotFound(f"The provider batch {order.remote_id or order.id} is not open any more.")
     results: dict[str, ProviderBatchResult] | None = None
     if stored.phase is not ProviderBatchPhase.INTENDED:
-        job = BatchAssembly(context.run.run_id, book, own=True).restored(stored)
+        job = BatchAssembly(context.run.run_id, book).restored(stored)
         results = await BatchLifecycle(context, account, api, book).wind_up(job, GIVE_UP_SECONDS)
     answers = sum(result.answer is not None for result in (results or {}).values())
     if answers:

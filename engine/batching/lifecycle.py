@@ -237,22 +237,8 @@ class BatchLifecycle:
 
     # -- ending ------------------------------------------------------------------------------------------
 
-    def leaves_alone(self, job: ProviderBatch) -> bool:
-        """Told, where it is only a file's word whose it is: a file could name any other provider batch of the user's."""
-        if not job.own:
-            batch_id = self._context.run.run_id
-            self._context.log(
-                "warning",
-                f"The provider batch {job.remote_id or job.id} at {job.provider} was left alone: that it belongs to batch "
-                f"{batch_id} is only the file's word, and it might be another study's. If the batch is yours, stop it, "
-                f"make it known with `tidepool trust add {batch_id}`, and try again.",
-            )
-        return not job.own
-
     async def cancel(self, job: ProviderBatch) -> bool:
         if job.remote_id is None:
-            return False
-        if self.leaves_alone(job):
             return False
         try:
             await self.api.cancel(job.remote_id)

@@ -72,8 +72,6 @@ class ProviderBatch:
     """when it was cancelled because it took too long, by the same clock"""
     life: "asyncio.Task[None] | None" = None
     """what creates and follows it"""
-    own: bool = True
-    """ordered by this process, or by a batch that is the user's own; else its id is only a file's word for it"""
     bringing_back: bool = False
     """the next of the absent are about to be told"""
     reads: bool = False

@@ -41,7 +41,7 @@ class BatchScheduler:
         self._run = context.run
         self._recorders: dict[int, CallRecorder] = {}
         self._book = ProviderBatchBook(context.ledger)
-        self._assembly = BatchAssembly(context.run.run_id, self._book, own=context.own)
+        self._assembly = BatchAssembly(context.run.run_id, self._book)
         self.jobs = OpenJobs(context, self._book)
         self._lifecycles: dict[str, BatchLifecycle] = {}
         self._departures = Departures(
@@ -294,8 +294,7 @@ class BatchScheduler:
             what = "is just being created" if job is not None and job.results is None else "is not open"
             self._context.log("info", f"The provider batch {order_id} {what}: nothing was given up.")
             return
-        if not self._lifecycles[job.provider].leaves_alone(job):
-            self._tasks.start(self._let_go(job))
+        self._tasks.start(self._let_go(job))
 
     async def _let_go(self, job: ProviderBatch) -> None:
         """Cancelled where that goes; what it finished is kept, and the rest is asked again."""

@@ -19,7 +19,8 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.servers import judged, without_words_to_packages
+from tidepool.engine.trust.file_values import without_foreign
+from tidepool.engine.trust.gate import adopt, judge, plannable
 from tidepool.storage import batches
 from tidepool.storage.file import reading
 from tidepool.storage.states import UnitStatus
@@ -49,22 +50,24 @@ class NewBranch:
 
     config: FrozenConfig
     branch: Branch
-    own: bool
-    """the config names no server that only a stranger's file vouches for"""
 
 
-def new_branch(path: Path, wish: BranchWish, *, trust: bool | str = False, plan_only: bool = False) -> NewBranch:
+def new_branch(path: Path, wish: BranchWish, *, trust: bool = False, plan_only: bool = False) -> NewBranch:
     """Raises where it cannot be, and before anything is written."""
     with reading(path) as connection:
         batch = batches.find_batch(connection, wish.batch)
         kind = _branchable(batch)
-        stored = without_words_to_packages(batch["id"], batch["config"]) if plan_only else batch["config"]
+        stored = plannable(batch["id"], batch["config"]) if plan_only else batch["config"]
         before = with_overrides(load_frozen(stored), wish.overrides)
-        verdict = judged(batch["id"], batch["config"], before, kind.models(before), tuple(wish.overrides))
-        if not plan_only:
-            verdict.refuse(trust)
+        admission = judge(batch["id"], batch["config"], before, kind)
+        if not plan_only and not trust:
+            admission.refuse()
         branch = _read(connection, batch, kind, before, wish)
-    return NewBranch(_config(before, branch.origin), branch, own=verdict.own or not verdict.strange)
+    own = admission.own
+    if trust and admission.needs_trust and not plan_only:
+        adopt(path, admission.batch_id, admission.frozen)
+        own = True
+    return NewBranch(_config(before, branch.origin, own=own), branch)
 
 
 def _branchable(batch: sqlite3.Row) -> KindSpec:
@@ -172,9 +175,11 @@ def _prove(stage: BranchStage, talk: OriginTalk, seed: int, at: str, keys: dict[
         return
 
 
-def _config(config: FrozenConfig, origin: Origin) -> FrozenConfig:
+def _config(config: FrozenConfig, origin: Origin, *, own: bool) -> FrozenConfig:
     """The origin's, under a name and a seed of its own: with the same seed a redraw could be the original, out of the cache."""
     data = json.loads(config.to_json())
+    if not own:  # all its models are simulated: no address of the file becomes the user's own
+        data = without_foreign(data)
     for section in ("design", "stop"):
         data.pop(section, None)
     data["batch"]["name"] = f"{config.batch.name}, branched at {origin.at}"
@@ -188,4 +193,4 @@ def steps_of(path: Path, reference: str) -> list[str]:
         batch = batches.find_batch(connection, reference)
     kind = _branchable(batch)
     assert kind.branches is not None
-    return list(kind.branches().steps(load_frozen(without_words_to_packages(batch["id"], batch["config"]))))
+    return list(kind.branches().steps(load_frozen(plannable(batch["id"], batch["config"]))))

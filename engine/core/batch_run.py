@@ -257,7 +257,7 @@ class BatchRun:
             asked_at = time.monotonic()
             account, identity = self._accounts[call.provider], self._first_id | unit.number
             bought = self.scheduler.knows(identity, call.step)
-            if not bought and account.settings.cache and (row := self.ledger.cached(key)) is not None:
+            if not bought and account.settings.cache and (row := self._cached(key)) is not None:
                 return await self._from_cache(Pending(identity, call, key, 0, asked_at), row)
             pending: Pending
             if bought or (self._batched and self._is_gathered(unit, call, account)):
@@ -325,6 +325,11 @@ class BatchRun:
         if pending.reserved or answer.cost_usd:
             account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
         return answer, live.seconds if answer.seconds is None else answer.seconds, live.attempts
+
+    def _cached(self, key: bytes) -> sqlite3.Row | None:
+        """Where replies are run as code, only one that this user received: the file may be from somebody else."""
+        seals = self.context.run.seals
+        return self.ledger.cached(key, None if seals is None else lambda row: seals.admits(row["text"], row["seal"]))
 
     async def _from_cache(self, pending: Pending, row: sqlite3.Row) -> Reply:
         answer = Answer(

@@ -14,7 +14,14 @@ _ANSWERED = CallStatus.ANSWERED
 
 
 def answered(
-    pending: Pending, answer: Answer, text: str, seconds: float, attempts: int, source: Source, order_id: str | None
+    pending: Pending,
+    answer: Answer,
+    text: str,
+    seconds: float,
+    attempts: int,
+    source: Source,
+    order_id: str | None,
+    seal: bytes | None = None,
 ) -> CallRecord:
     call = pending.call
     # By position: this is the hottest line of a run without latency.
@@ -44,6 +51,7 @@ def answered(
         answer.thought,
         answer.reasoning_tokens,
         answer.usage_missing,
+        seal,
     )
 
 

@@ -17,6 +17,7 @@ from tidepool.engine.core.tasks import Tasks
 from tidepool.engine.core.twins import Twins
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.events import Event, Listener, Logged
+from tidepool.engine.trust.seals import ReplySeals
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.reading.damage import damage_in
 from tidepool.storage.text import storable
@@ -47,6 +48,8 @@ class SharedRun:
         self.ledgers: dict[int, Ledger] = {}
         """of the batches, by their numbers"""
         self.twins = Twins() if several else None
+        self.seals: ReplySeals | None = None
+        """of a run that executes code: which replies may be run"""
         self.room = Room()
         """for the stories of those whose calls may wait for a wave"""
         self.live_room = Room()
@@ -65,7 +68,6 @@ class RunContext:
         budget: Budget,
         listener: Listener | None = None,
         *,
-        own: bool = True,
         run: SharedRun | None = None,
         tasks: Tasks | None = None,
     ) -> None:
@@ -78,8 +80,6 @@ class RunContext:
         self.accounts = accounts
         self.budget = budget
         self.listener = listener
-        self.own = own
-        """the batch is the user's own: ids at providers that its file names may be cancelled"""
         self.tasks = tasks or self.run.tasks
         """its own ones where none of its calls waits for a wave: then no wave of another batch waits for it"""
         self.room = self.run.room if self.tasks is self.run.tasks else self.run.live_room

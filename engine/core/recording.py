@@ -34,6 +34,7 @@ class CallRecorder:
         self._ledger = context.ledger
         self._surplus = SurplusBook(context.ledger)
         self._watch = ReplyWatch(context)
+        self._seals = context.run.seals
 
     async def record(
         self,
@@ -63,7 +64,8 @@ class CallRecorder:
         text = storable(answer.text)
         if pending.under_way:
             self.returned(pending)
-        entry = answered(pending, answer, text, seconds, attempts, source, order_id)
+        seal = None if self._seals is None else self._seals.received(text)
+        entry = answered(pending, answer, text, seconds, attempts, source, order_id, seal)
         self._ledger.enter(entry, pending.asked_at)
         if answer.finish is not _COMPLETE or answer.usage_missing:
             self._watch.odd(pending.call, answer)
@@ -113,6 +115,8 @@ class CallRecorder:
         if row["status"] == _FAILED:
             self._context.emit(CallLost(unit_number, call.step, call.wave, row["error"]))
             raise CallFailed(row["error"])
+        if self._seals is not None:
+            self._seals.admits(row["text"], row["seal"])
         self._ledger.tally.replayed()
         if (listener := self._context.listener) is not None:
             listener(CallAnswered(unit_number, call.step, call.wave, _REPLAY, 0.0))

@@ -5,11 +5,11 @@ The same task writes the heartbeat, which is all that a watcher in another proce
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidepool.engine.config.sections import Limits
+from tidepool.engine.config.limit_changes import as_overrides, limit_change
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import TidepoolError, UsageError
@@ -41,6 +41,10 @@ class Stop:
         return str(self.fault) if self.fault is not None else self.words or self.code.value
 
 
+async def _ignored(changes: Sequence[str]) -> None:
+    return None
+
+
 class RunControl:
     """What the caller holds to stop a run; `on_stop` is what becomes of its provider batches."""
 
@@ -50,6 +54,8 @@ class RunControl:
         """the first stop that was asked for"""
         self.at_once: Callable[[], None] = lambda: None
         """called with it: no call leaves any more, however long it takes until all else is told"""
+        self.on_limits: Callable[[Sequence[str]], Awaitable[None]] = _ignored
+        """called with limits that were changed, as `--set` has them, so that they hold for a resume too"""
         self._event = asyncio.Event()
         self._started = time.monotonic()
         self._rested = False
@@ -82,10 +88,12 @@ class RunControl:
                     self.beat(context, earlier_seconds)
             for number, command, arguments in control.commands_for(ledger.reader, ledger.batch_number):
                 control.take(ledger.writer, number)
+                if leading.run.closing or not isinstance(arguments, dict):
+                    continue
                 if command == "limits":
-                    taken = {} if leading.run.closing else change_limits(leading, arguments)
-                    control.accept(ledger.writer, number, taken)
-                elif not leading.run.closing:
+                    if changed := change_limits(leading, arguments):
+                        await self.on_limits(as_overrides(changed))
+                else:
                     self._obey(leading, command, arguments)
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -148,22 +156,23 @@ def change_limits(context: RunContext, changes: dict[str, Any]) -> dict[str, Any
     """New limits while running, as KEY = VALUE; `providers.NAME.KEY` changes one provider's. Those that were taken."""
     taken: dict[str, Any] = {}
     for key, value in changes.items():
-        *where, name = key.removeprefix("service.").split(".")
-        accounts = context.accounts
-        if where[:1] == ["providers"]:
-            accounts = {provider: accounts[provider] for provider in where[1:2] if provider in accounts}
         try:
-            _change_limit(context, name, value, accounts, whole=not where)
+            name, provider, checked = limit_change(key, value)
+            accounts = context.accounts
+            if provider is not None:
+                if provider not in accounts:
+                    raise UsageError(f"the batch sends nothing to {provider}.")
+                accounts = {provider: accounts[provider]}
+            _change_limit(context, name, checked, accounts, whole=provider is None)
         except (TidepoolError, ValueError, TypeError) as error:
             context.log("warning", f"The limit {key} = {value} was not taken: {error}")
         else:
             context.log("info", f"Limit changed: {key} = {value}.")
-            taken[key] = value
+            taken[key] = checked
     return taken
 
 
 def _change_limit(context: RunContext, name: str, value: Any, accounts: Mapping[str, Account], *, whole: bool) -> None:
-    Limits.model_validate({name: value})
     if name == "budget_usd" and value and any(not account.knows_prices for account in accounts.values()):
         raise UsageError("a price is not known, so the budget could not be kept.")
     if name == "budget_usd" and whole:

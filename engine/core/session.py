@@ -27,6 +27,7 @@ from tidepool.engine.stopping.stages import stages_of
 from tidepool.engine.stopping.stop_rule import StopRule
 from tidepool.engine.studies.planned_calls import Plan, together
 from tidepool.engine.studies.transport_plan import transport_plan
+from tidepool.engine.trust.seals import ReplySeals
 from tidepool.storage import batches
 from tidepool.storage.file import connect
 from tidepool.storage.ledger import Ledger
@@ -66,8 +67,8 @@ class Turn:
     plan: Plan
     listener: Listener | None
     resumed: bool
-    own: bool = True
-    """the batch is the user's own: made here, or adopted; else nothing at a provider is cancelled by what its file says"""
+    runs_code: bool = False
+    """a scorer of the user's, or replies themselves: stored replies are then sealed"""
     servers: tuple[str, ...] = ()
     """in words, those that are not the providers' usual ones"""
     ended: bool = False
@@ -143,6 +144,8 @@ class _Session:
         self._control = session.control
         self._accounts = session.accounts.by_provider
         self._shared = SharedRun(session.run_id, several=len(session.turns) > 1)
+        if any(turn.runs_code for turn in session.turns):
+            self._shared.seals = ReplySeals()
         self._shared.room.at_once = self._shared.live_room.at_once = self._at_once
         rows = [batches.find_batch(reader, turn.batch_id) for turn in session.turns]
         numbers = [int(row["number"]) for row in rows]
@@ -155,7 +158,6 @@ class _Session:
             ledger.open_cache(turn.config.batch.seed, turn.config.batch.kind)
             context = RunContext(
                 *(turn.config, turn.batch_id, ledger, self._accounts, budget, turn.listener),
-                own=turn.own,
                 run=self._shared,
                 tasks=None if self._gathers(turn) else Tasks(),
             )

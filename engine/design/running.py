@@ -5,7 +5,8 @@ Each cell is a batch like any other; what they share is the session: budget, lim
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,18 +29,19 @@ from tidepool.engine.design.summary import StudySummary, status_of, summarise_st
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, UnitsExpected
 from tidepool.engine.run import (
-    Resumption,
+    allow,
     begin,
-    changed_limits,
     end,
     find_code_again,
     found_code,
+    hold_limits,
     name_servers,
     new_batch,
+    rewrite_limits,
 )
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.record import config_hash, trust_record
-from tidepool.engine.trust.servers import TrustVerdict, judged
+from tidepool.engine.trust.gate import Admission, admit, refuse_changed
+from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode
@@ -104,7 +106,7 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
         study_id = study.id
         with locks.holding(path, study_id):
             made = studies.add_cells(path, study_id, widened(study.design, planned.design, len(new)), new)
-    trust_record().vouch_for_all({batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)})
+    trust_record().mark_trusted({batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)})
     if folder := next(filter(None, folders), None):
         for batch_id in made:
             trust_record().keep_folder(batch_id, folder)
@@ -199,7 +201,7 @@ class _Taken:
 
     cell: studies.StoredCell
     config: FrozenConfig
-    verdict: TrustVerdict
+    admission: Admission
 
 
 async def resume_study(
@@ -209,7 +211,7 @@ async def resume_study(
     overrides: Iterable[str] = (),
     on_event: Listener | None = None,
     control: RunControl | None = None,
-    trust: bool | str = False,
+    trust: bool = False,
 ) -> StudySummary:
     """Goes on with all cells that are not completed, and retries failed units; buys nothing twice."""
     cluster, changes = said_in(overrides)
@@ -223,22 +225,19 @@ async def _taken_up(
     on_event: Listener | None,
     control: RunControl | None,
     *,
-    trust: bool | str = False,
+    trust: bool = False,
     fresh: bool = False,
     cluster: Cluster | None = None,
 ) -> StudySummary:
     with reading(path) as connection:
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
-        changes = (*changed_limits(connection, cells[0].batch), *changes)  # words to a study are left with its first
-    _refuse_too_many(study.id, len(cells))
-    if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
-        raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")
-    kind = load_kind(cells[0].batch["kind"])
-    taken = [_judged(cell, kind, changes) for cell in cells]
-    trusted = trust is True or trust == study_hash([cell.batch["config"] for cell in cells])
-    for one in taken:
-        one.verdict.refuse(trusted)
+        _refuse_too_many(study.id, len(cells))
+        if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
+            raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")
+        kind = load_kind(cells[0].batch["kind"])
+        taken = [_judged(connection, cell, kind, changes) for cell in cells]
+    allow([one.admission for one in taken], path, trust)
     for one in taken:
         await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"], path)
     models = set().union(*(kind.models(one.config) for one in taken))
@@ -254,7 +253,7 @@ async def _taken_up(
             Turn(
                 *(one.cell.batch["id"], one.config, kind.plan(one.config), listeners.for_batch(one.cell.batch["id"])),
                 resumed=not fresh,
-                own=one.verdict.own,
+                runs_code=bool(kind.code(one.config)),
                 servers=tuple(servers),
                 ended=one.cell.batch["status"] == BatchStatus.COMPLETED,
                 rule=rule,
@@ -262,7 +261,7 @@ async def _taken_up(
             )
             for place, (one, rule) in enumerate(zip(taken, rules, strict=True))
         ]
-        run = _StudyRun(Session(path, study.id, turns, accounts, control), [one.verdict for one in taken], changes)
+        run = _StudyRun(Session(path, study.id, turns, accounts, control), [one.admission for one in taken], changes)
         await run.taken(kind)
     if on_event:
         with reading(path) as connection:
@@ -276,21 +275,16 @@ async def _taken_up(
         await asyncio.to_thread(settle, path)
 
 
-def _judged(cell: studies.StoredCell, kind: KindSpec, changes: Sequence[str]) -> _Taken:
+def _judged(connection: sqlite3.Connection, cell: studies.StoredCell, kind: KindSpec, changes: Sequence[str]) -> _Taken:
     config = with_overrides(load_frozen(cell.batch["config"]), changes)
-    verdict = judged(*(cell.batch["id"], cell.batch["config"], config, kind.models(config), changes), kind.code(config))
-    return _Taken(cell, config, verdict)
-
-
-def study_hash(configs: Iterable[str]) -> str:
-    """What a yes to a stranger's study is passed on by: of all its configs, letter for letter."""
-    return config_hash("\n".join(configs))
+    return _Taken(cell, config, admit(connection, cell.batch, config, kind))
 
 
 class _StudyRun:
-    def __init__(self, session: Session, verdicts: Sequence[TrustVerdict], changes: Sequence[str]) -> None:
+    def __init__(self, session: Session, admissions: Sequence[Admission], changes: Sequence[str]) -> None:
         self._session = replace(session, on_end=self._one_ended)
-        self._resumptions = [Resumption(verdict, changes) for verdict in verdicts]
+        self._admissions = admissions
+        self._changes = changes
         self._told: set[str] = set()
         self._outcomes: list[SessionOutcome] = []
 
@@ -307,16 +301,16 @@ class _StudyRun:
         session = self._session
         with writing(session.path) as connection:
             batches.forget_words(connection, session.turns[0].batch_id)
-        for turn, resumption in self._open():
-            if turn.resumed:
-                resumption.look_again(session.path)
+        open_turns = [turn for turn in session.turns if not turn.ended]
+        for turn, admission in zip(session.turns, self._admissions, strict=True):
+            if turn.resumed and not turn.ended:
+                refuse_changed(session.path, turn.batch_id, admission.frozen)
+        for turn in open_turns:
             begin(session, turn)
-            if turn.resumed:
-                resumption.rewrite(session.path, turn.config)
-
-    def _open(self) -> Iterator[tuple[Turn, Resumption]]:
-        pairs = zip(self._session.turns, self._resumptions, strict=True)
-        return ((turn, resumption) for turn, resumption in pairs if not turn.ended)
+        if self._changes:
+            note = f"Resumed with {', '.join(self._changes)}."
+            rewrite_limits(session.path, [turn.batch_id for turn in open_turns], self._changes, note)
+        hold_limits(session)
 
     async def _one_ended(self, turn: Turn, outcome: SessionOutcome) -> None:
         await asyncio.to_thread(end, self._session, turn, outcome)

@@ -14,13 +14,11 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.toml import as_toml, without_paths
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.trust.code import without_code
+from tidepool.engine.trust.file_values import CODE_KEYS, foreign_keys, without_foreign
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.servers import said_by_files, says_where, without
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.study_rows.studies import StoredStudy
 
-CODE = ("scorer", "allow_code")
 BESIDE = ("context", "labels")
 """keys that freezing may complete, beside those that nobody writes"""
 
@@ -53,23 +51,21 @@ def missing_files(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> list[st
 
 
 def _vouched_for(study_id: str, data: dict[str, Any], known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The trust record knows batches, not designs: what says where words go, and has code run, is taken from the configs of
-    the cells where these are known, and from nowhere else."""
-    name, design = str(data["batch"].get("kind")), data.get("design")
-    factors = json.dumps(design.get("factors") if isinstance(design, Mapping) else None)
-    named = set(re.findall(r'"[^"]*\.py:[^"]*"', factors))
-    theirs = {json.dumps(one.get(name, {}).get("scorer")) for one in known}
-    allowed = any(one.get(name, {}).get("allow_code") for one in known)
-    if not named <= theirs or ("allow_code" in factors and not allowed):
-        raise UsageError(
-            f"The design of study {study_id} has code run that only its file names. Export its batches one by one."
-        )
-    data = without_code(without(data, says_where))
+    """The trust record knows batches, not designs: what says where requests go, and what runs code, is taken from the
+    configs of the cells where these are known, and from nowhere else."""
+    name = str(data["batch"].get("kind"))
+    if any(path == ("design",) for path, _ in foreign_keys(data)):
+        named = set(re.findall(r'"[^"]*\.py:[^"]*"', json.dumps(data["design"])))
+        if not known or not named <= {json.dumps(one.get(name, {}).get("scorer")) for one in known}:
+            raise UsageError(
+                f"The design of study {study_id} runs code that only its file names. Export its batches one by one."
+            )
+    data = without_foreign(data, (one for one in foreign_keys(data) if one[0] != ("design",)))
     if known:
         data["providers"] = known[0].get("providers", {})
-        code = {key: value for key in CODE if (value := _alike(known, name, key)) is not None}
-        data[name] = {**data.get(name, {}), **code}
-    return said_by_files(data)
+        alike = {key: value for key in CODE_KEYS if (value := _alike(known, name, key)) is not None}
+        data[name] = {**data.get(name, {}), **alike}
+    return data
 
 
 def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

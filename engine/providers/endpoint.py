@@ -1,6 +1,7 @@
 """An endpoint as a run uses it: what its section says, completed by what is known of its name."""
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,15 @@ from tidepool.engine.config.sections import ModelPrice, ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.prices import FREE, PriceTag
 from tidepool.engine.providers.keys import watch_keys
-from tidepool.engine.trust.origins import is_loopback
 
 NO_KEY = "none"
 """what is sent where an SDK insists on a key and the endpoint has none"""
 ALL_OTHERS = "*"
 _MILLION = 1_000_000
+_LOOPBACK = re.compile(
+    r"(?:https?://)?(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]{1,5})?(?:/[^\s\\@]*)?",
+    re.ASCII | re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,11 @@ class Endpoint:
         if declared := self.prices.get(model_name) or self.prices.get(ALL_OTHERS):
             return _tag(declared)
         return FREE if self.free else None
+
+
+def is_loopback(address: str) -> bool:
+    """Whether every client would take it for a server on this machine."""
+    return _LOOPBACK.fullmatch(address) is not None
 
 
 def is_endpoint(name: str, settings: ProviderSettings) -> bool:

@@ -1,12 +1,12 @@
 """`--run FILE.db#BATCH`: a batch or a study out of a file once more, as a new one of the user's own.
 
 The file may be a stranger's. It is read as `import` reads one, and nothing of it is taken but configs, which are complete in
-themselves: answers of the file never stand for new ones. What only the file says of servers, keys, packages and code is
-asked about or refused before anything is sent, by the rules and in the words of `--resume`; what `--set` says is the user's word.
+themselves: replies of the file never serve for new ones. It passes the same gate as a resume before anything is sent or
+run; where nothing need be asked, since all models are simulated, addresses of the file stay behind.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,9 +24,8 @@ from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.toml import refuse_branch
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.question import TrustQuestion, price_of
-from tidepool.engine.trust.record import config_hash
-from tidepool.engine.trust.servers import TrustVerdict, judged, without_words_to_packages
+from tidepool.engine.trust.file_values import without_foreign
+from tidepool.engine.trust.gate import Admission, TrustQuestion, judge, plannable, price_of
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import connect, explained
 from tidepool.storage.importing import opened_other
@@ -34,7 +33,7 @@ from tidepool.storage.study_rows import studies
 
 PEOPLE = {"agent_ids": "agents", "entity_ids": "entities", "entity_file": "entities"}
 """keys that name people elsewhere → where those stand that were taken in"""
-MEANING = "Yes runs it as a new one of your own. The file that it comes from stays a stranger's."
+MEANING = "Yes runs it as a new batch of your own. The file itself is not trusted."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +65,26 @@ class Rerun:
     def kind(self) -> KindSpec:
         return load_kind(self.parts[0].config.batch.kind)
 
-    def refuse(self, trust: bool | str) -> None:
-        """Raises where the file alone names servers or code, unless they are trusted: all, or those of the configs with this
-        hash."""
-        trusted = trust is True or trust == config_hash(self._stored)
-        for verdict in self._verdicts():
-            verdict.refuse(trusted)
+    def refuse(self) -> None:
+        """Raises where the batches are not the user's own, and would send requests or run code."""
+        for admission in self._admissions():
+            admission.refuse(f"--db {shlex.quote(str(self.place.file))} ")
 
     def question(self) -> TrustQuestion | None:
         """One for all of it; None where nothing need be asked."""
-        verdicts = list(self._verdicts())
-        servers = tuple(dict.fromkeys(one for verdict in verdicts for one in verdict.strange))
-        code = tuple(dict.fromkeys(words for verdict in verdicts for words in verdict.code))
-        if not servers and not code:
+        asked = [one for one in self._admissions() if one.needs_trust]
+        if not asked:
             return None
+        servers = tuple(dict.fromkeys(server for one in asked for server in one.servers))
+        code = tuple(dict.fromkeys(words for one in asked for words in one.code))
         prices = [price_of(partial(self.kind.plan, part.config), part.config, servers) for part in self.parts]
         calls = [count for count, _ in prices if count is not None]
         costs = [cost for _, cost in prices if cost is not None]
-        known = len(costs) == len(prices)
         return TrustQuestion(
-            *(self.id, self.name, self._stored, servers),
+            Admission(self.id, "", False, servers, code),
+            self.name,
             sum(calls) if len(calls) == len(prices) else None,
-            sum(costs) if known else None,
-            code,
+            sum(costs) if len(costs) == len(prices) else None,
         )
 
     def planned(self) -> PlannedStudy:
@@ -98,15 +94,8 @@ class Rerun:
         cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
         return PlannedStudy(self.name, design, cells, _folder(self.place))
 
-    @property
-    def _stored(self) -> str:
-        return "\n".join(part.stored for part in self.parts)
-
-    def _verdicts(self) -> Iterator[TrustVerdict]:
-        kind, file = self.kind, f"--db {shlex.quote(str(self.place.file))} "
-        for part in self.parts:
-            models, code = kind.models(part.config), kind.code(part.config)
-            yield judged(part.batch_id, part.stored, part.config, models, self.changes, code, file=file)
+    def _admissions(self) -> list[Admission]:
+        return [judge(part.batch_id, part.stored, part.config, self.kind) for part in self.parts]
 
 
 def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), *, to_plan: bool = False) -> Rerun:
@@ -137,12 +126,20 @@ def _part(
     place: StudyInFile, database: Path, cell: studies.StoredCell, changes: Iterable[str], to_plan: bool
 ) -> RerunPart:
     batch_id, stored = str(cell.batch["id"]), str(cell.batch["config"])
-    data = load_frozen(without_words_to_packages(batch_id, stored) if to_plan else stored).as_written()
-    for change in changes:
-        _make_room(data, change.partition("=")[0].strip())
-        apply_override(data, change)
-    config = config_from(data, source=f"{place.file}#{batch_id}", folder=_folder(place))
-    return RerunPart(batch_id, stored, config, freeze(config, database), cell.levels, cell.replicate)
+
+    def built(data: dict[str, Any]) -> tuple[Config, FrozenConfig]:
+        for change in changes:
+            _make_room(data, change.partition("=")[0].strip())
+            apply_override(data, change)
+        config = config_from(data, source=f"{place.file}#{batch_id}", folder=_folder(place))
+        return config, freeze(config, database)
+
+    written = load_frozen(plannable(batch_id, stored) if to_plan else stored)
+    config, frozen = built(written.as_written())
+    admission = judge(batch_id, stored, frozen, load_kind(frozen.batch.kind))
+    if not admission.own and not admission.needs_trust:
+        config, frozen = built(without_foreign(written.as_written()))
+    return RerunPart(batch_id, stored, config, frozen, cell.levels, cell.replicate)
 
 
 def _folder(place: StudyInFile) -> Path:

@@ -1,12 +1,11 @@
-"""What this user has vouched for, kept outside every study file: a file's own words never grant anything.
+"""What this user trusts, stored outside every study file: a file's own words never grant anything.
 
-A batch counts by its id together with the hash of its frozen config (a copy that comes back may be changed), a server
-by scheme, host and port together with the name of the key's variable. No key is ever written. Beside them stands what
-`tidepool api` was asked to run (to wait for a run is no word about servers), which drafts were written here, and in which
-folder the code of a batch lies.
+A batch counts by its id together with the hash of its frozen config, since a copy that comes back may be changed. Beside
+the batches the record holds what `tidepool api` was asked to run, which drafts were written here, in which folder the code
+of a batch lies, and the secret behind the seals of replies. No key is ever written.
 
-Where the record cannot be written, or could have been written by others, that is said once, and what is vouched for
-holds for this process.
+Where the record cannot be written, or others could have written it, that is reported once, and what is trusted holds for
+this process.
 """
 
 import hashlib
@@ -23,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.errors import FileError
-from tidepool.engine.trust.origins import ServerOrigin
 from tidepool.storage.scratch.state_folder import state_folder
 
 FILE_NAME = "trust.db"
@@ -34,20 +32,12 @@ MOST_DRAFTS = 3
 """last texts of each draft that are remembered: the file may have the one before"""
 
 _TABLES = (
-    "CREATE TABLE IF NOT EXISTS server (scheme TEXT, host TEXT, port INTEGER, key_variable TEXT, at REAL, "
-    "PRIMARY KEY (scheme, host, port, key_variable))",
     "CREATE TABLE IF NOT EXISTS batch (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
     "CREATE TABLE IF NOT EXISTS queue (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
     "CREATE TABLE IF NOT EXISTS folder (id TEXT PRIMARY KEY, path TEXT, at REAL)",
     "CREATE TABLE IF NOT EXISTS draft (id TEXT, config_hash TEXT, at REAL, PRIMARY KEY (id, config_hash))",
+    "CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY, value BLOB)",
 )
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TrustedServer:
-    origin: ServerOrigin
-    key_variable: str
-    """which key may go there; empty: none"""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -91,23 +81,19 @@ class TrustRecord:
 
     # -- batches -----------------------------------------------------------------------------------------
 
-    def vouch(self, batch_id: str, config: str) -> None:
-        """This batch with this config is the user's own."""
-        self.vouch_for_all({batch_id: config})
-
-    def vouch_for_all(self, configs: Mapping[str, str]) -> None:
-        """The same for the batches of a study, by id."""
+    def mark_trusted(self, configs: Mapping[str, str]) -> None:
+        """These batches, by id, are the user's own with these configs."""
         self._write(lambda record: sum(_add(record, "batch", one, config) for one, config in configs.items()))
 
     @contextmanager
-    def renewing(self, batch_id: str, before: str, after: str) -> Iterator[None]:
-        """Around our own rewrite of a config. Both configs are known until the file has the new one, so that whatever is
-        killed in between leaves the user's own batch the user's own."""
-        self.vouch(batch_id, after)
+    def renewing(self, changes: Mapping[str, tuple[str, str]]) -> Iterator[None]:
+        """Around our own rewrite of configs, by batch: before and after. Both are known until the file has the new one, so
+        that a kill in between leaves the user's own batch the user's own."""
+        self.mark_trusted({batch_id: after for batch_id, (_, after) in changes.items()})
         yield
-        if before != after:
-            query, row = "DELETE FROM batch WHERE id = ? AND config_hash = ?", (batch_id, config_hash(before))
-            self._write(lambda record: record.execute(query, row).rowcount)
+        gone = [(one, config_hash(before)) for one, (before, after) in changes.items() if before != after]
+        query = "DELETE FROM batch WHERE id = ? AND config_hash = ?"
+        self._write(lambda record: record.executemany(query, gone).rowcount)
 
     def knows(self, batch_id: str, config: str) -> bool:
         return bool(self._rows("SELECT 1 FROM batch WHERE id = ? AND config_hash = ?", (batch_id, config_hash(config))))
@@ -129,25 +115,13 @@ class TrustRecord:
         rows = self._rows("SELECT CAST(id AS TEXT), CAST(path AS TEXT) FROM folder")
         return [Path(path) for known, path in rows if known == batch_id]
 
-    # -- servers -----------------------------------------------------------------------------------------
+    # -- the secret behind seals -------------------------------------------------------------------------
 
-    def add_server(self, server: TrustedServer) -> None:
-        row = (server.origin.scheme, server.origin.host, server.origin.port, server.key_variable, time.time())
-        query = "INSERT OR REPLACE INTO server VALUES (?, ?, ?, ?, ?)"
-        self._write(lambda record: record.execute(query, row).rowcount)
-
-    def servers(self) -> list[TrustedServer]:
-        query = (
-            "SELECT CAST(scheme AS TEXT), CAST(host AS TEXT), CAST(port AS INTEGER), CAST(key_variable AS TEXT) "
-            "FROM server ORDER BY 1, 2, 3, 4"
-        )
-        return [TrustedServer(ServerOrigin(*place), variable) for *place, variable in self._rows(query)]
-
-    def forget_server(self, origin: ServerOrigin, key_variable: str | None = None) -> int:
-        """With every key, or one; returns how many rows that were. Raises where they cannot be forgotten."""
-        query = "DELETE FROM server WHERE (scheme, host, port) = (?, ?, ?) AND key_variable = coalesce(?, key_variable)"
-        row = (origin.scheme, origin.host, origin.port, key_variable)
-        return self._write(lambda record: record.execute(query, row).rowcount, lasting=True)
+    def secret(self) -> bytes:
+        """Made when it is first needed; lost, it makes stored replies somebody else's."""
+        new = os.urandom(32)
+        self._write(lambda record: record.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (new,)).rowcount)
+        return next((bytes(value) for (value,) in self._rows("SELECT value FROM secret WHERE id = 1")), new)
 
     # -- what the API was asked to run -------------------------------------------------------------------
 

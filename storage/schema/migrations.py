@@ -59,7 +59,7 @@ def _to_2(connection: sqlite3.Connection) -> None:
 
 
 def _to_3(connection: sqlite3.Connection) -> None:
-    """Views alone are others."""
+    connection.execute("ALTER TABLE call ADD COLUMN seal BLOB")
 
 
 STEPS: dict[int, Step] = {2: _to_2, 3: _to_3}

@@ -167,6 +167,8 @@ class CallTable(SQLModel, table=True):
     """a part of the output tokens"""
     usage_missing: bool = Field(default=False, sa_column=zero(Boolean))
     """the provider gave no believable usage: tokens and cost are the worst case"""
+    seal: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    """in a batch that runs code: a keyed hash of the text, by which its user knows the reply again"""
 
 
 class PromptTable(SQLModel, table=True):

@@ -64,6 +64,7 @@ CREATE TABLE call (
     thought TEXT,
     reasoning_tokens INTEGER DEFAULT 0 NOT NULL,
     usage_missing BOOLEAN DEFAULT 0 NOT NULL,
+    seal BLOB,
     PRIMARY KEY (id)
 );
 

@@ -36,8 +36,7 @@ async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
     from tidepool.engine.results.wording import money
     from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.plan import priced
-    from tidepool.engine.trust.adoption import adopt
-    from tidepool.engine.trust.question import question_about
+    from tidepool.engine.trust.gate import adopt, question_about
 
     new = await app.file.do(new_branch, app.path, wish, plan_only=True)
     kind = branching(load_kind(new.config.batch.kind), new.branch)
@@ -47,7 +46,7 @@ async def _agreed(app: "TidepoolApp", wish: "BranchWish") -> bool:
 
         if not await app.push_screen_wait(TrustDialog(question)):
             return False
-        await app.file.do(adopt, app.path, question.batch_id, question.config)
+        await app.file.do(adopt, app.path, question.admission.batch_id, question.admission.frozen)
     cost = (await app.file.do(priced, plan, new.config))["cost_usd"]
     words = [f"{plan.units:,} redraws, {plan.calls_expected:,} calls, about {money(cost)}.", *plan.notes]
     dialog: Dialog[bool] = Confirm(" ".join(words), "Branch", no="Leave it", title="Branch")

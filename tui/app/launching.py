@@ -52,10 +52,8 @@ def run_config(database: Path, config: Path, title: str) -> Launched:
     return _launch(database, ["--run", str(config)], title)
 
 
-def resume(database: Path, batch_id: str, trusted: str | None = None) -> Launched:
-    """`trusted` is the hash of the config that somebody has approved of here: the new process has no terminal to ask at."""
-    approval = ["--trust", trusted] if trusted else []
-    return _launch(database, ["--resume", batch_id, *approval], batch_id)
+def resume(database: Path, batch_id: str) -> Launched:
+    return _launch(database, ["--resume", batch_id], batch_id)
 
 
 def log_folder() -> Path:

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from tidepool.storage.key_mask import watch
 from tidepool.storage.plain_text import plain
 from tidepool.tui.command.saying import say, tell
 
@@ -49,7 +50,7 @@ COMMANDS = {
     "delete": ("delete", "removes a batch, after a question or with --yes"),
     "web": ("web", "the same app in a browser, on loopback"),
     "api": ("api", "the HTTP API, on loopback"),
-    "trust": ("trust", "servers and batches that this machine trusts: list, add, remove"),
+    "trust": ("trust", "batches that this machine trusts: list, add, remove"),
     "bench": ("bench", "measures this machine; with a CONFIG.toml, what waves gain over one call at a time"),
     "completion": ("completion", "what a shell must read to complete commands and options: bash, zsh, tcsh"),
 }
@@ -71,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Our matrices are small: the threads of numpy's library cost more to start than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _print_what_can_be_printed()
+    watch()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
@@ -342,11 +344,9 @@ def run_options(parser: argparse.ArgumentParser, *, default: bool) -> None:
     )
     parser.add_argument(
         "--trust",
-        nargs="?",
-        const=True,
+        action="store_true",
         default=False if default else missing,
-        metavar="HASH",
-        help="with --resume and FILE.db#BATCH: ask the servers that the file names, this once (only while its config has this hash)",
+        help="with --resume and FILE.db#BATCH: trust a batch that was not created here, as it is now",
     )
 
 

@@ -4,7 +4,7 @@ import sqlite3
 
 from tidepool.engine.exports.study_toml import study_config
 from tidepool.engine.exports.toml import as_toml
-from tidepool.engine.trust.servers import without_strange_addresses
+from tidepool.engine.trust.gate import copied_config
 from tidepool.storage.batches import batch_numbered
 from tidepool.storage.study_rows.studies import cells_of, find_study
 
@@ -16,4 +16,4 @@ def config_of(connection: sqlite3.Connection, batch_number: int) -> str:
     if batch_number < 0:
         study = find_study(connection, row["study_id"])
         return as_toml(study_config(study, [cell.batch for cell in cells_of(connection, study.id)]))
-    return as_toml(without_strange_addresses(row["id"], row["config"]))
+    return as_toml(copied_config(row["id"], row["config"]))

@@ -12,6 +12,7 @@ from tidepool.engine.studies.evolution.operators.offspring import MOST_TOKENS
 from tidepool.engine.studies.evolution.plan_sizes import PlanSizes
 from tidepool.engine.studies.evolution.problems.problem_set import ProblemSet
 from tidepool.engine.studies.evolution.strategies.gepa_questions import MINIBATCH
+from tidepool.engine.studies.evolution.tasks.code import code_warnings
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,
@@ -47,7 +48,7 @@ def plan(config: FrozenConfig) -> Plan:
         *(expected.units, calls, (*notes, *reasoning_notes(settings))),
         at_most=worst,
         call_cap=most.cap,
-        warnings=warnings_about(config),
+        warnings=(*code_warnings(settings), *warnings_about(config)),
     )
 
 

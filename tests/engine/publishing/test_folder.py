@@ -82,7 +82,7 @@ async def test_a_stranger_runs_the_study_again_from_the_folder_alone(
     assert query(folder / "study.db", "SELECT id FROM batches") == [(files.batch_id,)]
     monkeypatch.setenv("TIDEPOOL_STATE", str(tmp_path / "another machine"))
     rerun = read_again(StudyInFile(folder / "study.db", files.batch_id), tmp_path / "again.db")
-    rerun.refuse(trust=False)
+    rerun.refuse()
     written = load_config(folder / "config.toml")
     assert freeze(written, tmp_path / "again.db") == rerun.parts[0].config, "what the file says, its config says too"
     await run_batch(written, tmp_path / "again.db")

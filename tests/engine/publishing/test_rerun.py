@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.test_trusted_endpoints import TREASURE
-from tests.engine.test_trusted_endpoints import game as of_lab
+from tests.engine.trust.conftest import TREASURE
+from tests.engine.trust.studies import game as of_lab
 from tests.support.state import change, end_state, query
 from tests.support.studies import game
 from tidepool.engine.config.loading import config_from, load_config
@@ -19,7 +19,7 @@ from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
 from tidepool.engine.publishing.place import StudyInFile, study_in_file
 from tidepool.engine.publishing.rerun import Rerun, read_again
 from tidepool.engine.run import enlist, run_batch
-from tidepool.engine.trust.record import config_hash, trust_record
+from tidepool.engine.trust.record import trust_record
 from tidepool.storage.file import settle
 from tidepool.tui.command.main import main
 
@@ -110,7 +110,7 @@ async def test_a_study_run_again_has_the_same_cells_and_outcomes(tmp_path: Path,
     first = await run_study(firmness(), tmp_path / "theirs.db")
     move("ours")
     rerun = again(tmp_path / "theirs.db")
-    rerun.refuse(trust=False)
+    rerun.refuse()
     second = await run_planned(rerun.planned(), tmp_path / "own.db")
     assert second["study_id"] != first["study_id"] and second["design"]["hypotheses"] == first["design"]["hypotheses"]
     for one, other in zip(first["cells"], second["cells"], strict=True):
@@ -125,21 +125,18 @@ def test_servers_and_keys_of_the_file_are_refused_until_somebody_answers_for_the
 ) -> None:
     monkeypatch.setenv(TREASURE, "the users own treasure")
     batch_id = enlist(of_lab("lab:gpt-4o-mini", lab=LAB), database)
-    again(database).refuse(trust=False)
+    again(database).refuse()
     move("ours")
     rerun = again(database)
     with pytest.raises(NotTrusted, match=rf"lab\.example.*{TREASURE}.*tidepool --db \S+study\.db trust add {batch_id}"):
-        rerun.refuse(trust=False)
+        rerun.refuse()
     question = rerun.question()
     assert question is not None and ("server", LAB["base_url"]) in question.rows() and question.calls == 2
-    stored = query(database, "SELECT config FROM batches")[0][0]
-    assert question.config_hash == config_hash(stored)
-    rerun.refuse(question.config_hash)
-    with pytest.raises(NotTrusted):
-        rerun.refuse(config_hash(stored + " "))
-    said = again(database, "providers.lab.base_url=http://127.0.0.1:9/v1", "providers.lab.api_key_env=OWN_KEY")
-    assert said.question() is None
-    trust_record().vouch(batch_id, stored)
+    said = again(
+        database, "providers.lab.base_url=http://127.0.0.1:9/v1", "providers.lab.api_key_env=OWN_KEY"
+    ).question()
+    assert said is not None and ("server", "http://127.0.0.1:9/v1") in said.rows() and ("key", "OWN_KEY") in said.rows()
+    trust_record().mark_trusted({batch_id: query(database, "SELECT config FROM batches")[0][0]})
     assert again(database).question() is None
 
 
@@ -150,8 +147,7 @@ def test_code_that_the_file_names_is_refused_also_where_it_lies_beside(
     enlist(load_config(EXAMPLES / "evolution_scorer.toml"), tmp_path / "theirs.db")
     move("ours")
     with pytest.raises(NotTrusted, match=r"run code on this machine.*scorer\.py:right_and_brief"):
-        again(tmp_path / "theirs.db").refuse(trust=False)
-    again(tmp_path / "theirs.db").refuse(trust=True)
+        again(tmp_path / "theirs.db").refuse()
 
 
 def test_what_is_set_takes_the_place_of_what_was_taken_in(tmp_path: Path) -> None:

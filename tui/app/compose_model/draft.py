@@ -3,8 +3,8 @@
 It lies in a file beside the study file, written while one types, so that leaving, a crash or a power cut cost a second
 at most. What another text replaced is kept there too, and so are the sections of the kinds one looked at before.
 
-Such a file may come along with a stranger's study file. So the trust record remembers what was written here, and of any
-other draft the keys that say where calls go, with which key, and to which file it is saved, are left out.
+Such a file may come along with somebody else's study file. So the trust record remembers what was written here, and any
+other draft loses its servers, keys, cluster and code (`trust.file_values`), and the name of the file it is saved to.
 """
 
 import json
@@ -17,9 +17,8 @@ from typing import Any
 import tomlkit
 
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.engine.trust.code import code_named
+from tidepool.engine.trust.file_values import foreign_keys
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.servers import says_where
 from tidepool.tui.app.compose_model.edits import ANYTHING, Put, edited, value_at, values_of
 from tidepool.tui.app.compose_model.fields import UNSET
 from tidepool.tui.app.kind_screens import installed, template
@@ -146,7 +145,7 @@ def read_draft(database: Path) -> Draft | None:
         aside = {str(kind): str(text) for kind, text in dict(said.get("set_aside", {})).items() if kind in KINDS}
         earlier = tuple(str(text) for text in list(said.get("earlier", [])))
         draft = Draft(str(said["text"]), str(said.get("source", "")), aside, earlier)
-        return draft if trust_record().knows_draft(written) else _strangers(draft)
+        return draft if trust_record().knows_draft(written) else _foreign(draft)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -155,37 +154,22 @@ def keep_draft(database: Path, draft: Draft) -> None:
     """Whole or not at all: a crash while writing leaves the one before."""
     path = draft_path(database)
     new, text = path.with_name(f"{path.name}.new"), json.dumps(asdict(draft))
-    if draft.source or any(map(_may_say_where, draft.texts)):  # else a stranger's would lose nothing either
+    if _foreign(draft) != draft:  # else a draft from somebody else would lose nothing either
         trust_record().keep_draft(path, text)
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 
 
-def _strangers(draft: Draft) -> Draft:
-    """Without servers and keys, nor a file to be saved to."""
-    aside = {kind: _without_addresses(text) for kind, text in draft.set_aside.items()}
-    return Draft(_without_addresses(draft.text), "", aside, tuple(map(_without_addresses, draft.earlier)))
+def _foreign(draft: Draft) -> Draft:
+    """The draft as it is read from somebody else: without servers, keys, a cluster and code, nor a file to be saved to."""
+    aside = {kind: _without_foreign(text) for kind, text in draft.set_aside.items()}
+    return Draft(_without_foreign(draft.text), "", aside, tuple(map(_without_foreign, draft.earlier)))
 
 
-def _may_say_where(text: str) -> bool:
-    """The keys are named, or might be in letters written as numbers."""
-    return any(word in text for word in ("providers", "scorer", "allow_code", "\\"))
-
-
-def _without_addresses(text: str) -> str:
-    """What cannot be read yet might name a server as soon as it can, in plain letters or others: of that nothing is kept."""
+def _without_foreign(text: str) -> str:
+    """A text that is not TOML yet might name a server as soon as it is: nothing of it is kept."""
     try:
-        values = values_of(text)
+        keys = list(foreign_keys(values_of(text)))
     except ValueError:
-        return "" if _may_say_where(text) else text
-    sections = values.get("providers")
-    named = sections.items() if isinstance(sections, dict) else ()
-    strange = [Put(path, UNSET if value is None else value) for path, value in code_named(values)]
-    strange += [
-        Put(("providers", name, key), UNSET)
-        for name, settings in named
-        if isinstance(settings, dict)
-        for key in settings
-        if says_where(name, settings, key)
-    ]
-    return edited(text, strange) if strange else text
+        return ""
+    return edited(text, [Put(path, UNSET if value is None else value) for path, value in keys]) if keys else text

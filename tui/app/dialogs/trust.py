@@ -1,4 +1,4 @@
-"""Before a batch of a stranger's file goes on: where its calls would go, with which keys, for how much."""
+"""Asks before a batch that was not created here continues: its servers, keys, code and price."""
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -6,13 +6,13 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from tidepool.engine.trust.question import MEANING, TrustQuestion
+from tidepool.engine.trust.gate import MEANING, TrustQuestion
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.drawing.plain import one_line, shortened
 
 
 class TrustDialog(Dialog[bool]):
-    """Answers yes or no for all the servers together; no has the focus."""
+    """Yes or no to all of it; no has the focus."""
 
     BINDINGS = [Binding("y", "yes", "Yes"), Binding("n", "leave", "No")]
     AUTO_FOCUS = "#no"
@@ -25,14 +25,14 @@ class TrustDialog(Dialog[bool]):
         question = self._question
         with VerticalScroll(classes="dialog -wide") as box:
             box.border_title = Content(question.title)
-            words = f"{one_line(question.name)} ({question.batch_id}) {question.asked}."
+            words = f"{one_line(question.name)} ({question.admission.batch_id}) {question.asked}. It would use:"
             yield Static(Content(words), classes="dialog-text")
             rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
             yield Static(Content(shortened(rows)), id="servers", classes="dialog-text")
             yield Static(Content(MEANING), classes="dialog-text")
             with Horizontal(classes="dialog-buttons"):
-                yield Button("Go on with it (y)", id="yes", variant="error")
-                yield Button("Leave it (n)", id="no", variant="primary")
+                yield Button("Trust and resume (y)", id="yes", variant="error")
+                yield Button("Cancel (n)", id="no", variant="primary")
 
     def action_yes(self) -> None:
         self.dismiss(True)

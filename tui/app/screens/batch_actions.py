@@ -91,13 +91,12 @@ class BatchActions(ModeScreen):
 
     @work(group="act")
     async def action_resume(self) -> None:
-        """What only the file says about servers is asked here: the process that goes on has no terminal."""
-        from tidepool.engine.trust.adoption import adopt
-        from tidepool.engine.trust.question import question_about
+        """A batch that was not created here is asked about first: the process that resumes it has no terminal."""
+        from tidepool.engine.trust.gate import adopt, question_about
 
         if (batch := self.shown_batch) is None:
             return
-        path, file, approved = self.tidepool.path, self.tidepool.file, None
+        path, file = self.tidepool.path, self.tidepool.file
         try:
             for one in await file.look(batches_to_resume, batch.id):
                 if (question := await file.do(question_about, path, one)) is None:
@@ -106,12 +105,11 @@ class BatchActions(ModeScreen):
 
                 if not await self.app.push_screen_wait(TrustDialog(question)):
                     return
-                await file.do(adopt, path, question.batch_id, question.config)
-                approved = None if batch.cells or batch.study_id else question.config_hash
+                await file.do(adopt, path, question.admission.batch_id, question.admission.frozen)
         except TidepoolError as error:
             self.tidepool.tell(error)
             return
-        self.tidepool.follow(launching.resume(path, batch.id, approved))
+        self.tidepool.follow(launching.resume(path, batch.id))
 
     @work(group="act")
     async def action_export(self) -> None:

@@ -1,12 +1,10 @@
 """`tidepool api`: the HTTP API, on loopback."""
 
 import argparse
-from pathlib import Path
 
 from tidepool.engine.api.door import VARIABLE, Token, greeting
 from tidepool.engine.api.server import serve
-from tidepool.engine.trust.adoption import approval_of
-from tidepool.tui.app.launching import Launched, resume
+from tidepool.tui.app.launching import resume
 from tidepool.tui.command.saying import tell
 
 PORT = 8765
@@ -35,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
     serve(
         options.db,
-        _resume,
+        resume,
         host=options.host,
         port=options.port,
         token=token.value if token else None,
@@ -44,8 +42,3 @@ def run(options: argparse.Namespace) -> int:
         debug=options.debug,
     )
     return 0
-
-
-def _resume(database: Path, batch_id: str) -> Launched:
-    """What was approved of here holds for the new process too, where no record could be written."""
-    return resume(database, batch_id, approval_of(database, batch_id))

@@ -42,11 +42,9 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--trust",
-        nargs="?",
-        const=True,
+        action="store_true",
         default=argparse.SUPPRESS,
-        metavar="HASH",
-        help="ask the servers that the file names, this once (only while its config has this hash)",
+        help="trust a batch that was not created here, as it is now",
     )
 
 
@@ -73,7 +71,7 @@ def _plan(new: NewBranch) -> Plan:
 
 
 def _ask_for_trust(options: argparse.Namespace, wish: BranchWish) -> None:
-    from tidepool.engine.trust.question import question_about
+    from tidepool.engine.trust.gate import question_about
 
     plan = _plan(new_branch(options.db, wish, plan_only=True))
     if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:

@@ -31,7 +31,7 @@ from tidepool.tui.command.report import print_plan, print_study, print_summary
 from tidepool.tui.command.saying import agreed, say_json, tell
 
 if TYPE_CHECKING:
-    from tidepool.engine.trust.question import TrustQuestion
+    from tidepool.engine.trust.gate import TrustQuestion
 
 Play = Callable[[Listener, RunControl], Awaitable[dict[str, Any]]]
 Played = tuple[dict[str, Any], Stop | None, int | None]
@@ -51,10 +51,10 @@ def run(options: argparse.Namespace) -> int:
         return _dry_run(options)
     if options.resume and not options.trust and sys.stdin.isatty() and sys.stderr.isatty():
         _ask_for_trust(options)
-    if options.run and not options.trust and (place := study_in_file(options.run)):
-        from tidepool.tui.command.rerun import said_yes
+    if options.run and (place := study_in_file(options.run)):
+        from tidepool.tui.command.rerun import allowed_rerun
 
-        options.trust = said_yes(place, options)
+        options.rerun = allowed_rerun(place, options)
     return told(options, *asyncio.run(_play(options)))
 
 
@@ -96,7 +96,7 @@ def tell_plan(plan: dict[str, Any], *, as_json: bool) -> int:
 
 
 def _ask_for_trust(options: argparse.Namespace) -> None:
-    from tidepool.engine.trust.question import question_about
+    from tidepool.engine.trust.gate import question_about
 
     with reading(options.db) as connection:
         references = batches_to_resume(connection, options.resume)
@@ -106,19 +106,27 @@ def _ask_for_trust(options: argparse.Namespace) -> None:
 
 
 def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"]) -> None:
-    """One question for all servers that only the file names. Without a yes, going on is refused in words."""
-    from tidepool.engine.trust.adoption import adopt
-    from tidepool.engine.trust.question import MEANING
+    """One question for the whole study. Without a yes, resuming is refused."""
+    from tidepool.engine.trust.gate import MEANING, adopt
 
-    for question in {question.rows()[0]: question for question in questions}.values():
-        name = one_line(question.name)
-        title = f"Batch {question.batch_id} ({name}) {question.asked}, and only its file names them:"
-        tell("\n".join([title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows())]))
+    alike = list({tuple(question.rows()): question for question in questions}.values())
     several = f" The study has {len(questions):,} such batches: yes is for all." if len(questions) > 1 else ""
-    tell(f"{MEANING}{several}")
-    if agreed("Go on with it?"):
+    for question in alike[:-1]:
+        show_question(question)
+    if agreed_to(alike[-1], f"{MEANING}{several}", "Resume it?"):
         for question in questions:
-            adopt(database, question.batch_id, question.config)
+            adopt(database, question.admission.batch_id, question.admission.frozen)
+
+
+def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
+    show_question(question)
+    tell(meaning)
+    return agreed(words)
+
+
+def show_question(question: "TrustQuestion") -> None:
+    title = f"{question.admission.batch_id} ({one_line(question.name)}) {question.asked}. It would use:"
+    tell("\n".join([title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows())]))
 
 
 def _plan(options: argparse.Namespace) -> dict[str, Any]:
@@ -178,10 +186,10 @@ async def steered(play: Play, on_stop: str) -> Played:
 
 
 async def _run_new(options: argparse.Namespace, listener: Listener, control: RunControl) -> dict[str, Any]:
-    if place := study_in_file(options.run):
+    if study_in_file(options.run):
         from tidepool.tui.command.rerun import run_again
 
-        return await run_again(place, options, listener, control)
+        return await run_again(options.rerun, options, listener, control)
     config = load_config(options.run, options.set)
     for words in remarks_on(config):
         tell(f"warning: {words}")

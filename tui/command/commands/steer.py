@@ -3,25 +3,11 @@
 import argparse
 from typing import Any
 
-from pydantic import ValidationError
-
-from tidepool.engine.config.sections import Limits
+from tidepool.engine.config.limit_changes import CHANGEABLE, limit_change
 from tidepool.engine.config.toml_files import read_value
 from tidepool.engine.errors import UsageError
 from tidepool.storage.study_rows.studies import steer_any
 from tidepool.tui.command.saying import say
-
-CHANGEABLE = (
-    "max_concurrent",
-    "requests_per_minute",
-    "tokens_per_minute",
-    "retries",
-    "timeout",
-    "poll_interval",
-    "rescue_after",
-    "budget_usd",
-    "batch_size",
-)
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
@@ -51,15 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 def read_change(change: str) -> tuple[str, Any]:
     key, equals, text = change.partition("=")
+    if not equals:
+        raise UsageError(f"{change!r} is not KEY=VALUE; write for example max_concurrent=20.")
     name = key.strip().removeprefix("service.")
-    limit = name.rpartition(".")[2]
-    if not equals or limit not in CHANGEABLE:
-        raise UsageError(
-            f"{change!r} is no limit that can be changed while running: KEY=VALUE with one of {', '.join(CHANGEABLE)}."
-        )
-    value = read_value(text.strip())
-    try:
-        Limits.model_validate({limit: value})
-    except ValidationError as error:
-        raise UsageError(f"{change!r}: {error.errors()[0]['msg']}.") from None
-    return name, value
+    return name, limit_change(name, read_value(text.strip()))[2]

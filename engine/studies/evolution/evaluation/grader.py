@@ -143,6 +143,8 @@ class Grader:
         mark = kept(before, reply.length) if before else None
         if mark and not self._settings.judged:
             return mark
+        if (seals := self._run.context.run.seals) is not None:
+            seals.refuse_unknown(reply.text)
         said = await self._marker.mark(reply, problem)
         return mark if isinstance(mark, Verdict) else said
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.tasks.own_scorer import WHERE, find, hash_of, own_scorer
-from tidepool.engine.trust.code import NOT_TRUSTED
+from tidepool.engine.trust.file_values import NOT_TRUSTED
 
 
 def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> EvolutionSettings:
@@ -45,6 +45,16 @@ def code_in_words(settings: EvolutionSettings) -> tuple[str, ...]:
     if own := own_scorer(settings.scorer):
         return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}...)",)
     return ('Python that models write, and its tests (task = "python")',) if _runs_replies(settings) else ()
+
+
+def code_warnings(settings: EvolutionSettings) -> tuple[str, ...]:
+    """For the plan, the dry run and the first lines of a run."""
+    why = (
+        "It can read your keys and files."
+        if own_scorer(settings.scorer)
+        else "Its limits guard against accidents only: code that sets out to can read your keys and files."
+    )
+    return tuple(f"Runs code on this machine: {words}. {why}" for words in code_in_words(settings))
 
 
 def find_code(settings: EvolutionSettings, folders: Sequence[Path]) -> None:

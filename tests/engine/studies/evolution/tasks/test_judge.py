@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -155,6 +156,8 @@ class Heard:
 async def test_a_judge_that_failed_before_a_stop_and_answers_after_it_is_heard() -> None:
     grader = Grader.__new__(Grader)
     grader._settings, grader._marker = EvolutionSettings(task="judge"), Heard()
+    grader._run = cast(Any, Mock())
+    grader._run.context.run.seals = None
     given = GivenReply("text", 3, False, cast(Any, None), "step", 1)
     before = {"extracted": None, "correct": None, "score": None, **Unmarked("the judge did not answer").columns()}
     marked = {"details": None, **Verdict("3", False, 3, 0.3).columns()}

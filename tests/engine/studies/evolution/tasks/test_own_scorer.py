@@ -24,9 +24,8 @@ from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
 from tidepool.engine.studies.evolution.tasks.own_scorer import OwnScorer, find, hash_of
 from tidepool.engine.studies.evolution.tasks.scorer_process import FAILURES_AT_FIRST, ScorerMarker, ScorerProcess
 from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict
-from tidepool.engine.trust.question import question_about
+from tidepool.engine.trust.gate import copied_config, question_about
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.servers import without_strange_addresses
 
 TABLE = """
 import os, sys, time
@@ -211,21 +210,20 @@ async def test_a_strangers_file_has_nothing_run_until_the_user_says_so(
     machine("there")
     with pytest.raises(
         NotTrusted,
-        match=r"wants batch \w+ to run code on this machine: the scorer score.py:mark \(sha256 [0-9a-f]{16}\.\.\.\)",
+        match=r"It would run code on this machine: the scorer score.py:mark \(sha256 [0-9a-f]{16}\.\.\.\)",
     ):
         await resume_batch(batch, database)
     with pytest.raises(NotTrusted):
         await resume_batch(batch, database, overrides=["providers.simulated.latency=0.0"])
     question = question_about(database, batch)
-    assert question and question.asked == "would run code on this machine"
-    assert question.rows()[0][0] == "runs" and "score.py:mark" in question.rows()[0][1]
+    assert question and question.rows()[0][0] == "runs" and "score.py:mark" in question.rows()[0][1]
     with closing(sqlite3.connect(database)) as connection:
         config = connection.execute("SELECT config FROM batch").fetchone()[0]
-    anew = without_strange_addresses(batch, config)["evolution"]
+    anew = copied_config(batch, config)["evolution"]
     assert anew["scorer"] == "not-trusted:score.py:mark"
     assert not proof.exists()
     assert (await resume_batch(batch, database, trust=True))["status"] == "completed"
-    assert proof.exists() and not trust_record().batches()
+    assert proof.exists() and [one.id for one in trust_record().batches()] == [batch]
 
 
 def test_reading_results_never_runs_it(tmp_path: Path) -> None:

@@ -1,0 +1,210 @@
+"""Every value of a study file, and why it cannot decide where a run sends requests, with which key, or what it executes.
+
+A study file is data, whoever made it. This is the one list of what a run reads from it; `tests/engine/trust` fails when a
+config key or a column is missing here. The rules:
+
+DATA     obeyed from any file: it says what is asked, or bounds how. It names no server, key variable, program or cluster.
+OWN      obeyed only in the user's own batch: the trust record knows the id together with the hash of the whole config
+         (`gate.py`). A config that is copied from any other batch loses it (`without_foreign`).
+SEALED   run as code only with a seal that this user's secret made (`seals.py`).
+RUNNING  obeyed only while this process runs the batch, and never from what the file held before.
+SHOWN    read by reports and screens, not by a run.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
+from tidepool.engine.errors import Location
+
+
+class Rule(StrEnum):
+    DATA = "data"
+    OWN = "own"
+    SEALED = "sealed"
+    RUNNING = "running"
+    SHOWN = "shown"
+
+
+class FileValue(NamedTuple):
+    place: str
+    """a section of the config, or a table of the file"""
+    names: str
+    """keys or columns, separated by spaces"""
+    rule: Rule
+    why: str
+
+
+_ASKED = "what is asked and measured; a model is only a name, and the gate asks about its provider"
+_TAKEN_IN = "a frozen config that names a file is refused: files are read when the user runs a config, not from a batch"
+_LIMITS = (
+    "max_concurrent batch_size requests_per_minute tokens_per_minute retries timeout poll_interval rescue_after cache "
+    "budget_usd batch_from outage_patience"
+)
+
+CONFIG_VALUES = (
+    FileValue("batch", "kind", Rule.DATA, "the registered name of a built-in or installed kind, never a path; the gate asks "
+              "before an installed kind runs"),
+    FileValue("batch", "name description seed metadata", Rule.DATA, _ASKED),
+    FileValue("service", f"name {_LIMITS}", Rule.DATA, "bounded numbers: how fast, how patiently, for how much at most"),
+    FileValue("providers", f"{_LIMITS} like batch_api", Rule.DATA, "the same, and which of three API dialects is spoken"),
+    FileValue("providers", "latency jitter error_rate fatal_rate enforced_per_minute price_input price_output batch_seconds "
+              "batch_error_rate batch_expire_rate batch_refuse", Rule.DATA, "of the simulated provider, which calls nothing"),
+    FileValue("providers", "base_url hosts", Rule.OWN, "where requests go"),
+    FileValue("providers", "api_key_env", Rule.OWN, "which variable's value goes there"),
+    FileValue("providers", "prices", Rule.OWN, "a forged price of zero would lift the budget"),
+    FileValue("cluster", "ray hands resources", Rule.OWN, "which cluster is joined; no frozen config holds it"),
+    FileValue("design", "replicates mode factors hypotheses", Rule.DATA, "crosses values of the config; dropped from a copy "
+              "when a level sets a key that runs code"),
+    FileValue("stop", "outcome agent half_width decided difference line", Rule.DATA, "when a run ends before its plan"),
+    FileValue("agents", "name model secret memory temperature max_tokens reasoning_effort max_reasoning_tokens instructions",
+              Rule.DATA, _ASKED),
+    FileValue("agent_ids", "", Rule.DATA, _TAKEN_IN),
+    FileValue("entities", "", Rule.DATA, _ASKED),
+    FileValue("secret_game", "mode games rounds num_interactions messages_per_interaction pairing targeted_secret "
+              "announce_target detection fuzzy_threshold judge reasoning_effort max_reasoning_tokens scoring scenarios",
+              Rule.DATA, _ASKED),
+    FileValue("simulation", "context interaction_size num_simulations n_turns simulation_rounds model style thoughts language "
+              "speaking_order temperature max_tokens reasoning_effort max_reasoning_tokens judge keep_addresses",
+              Rule.DATA, _ASKED),
+    FileValue("simulation", "context_file entity_file entity_ids", Rule.DATA, _TAKEN_IN),
+    FileValue("evolution", "strategy model models mutator proposals preset async_batch_size max_concurrent_requests "
+              "genome_batch_size max_concurrent_genomes rate_limit_per_minute async_timeout dynamic enable_async_evaluation "
+              "population_size max_generations seed_prompts material guards few_shot fields question_template judge rubric "
+              "labels max_problems choose_problems validation_problems pass_mark marking_seconds samples temperature "
+              "max_tokens reasoning_effort max_reasoning_tokens selection crossover crossover_rate mutation_rate elite_size "
+              "weights objectives target_fitness stagnation max_calls racing seed_final random_baseline "
+              "detailed_performance_logging frozen", Rule.DATA, _ASKED),
+    FileValue("evolution", "problems choose_from judge_from", Rule.DATA, _TAKEN_IN),
+    FileValue("evolution", "task", Rule.DATA, 'task = "python" runs replies only together with allow_code'),
+    FileValue("evolution", "allow_code scorer scorer_sha256", Rule.OWN, "has code run on this machine"),
+    FileValue("mutation", "target mutator encoder judge reward success heldout learner num_processes num_steps num_env_steps "
+              "ppo_epoch num_mini_batch learning_rate gamma gae_lambda clip entropy episode_length use_batching operators "
+              "on_error baselines repeats temperature max_tokens reasoning_effort max_reasoning_tokens query_list",
+              Rule.DATA, _ASKED),
+    FileValue("mutation", "queries policy", Rule.DATA, _TAKEN_IN),
+    FileValue("mutation", "policy_content", Rule.DATA, "arrays of numbers (safetensors), checked; never a pickle"),
+)  # fmt: skip
+
+_COUNTED = "counters: at worst a budget that the config states is spent again"
+_TEXT = "text that is shown to models and people, never run or rendered"
+
+COLUMNS = (
+    FileValue("batch", "config", Rule.OWN, "see CONFIG_VALUES; its hash is part of the trust record"),
+    FileValue("batch", "number id kind seed status study_id replicate imported", Rule.DATA, "which batch it is, and how far"),
+    FileValue("batch", "origin", Rule.DATA, "of a branch: which messages it continues from; each is checked by its hash"),
+    FileValue("batch", "paused host created_at finished_at reason stop_code name description simulated version", Rule.SHOWN,
+              "rewritten when a run begins; `queued` counts only with a row in the trust record"),
+    FileValue("control", "id batch_number at command arguments taken_at", Rule.RUNNING,
+              "stop, pause, continue, give up, and limits by `limit_changes` alone; rows that were there before are skipped"),
+    FileValue("call", "text seal", Rule.SEALED, "a stored or cached reply is replayed as text; as code only with its seal"),
+    FileValue("call", "id unit_id step wave turn speaker model key prompt status truth input_tokens output_tokens cost_usd "
+              "seconds source attempts error order_id at finish_reason served_model thought reasoning_tokens usage_missing",
+              Rule.DATA, "replayed where `key` is the hash of the very request; imported batches never serve as cache"),
+    FileValue("provider_batch", "id batch_number provider lot upload_id remote_id unsure state remote_state calls count wave "
+              "content_hash reservation_usd created_at finished_at polled_at", Rule.OWN,
+              "ids in the user's own account, checked for their form; an answer must carry the custom id of its call"),
+    FileValue("progress", "batch_number units_total units_completed units_failed calls bought cached replayed retried failed "
+              "input_tokens output_tokens cost_usd unpriced seconds call_seconds peak_concurrency heartbeat heartbeat_at "
+              "in_flight limits in_flight_usd reasoning_tokens cut unusable usage_missing", Rule.DATA, _COUNTED),
+    FileValue("wave", "batch_number wave calls failed cached retried seconds transport", Rule.DATA, _COUNTED),
+    FileValue("surplus", "id batch_number order_id unit_id step text input_tokens output_tokens cost_usd at reason",
+              Rule.DATA, _COUNTED),
+    FileValue("unit", "id batch_number sequence_number game round interaction_type participants status error sealed "
+              "started_at finished_at details", Rule.DATA, "which units have ended; the rest follows from the config"),
+    FileValue("record", "unit_id name position content", Rule.DATA, "JSON of a branch or an installed kind"),
+    FileValue("answer", "unit_id step generation genome_id split problem sample extracted correct score details", Rule.DATA,
+              "marks: a forged one falsifies a result, and runs nothing"),
+    FileValue("finding", "batch_number name content", Rule.DATA, "JSON; a trained policy is safetensors, never a pickle"),
+    FileValue("prompt", "hash text", Rule.SHOWN, _TEXT),
+    FileValue("line", "unit_id step position turn speaker start length thought_start thought_length", Rule.SHOWN, _TEXT),
+    FileValue("outcome", "unit_id side mode game agent opponent revealed obtained detector turn start end score verdict "
+              "verdict_step scenario secret uncertain model served_model details", Rule.DATA, "what stop rules count"),
+    FileValue("judgement", "unit_id place entity rating", Rule.DATA, "what stop rules count"),
+    FileValue("sit_out", "batch_number game round agent", Rule.SHOWN, _TEXT),
+    FileValue("genome", "batch_number generation genome_id parents operator prompt fitness accuracy missing details",
+              Rule.SHOWN, _TEXT),
+    FileValue("problem", "batch_number split number question gold", Rule.SHOWN, "a run takes its problems from the config"),
+    FileValue("training_update", "batch_number update_number env_steps mean_reward success_rate details", Rule.SHOWN, _TEXT),
+    FileValue("code", "unit_id side turn coder agent code weight details at", Rule.SHOWN, "codes that people gave by hand"),
+    FileValue("log_line", "id batch_number at level message", Rule.SHOWN, _TEXT),
+    FileValue("study", "id name design created_at", Rule.DATA, "which cells belong together; each cell runs by its own config"),
+    FileValue("study_cell", "batch_number factor level", Rule.DATA, "names of levels"),
+    FileValue("library_agent", "id name definition created_at", Rule.DATA, "an agent of the config; " + _ASKED),
+    FileValue("library_entity", "id name type description attributes created_at", Rule.DATA, _TEXT),
+    FileValue("library_type", "name definition created_at", Rule.DATA, _TEXT),
+)  # fmt: skip
+
+NOT_TRUSTED = "not-trusted:"
+"""before the name of a scorer that only a foreign file names: the user removes it by hand"""
+
+
+def _keys(place: str, rule: Rule) -> frozenset[str]:
+    return frozenset(
+        key for one in CONFIG_VALUES if (one.place, one.rule) == (place, rule) for key in one.names.split()
+    )
+
+
+_FREE_PROVIDER_KEYS = _keys("providers", Rule.DATA)
+_FREE_PACKAGE_KEYS = frozenset({*_LIMITS.split(), "like", "batch_api"})
+"""of an installed provider nobody here knows what its other keys mean: perhaps a command"""
+CODE_KEYS = frozenset({"allow_code", "scorer"})
+
+
+def foreign_keys(config: Mapping[str, Any]) -> Iterator[tuple[Location, str | None]]:
+    """Keys that a config may not bring along from somebody else's file, each with its replacement; None: it is removed."""
+    if "cluster" in config:
+        yield ("cluster",), None
+    if "design" in config and _sets_code(config["design"]):
+        yield ("design",), None
+    for name, section in config.items():
+        if not isinstance(section, Mapping):
+            continue
+        if "allow_code" in section:
+            yield (name, "allow_code"), None
+        scorer = section.get("scorer")
+        if isinstance(scorer, str) and ":" in scorer and not scorer.startswith(NOT_TRUSTED):
+            yield (name, "scorer"), f"{NOT_TRUSTED}{scorer}"
+        elif scorer is not None and not isinstance(scorer, str):
+            yield (name, "scorer"), None
+    yield from ((path, None) for path in foreign_provider_keys(config))
+
+
+def foreign_provider_keys(config: Mapping[str, Any]) -> Iterator[Location]:
+    """Those that say where requests go, with which key and at which price."""
+    providers = config.get("providers")
+    for name, section in providers.items() if isinstance(providers, Mapping) else ():
+        if isinstance(section, Mapping):
+            known = name == "simulated" or name in KNOWN_ENDPOINTS or section.get("like") is not None
+            yield from (("providers", name, key) for key in section if key not in _free(known))
+
+
+def _free(known: bool) -> frozenset[str]:
+    return _FREE_PROVIDER_KEYS if known else _FREE_PACKAGE_KEYS
+
+
+def _sets_code(design: Any) -> bool:
+    """Whether a level of it may set a key that runs code, however its path is written."""
+    if isinstance(design, Mapping):
+        parts = {part for key in design for part in re.findall(r"\w+", str(key).replace("\\", ""))}
+        return bool(parts & CODE_KEYS) or any(map(_sets_code, design.values()))
+    return isinstance(design, list) and any(map(_sets_code, design))
+
+
+def without_foreign(
+    config: Mapping[str, Any], keys: Iterator[tuple[Location, str | None]] | None = None
+) -> dict[str, Any]:
+    """The config as a new one of the user's own may begin: without these keys, or all foreign ones."""
+    kept = deepcopy(dict(config))
+    for (*path, last), value in list(foreign_keys(config) if keys is None else keys):
+        section: Any = kept
+        for part in path:
+            section = section[part]
+        if value is None:
+            del section[last]
+        else:
+            section[last] = value
+    return kept

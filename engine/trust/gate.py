@@ -1,0 +1,283 @@
+"""The one gate for batches that were not created here.
+
+A batch is the user's own when the trust record knows its id with the hash of the config that its file has now and, where
+it runs code, every stored reply carries this user's seal. Any other batch runs unasked only if all its models are
+simulated and it runs no code. Else it is refused until the user says yes to what it would do: `--trust`, `tidepool trust
+add`, or the question in a terminal or the app. Yes makes it the user's own, as it is now.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.branching.kind import kind_to_run
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
+from tidepool.engine.config.freezing import load_frozen, with_overrides
+from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.config.user_endpoints import user_providers
+from tidepool.engine.errors import NotTrusted, TidepoolError
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
+from tidepool.engine.registries import KINDS, PROVIDERS
+from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.studies.plan import Plan, priced
+from tidepool.engine.trust.file_values import foreign_provider_keys, without_foreign
+from tidepool.engine.trust.record import trust_record
+from tidepool.engine.trust.seals import ReplySeals
+from tidepool.storage import batches, locks
+from tidepool.storage.file import reading, settle, writing
+from tidepool.storage.reading import search
+from tidepool.storage.states import BatchStatus
+
+MOST_SHOWN = 20
+"""servers that a question names one by one; a refusal names fewer"""
+MEANING = "Yes trusts this batch as it is now, and nothing else: it becomes one of yours."
+
+
+@dataclass(frozen=True, slots=True)
+class NamedServer:
+    """Where requests would go, and what goes along."""
+
+    provider: str
+    address: str
+    """empty: an installed provider decides it, or nothing says it"""
+    models: tuple[str, ...]
+    keys: tuple[str, ...]
+    """variables whose values would be sent"""
+
+    @property
+    def where(self) -> str:
+        return shown(self.address) or f"wherever the provider {self.provider} sends them"
+
+    @property
+    def in_words(self) -> str:
+        models = f"{', '.join(self.models)} at " if self.models else ""
+        return f"{models}{self.where} ({'with ' + ' and '.join(self.keys) if self.keys else 'without a key'})"
+
+
+def shown(text: str, most: int = 200) -> str:
+    """As a person is asked about it: letters that only look like others are written out."""
+    return text[:most].encode("ascii", "backslashreplace").decode()
+
+
+def servers_of(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
+    """Every server that requests of these models would go to. Simulated models have none."""
+    by_provider: dict[str, list[str]] = {}
+    for model in sorted(models):
+        by_provider.setdefault(model.partition(":")[0], []).append(model)
+    by_provider.pop("simulated", None)
+    found = (_servers(name, config.providers.section(name), asked) for name, asked in sorted(by_provider.items()))
+    return [one for servers in found for one in servers]
+
+
+def _servers(provider: str, settings: ProviderSettings, models: Iterable[str] = ()) -> Iterator[NamedServer]:
+    if not is_endpoint(provider, settings):  # of an installed package, which knows itself what it reads
+        yield NamedServer(provider, settings.base_url or "", tuple(models), tuple(PROVIDERS[provider].keys))
+        return
+    endpoint = endpoint_of(provider, settings)
+    present = tuple(name for name, there in endpoint.keys_looked_for if there)
+    keys = present or (endpoint.key_variables[:1] if endpoint.key_needed else ())
+    for address in endpoint.addresses or ("",):
+        yield NamedServer(provider, address, tuple(models), keys)
+
+
+def servers_named_by(provider: str, settings: ProviderSettings, models: Iterable[str] = ()) -> list[NamedServer]:
+    """Those that a section names itself: not the provider's usual address and key, nor what the user's providers.toml says."""
+    written = settings.model_dump(exclude_unset=True)
+    named = {str(key) for *_, key in foreign_provider_keys({"providers": {provider: written}})} - {"prices"}
+    usual = user_providers().section(provider).model_dump() if user_providers().section_type(provider) else {}
+    if provider == "simulated" or all(written[key] == usual.get(key) for key in named):
+        return []
+    return list(_servers(provider, settings, models))
+
+
+def servers_to_name(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
+    """Those that the config names, to be shown before anything is sent."""
+    return [
+        one
+        for one in servers_of(config, models)
+        if one in servers_named_by(one.provider, config.providers.section(one.provider), one.models)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a batch would do here, by the very config that its file has; nothing, where it is the user's own."""
+
+    batch_id: str
+    frozen: str
+    own: bool
+    servers: tuple[NamedServer, ...] = ()
+    code: tuple[str, ...] = ()
+
+    @property
+    def needs_trust(self) -> bool:
+        return not self.own and bool(self.servers or self.code)
+
+    def refuse(self, file: str = "") -> None:
+        """Raises before anything is sent or run. `file`: the option by which a command finds the batch."""
+        if not self.needs_trust:
+            return
+        more = f", and {len(self.servers) - 5:,} more" if len(self.servers) > 5 else ""
+        asks = [f"send requests to {'; '.join(one.in_words for one in self.servers[:5])}{more}"] if self.servers else []
+        runs = [f"run code on this machine: {'; '.join(map(shown, self.code))}"] if self.code else []
+        raise NotTrusted(
+            f"Batch {self.batch_id} was not created on this machine, or was changed since. It would {' and '.join(asks + runs)}. "
+            "Nothing was sent or run. If you trust it as it is now, add --trust, or make it yours: "
+            f"tidepool {file}trust add {self.batch_id}."
+        )
+
+
+def judge(batch_id: str, frozen: str, config: FrozenConfig, kind: KindSpec) -> Admission:
+    """`frozen` is the config as the file has it, `config` the same with `--set` changes."""
+    if trust_record().knows(batch_id, frozen):
+        return Admission(batch_id, frozen, own=True)
+    package = KINDS.package_of(config.batch.kind)
+    code = (*kind.code(config), *([f"the study kind of the installed package {package}"] if package else []))
+    return Admission(batch_id, frozen, False, tuple(servers_of(config, kind.models(config))), code)
+
+
+def admit(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConfig, kind: KindSpec) -> Admission:
+    """The same for a batch that continues: of one that runs code, its stored replies must be this user's too."""
+    admission = judge(batch["id"], batch["config"], config, kind)
+    if not admission.own or not (code := kind.code(config)):
+        return admission
+    if changed := ReplySeals().broken(batches.replies_of(connection, batch["number"])):
+        words = f"{changed:,} stored replies that were changed, or were received on another machine"
+        return replace(admission, own=False, code=(*code, words))
+    return admission
+
+
+def plannable(batch_id: str, frozen: str) -> str:
+    """A stored config as it can be planned with: a plan opens providers, and an installed one may act on any key of its own."""
+    load_frozen(frozen)  # reports what is wrong with it
+    if trust_record().knows(batch_id, frozen):
+        return frozen
+    config = json.loads(frozen)
+    return json.dumps(
+        without_foreign(config, ((path, None) for path in foreign_provider_keys(config))), ensure_ascii=False
+    )
+
+
+def copied_config(batch_id: str, frozen: str) -> dict[str, Any]:
+    """The config of a batch as the beginning of a new one, which will be the user's own."""
+    config = json.loads(frozen)
+    for name in ("design", "cluster"):  # which no frozen config has
+        config.pop(name, None)
+    return config if trust_record().knows(batch_id, frozen) else without_foreign(config)
+
+
+def adopt(path: Path, batch_id: str, config: str) -> None:
+    """Makes the batch the user's own with this very config, as it was shown. Nobody runs or changes it meanwhile."""
+    with locks.holding(path, batch_id):
+        refuse_changed(path, batch_id, config)
+        search.drop(path)  # an index that somebody else filled
+        frozen = load_frozen(config)
+        if load_kind(frozen.batch.kind).code(frozen):
+            with writing(path) as connection:
+                batches.seal_replies(connection, batch_id, ReplySeals().received)
+        trust_record().mark_trusted({batch_id: config})
+    settle(path)
+
+
+def refuse_changed(path: Path, batch_id: str, config: str) -> None:
+    """Called while the batch's lock is held: what was shown, or judged, is what the file still says."""
+    with reading(path) as connection:
+        if batches.find_batch(connection, batch_id)["config"] != config:
+            raise NotTrusted(
+                f"The config of batch {batch_id} was changed by another process just now. Nothing was sent: try again."
+            )
+
+
+def rewrite_configs(path: Path, configs: Mapping[str, tuple[str, str]], note: str = "") -> None:
+    """Writes changed limits into the configs of batches, by id: before and after. The user's own stay the user's own."""
+    own = {one: change for one, change in configs.items() if trust_record().knows(one, change[0])}
+    with trust_record().renewing(own) if own else nullcontext():
+        batches.rewrite_configs(path, {one: after for one, (_, after) in configs.items()}, note)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustQuestion:
+    """Asked once for all that a batch would do. A yes is for this very config."""
+
+    admission: Admission
+    name: str
+    calls: int | None
+    """of the whole study, as planned; None: it cannot be planned"""
+    most_usd: float | None
+    """what they cost at most, by prices that are known here; None: unknown"""
+    provider_batches: tuple[str, ...] = ()
+    """open ones that the file says are the user's"""
+
+    @property
+    def title(self) -> str:
+        return "Trust this batch?"
+
+    @property
+    def asked(self) -> str:
+        """What it is about, after the name of the batch."""
+        return "was not created on this machine, or was changed since"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """All that a yes allows, and the price."""
+        servers = self.admission.servers
+        rows: list[tuple[str, str]] = [("runs", shown(words)) for words in self.admission.code]
+        for one in servers[:MOST_SHOWN]:
+            rows += [
+                ("server", one.where),
+                ("models", ", ".join(one.models)),
+                ("key", " and ".join(one.keys) or "none"),
+            ]
+        if len(servers) > MOST_SHOWN:
+            rows.append(("…", f"and {len(servers) - MOST_SHOWN:,} more servers"))
+        if self.provider_batches:
+            rows.append(
+                ("waits", f"for {len(self.provider_batches):,} provider batches in your account, which it may cancel")
+            )
+        price = "unknown" if self.most_usd is None else f"at most about ${self.most_usd:,.2f}"
+        calls = "" if self.calls is None else f" for {self.calls:,} requests, if none is answered yet"
+        return [*rows, ("price", f"{price}{calls}")]
+
+
+def question_about(
+    path: Path, reference: str, changes: Iterable[str] = (), plan: Plan | None = None
+) -> TrustQuestion | None:
+    """None where nothing need be asked before the batch continues with these `--set` changes, or before `plan` is made of it.
+    Nothing in it is taken from what the file claims: not how much is answered already, nor what a model costs."""
+    with reading(path) as connection:
+        batch = batches.find_batch(connection, reference)
+        if plan is None and batch["status"] == BatchStatus.COMPLETED:
+            return None
+        stored, kind = load_frozen(batch["config"]), kind_to_run(batch, path)
+        config = with_overrides(stored, changes)
+        admission = admit(connection, batch, config, kind)
+        if not admission.needs_trust:
+            return None
+        waits = batches.open_provider_batches(connection, batch["number"])
+    # Yes adopts the stored config, so servers that `--set` replaces this time are shown as well.
+    servers = tuple(dict.fromkeys((*admission.servers, *judge(batch["id"], batch["config"], stored, kind).servers)))
+    calls, price = price_of(lambda: plan or kind.plan(config), config, servers)
+    ids = tuple(str(one["id"]) for one in waits if one["provider"] != "simulated")
+    return TrustQuestion(replace(admission, servers=servers), batch["name"], calls, price, ids)
+
+
+def price_of(
+    planned: Callable[[], Plan], config: FrozenConfig, servers: Sequence[NamedServer]
+) -> tuple[int | None, float | None]:
+    """Requests and money of the whole study, by the price tables of this machine: those of the file are its own words."""
+    try:
+        plan = planned()
+        if any(one.provider not in KNOWN_ENDPOINTS for one in servers):
+            return plan.calls_expected, None
+        providers = config.providers
+        plain = {
+            name: providers.section(name).model_copy(update={"prices": {}}) for name in type(providers).model_fields
+        }
+        unpriced = config.model_copy(update={"providers": providers.model_copy(update=plain)})
+        return plan.calls_expected, priced(plan, unpriced)["cost_usd_live"]
+    except (TidepoolError, ValueError, OverflowError):
+        return None, None

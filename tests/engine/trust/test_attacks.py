@@ -1,0 +1,293 @@
+"""A study file, a published folder, a draft or an import sends no request, gets no key and runs no code by its own words."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.emulator import Emulator
+from tests.engine.trust.conftest import KEY, TREASURE, Move
+from tests.engine.trust.studies import EXAMPLES, code_study, game, lab, openai_at, requests
+from tests.support.command import Tidepool
+from tests.support.state import change, log_of, query
+from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.errors import NotTrusted, TidepoolError
+from tidepool.engine.events import CallAnswered, Event
+from tidepool.engine.importing import import_file
+from tidepool.engine.run import enlist, resume_batch, run_batch
+from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRuns
+from tidepool.engine.trust.gate import adopt, copied_config
+from tidepool.storage.states import StopCode
+from tidepool.tui.app.compose_model.draft import Draft, draft_path, keep_draft, read_draft
+
+# -- 1: rows of `control` ------------------------------------------------------------------------------------
+
+ROWS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "a server": lambda url: {"providers.openai.base_url": url},
+    "a key variable": lambda url: {"providers.openai.base_url": url, "providers.openai.api_key_env": TREASURE},
+    "a whole section": lambda url: {"providers.openai": {"base_url": url}},
+    "all sections": lambda url: {"providers": {"openai": {"base_url": url, "api_key_env": TREASURE}}},
+    "behind service": lambda url: {"service.providers.openai.base_url": url},
+    "a limit's name in front": lambda url: {f'max_concurrent=1\nproviders.openai.base_url="{url}"': 1},
+    "a limit's name at the end": lambda url: {f'providers.openai.base_url="{url}"\nx.max_concurrent': 1},
+    "a pool": lambda url: {"providers.openai.hosts": [url]},
+    "a cluster": lambda url: {"cluster.ray": url.removeprefix("http://").partition("/")[0]},
+    "a command": lambda url: {"providers.openai.batch_command": "touch owned"},
+    "code": lambda url: {"evolution.allow_code": True, "secret_game.judge": "openai:gpt-4o-mini"},
+    "a limit": lambda url: {"max_concurrent": 77, "service.budget_usd": 1e9},
+}
+
+
+@pytest.mark.parametrize("taken", [None, 1.0], ids=["waiting", "taken"])
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+async def test_control_rows_of_a_returned_copy_of_ones_own_file_are_not_obeyed(
+    database: Path, tmp_path: Path, server: Emulator, row: Callable[[str], dict[str, Any]], taken: float | None
+) -> None:
+    """Twice: what waits at the first resume has been taken at the second."""
+    async with Emulator() as own:
+        enlist(game(interactions=2, **openai_at(own)), database)
+        own.set_faults("openai", rates={"live": {"400": 1.0}})
+        copy = Path(shutil.copy(database, tmp_path / "returned.db"))
+        ((config,),) = query(copy, "SELECT config FROM batch")
+        forge = "INSERT INTO control (batch_number, at, command, arguments, taken_at) VALUES (1, 1.0, 'limits', ?, ?)"
+        change(copy, forge, json.dumps(row(server.urls["openai"])), taken)
+        for _ in range(2):
+            assert (await resume_batch("last", copy))["status"] == "failed"
+        assert requests(server) == 0 and requests(own) > 0
+        assert query(copy, "SELECT config FROM batch") == [(config,)]
+        assert own.providers["openai"].headers["authorization"] == {f"Bearer {KEY}"}
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+async def test_a_control_row_that_is_added_while_the_batch_runs_changes_limits_alone(
+    database: Path, server: Emulator, row: Callable[[str], dict[str, Any]]
+) -> None:
+    async with Emulator() as own:
+        batch_id = enlist(game(interactions=30, **openai_at(own)), database)
+        own.set_faults("openai", latency=0.02)
+        forge = "INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 1.0, 'limits', ?)"
+        written = False
+
+        def listen(event: Event) -> None:
+            nonlocal written
+            if isinstance(event, CallAnswered) and not written:
+                written = True
+                change(database, forge, json.dumps(row(server.urls["openai"])))
+
+        summary = await resume_batch(batch_id, database, on_event=listen)
+        assert summary["status"] == "completed" and requests(server) == 0
+    ((stored,),) = query(database, "SELECT config FROM batch")
+    config = load_frozen(stored)
+    assert config.providers.openai.base_url == own.urls["openai"] and config.providers.openai.api_key_env is None
+    limits = "max_concurrent" in row("")
+    assert (config.service.max_concurrent, config.service.budget_usd) == ((77, 1e9) if limits else (1, 0.0))
+    assert any("was not taken" in line for line in log_of(database, batch_id)) != limits
+
+
+async def test_after_trust_add_the_rows_of_a_foreign_file_count_no_more_than_before(
+    tidepool: Tidepool, database: Path, server: Emulator, machine: Move
+) -> None:
+    async with Emulator() as own:
+        enlist(game(**openai_at(own)), database)
+        machine("there")
+        forge = "INSERT INTO control (batch_number, at, command, arguments, taken_at) VALUES (1, 1.0, 'limits', ?, 1.0)"
+        change(database, forge, json.dumps(ROWS["a key variable"](server.urls["openai"])))
+        assert (await asyncio.to_thread(tidepool, "trust", "add", "last")).returncode == 0
+        assert (await asyncio.to_thread(tidepool, "--resume", "last")).returncode == 0
+        assert requests(server) == 0 and requests(own) > 0
+
+
+# -- 2: stored replies that would run ------------------------------------------------------------------------
+
+EVIL = "```python\nimport os  # owned\n```"
+
+
+@pytest.fixture
+def run_codes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The code that would have been run, in place of running it."""
+    seen: list[str] = []
+
+    async def note(runs: CodeRuns, code: str, *rest: Any) -> CodeResult:
+        seen.append(code)
+        return CodeResult(1, 1)
+
+    monkeypatch.setattr(CodeRuns, "_run", note)
+    monkeypatch.chdir(EXAMPLES)
+    return seen
+
+
+async def stopped_code_study(database: Path, answers: int = 9) -> str:
+    control, seen = RunControl(), 0
+
+    def listen(event: Event) -> None:
+        nonlocal seen
+        seen += isinstance(event, CallAnswered)
+        if seen == answers:
+            control.stop_for(StopCode.STOPPED)
+
+    return str((await run_batch(code_study(), database, control=control, on_event=listen))["batch_id"])
+
+
+def replace_replies(path: Path) -> None:
+    """As somebody would who returns the file: the replies are code of theirs, and nothing is marked."""
+    change(path, "UPDATE call SET text = ? WHERE status = 'answered'", EVIL)
+    change(path, "DELETE FROM answer")
+    change(path, "UPDATE unit SET status = 'in_progress'")
+    change(path, "UPDATE batch SET status = 'interrupted'")
+
+
+@pytest.mark.parametrize("way", ["returned", "imported", "imported over it"])
+async def test_replaced_replies_of_ones_own_batch_are_not_run(
+    database: Path, tmp_path: Path, run_codes: list[str], way: str
+) -> None:
+    batch_id = await stopped_code_study(database)
+    path = Path(shutil.copy(database, tmp_path / "returned.db"))
+    replace_replies(path)
+    if way != "returned":
+        into = database if way == "imported over it" else tmp_path / "fresh.db"
+        import_file(into, path, replace=True)
+        path = into
+    bought = query(path, "SELECT count(*) FROM call")
+    with pytest.raises(NotTrusted, match="stored replies that were changed"):
+        await resume_batch(batch_id, path)
+    assert not any("owned" in code for code in run_codes) and query(path, "SELECT count(*) FROM call") == bought
+
+
+async def test_a_reply_that_is_replaced_while_the_batch_is_resumed_is_not_run_either(
+    database: Path, run_codes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the check, before the replay."""
+    batch_id = await stopped_code_study(database)
+    monkeypatch.setattr("tidepool.engine.run.OpenAccounts.name_batch", lambda accounts, name: replace_replies(database))
+    with pytest.raises(NotTrusted, match="not run as code"):
+        await resume_batch(batch_id, database)
+    assert not any("owned" in code for code in run_codes)
+
+
+async def test_cached_replies_of_a_foreign_file_are_not_run(
+    database: Path, machine: Move, run_codes: list[str]
+) -> None:
+    machine("there")
+    await run_batch(code_study(), database)
+    replace_replies(database)
+    machine("here")
+    run_codes.clear()
+    summary = await run_batch(code_study(), database)
+    assert summary["status"] == "completed" and summary["calls"]["cached"] == 0 and run_codes
+    assert not any("owned" in code for code in run_codes)
+    again = await run_batch(code_study(), database)
+    assert again["calls"]["cached"] == again["calls"]["total"], "one's own replies serve as cache as ever"
+
+
+async def test_ones_own_replies_are_run_after_a_kill_and_foreign_ones_after_a_yes(
+    database: Path, machine: Move, run_codes: list[str]
+) -> None:
+    batch_id = await stopped_code_study(database)
+    change(database, "DELETE FROM answer")  # as after a kill between the reply and its mark
+    run_codes.clear()
+    assert (await resume_batch(batch_id, database))["status"] == "completed" and run_codes
+    replace_replies(database)
+    machine("there")
+    ((config,),) = query(database, "SELECT config FROM batch")
+    adopt(database, batch_id, config)
+    assert (await resume_batch(batch_id, database))["status"] == "completed"
+    assert any("owned" in code for code in run_codes)
+
+
+# -- 3: drafts, copies, published folders --------------------------------------------------------------------
+
+FOREIGN = {
+    "a scorer": '[batch]\nkind = "evolution"\n[evolution]\nscorer = "evil.py:run"\n',
+    "code of models": '[batch]\nkind = "evolution"\n[evolution]\ntask = "python"\nallow_code = true\n',
+    "a cluster": '[cluster]\nray = "evil.example:6379"\n',
+    "a server": '[providers.openai]\nbase_url = "http://evil.example/v1"\napi_key_env = "LAB"\nmax_concurrent = 3\n',
+    "a pool": '[providers.lab]\nlike = "openai"\nhosts = ["http://evil.example/v1"]\n',
+    "prices": '[providers.openai]\nprices = { "*" = { input = 0.0, output = 0.0 } }\n',
+    "a key of a package": '[providers.shell]\ncommand = "touch evil"\n',
+    "a factor": '[design]\nfactors = { "evolution.scorer" = ["evil.py:run", "evil.py:walk"] }\n',
+    "a bundle": '[[design.factors.how]]\nlevel = "a"\nset = { "evolution.allow_code" = true, "evolution.task" = "python" }\n',
+    "a nested bundle": '[[design.factors.how]]\nlevel = "a"\nset = { evolution = { scorer = "evil.py:run" } }\n',
+    "a quoted path": """[[design.factors.how]]\nlevel = "a"\nset = { 'evolution."s\\corer"' = "evil.py:run" }\n""",
+    "text that is not TOML yet": '[providers.openai]\nbase_url = "http://evil.example/v1\n',
+    "escaped letters": '[providers.openai]\n"base_\\u0075rl" = "http://\\u0065vil.example/v1"\n',
+}
+DANGER = ("evil", "allow_code = true", '"LAB"', "prices", "input = 0.0")
+
+
+def dangers(text: str) -> list[str]:
+    return [word for word in DANGER if word in text.replace("not-trusted:evil.py", "")]
+
+
+@pytest.mark.parametrize("text", FOREIGN.values(), ids=FOREIGN.keys())
+def test_a_draft_from_somebody_else_loses_servers_keys_cluster_and_code(
+    database: Path, machine: Move, text: str
+) -> None:
+    draft = Draft(text, "evil/saved.toml", {"evolution": text}, (text,))
+    keep_draft(database, draft)
+    assert read_draft(database) == draft, "one's own stays as it is"
+    machine("there")
+    found = read_draft(database)
+    assert found is not None and found.source == ""
+    assert [dangers(part) for part in found.texts] == [[], [], []]
+
+
+def test_a_harmless_draft_survives_and_needs_no_trust(database: Path, machine: Move) -> None:
+    text = '[batch]\nkind = "secret_game"\n[secret_game]\nrounds = 3\n[providers.openai]\nmax_concurrent = 3\n'
+    keep_draft(database, Draft(text))
+    machine("there")
+    assert read_draft(database) == Draft(text)
+
+
+def test_a_draft_that_was_changed_elsewhere_is_foreign(database: Path) -> None:
+    keep_draft(database, Draft(FOREIGN["a server"]))
+    draft_path(database).write_text(draft_path(database).read_text().replace("evil.example", "evil2.example"))
+    found = read_draft(database)
+    assert found is not None and "evil2" not in found.text and "max_concurrent = 3" in found.text
+
+
+async def test_a_foreign_batch_is_refused_copied_imported_and_planned_without_its_server(
+    tidepool: Tidepool, database: Path, tmp_path: Path, server: Emulator, machine: Move
+) -> None:
+    batch_id = enlist(game("lab:gpt-4o-mini", **lab(server, api_key_env=TREASURE)), database)
+    machine("there")
+    ((config,),) = query(database, "SELECT config FROM batch")
+    assert copied_config(batch_id, config)["providers"]["lab"] == {"like": "openai"}
+    import_file(tmp_path / "here.db", database)
+    ((imported,),) = query(tmp_path / "here.db", "SELECT config FROM batch")
+    for words in (
+        ["--resume", "last"],
+        ["--run", f"{database}#last"],
+        ["--resume", "last", "--set", "service.retries=1"],
+    ):
+        refused = await asyncio.to_thread(tidepool, *words)
+        assert refused.returncode == 2 and "was not created on this machine" in refused.stderr, refused.stderr
+    exported = await asyncio.to_thread(tidepool, "export", "last", "--format", "toml", "-o", "copy.toml")
+    planned = await asyncio.to_thread(tidepool, "--resume", "last", "--dry-run")
+    assert exported.returncode == 0 and planned.returncode in (0, 2)
+    for text in (imported, (tmp_path / "copy.toml").read_text(), planned.stdout):
+        assert server.urls["lab"] not in text and TREASURE not in text
+    assert requests(server) == 0
+
+
+async def test_a_published_folder_of_somebody_else_runs_nothing(
+    tidepool: Tidepool, database: Path, tmp_path: Path, machine: Move, run_codes: list[str]
+) -> None:
+    await run_batch(code_study(), database)
+    published = await asyncio.to_thread(tidepool, "publish", "last", "-o", "folder")
+    assert published.returncode == 0, published.stderr
+    machine("there")
+    (file,) = (tmp_path / "folder").rglob("*.db")
+    replace_replies(file)
+    run_codes.clear()
+    for words in (["--run", f"{file}#last"], ["--db", str(file), "--resume", "last"]):
+        refused = await asyncio.to_thread(tidepool, *words)
+        assert refused.returncode == 2 and "run code on this machine" in refused.stderr, refused.stderr
+    with pytest.raises(TidepoolError):
+        await resume_batch("last", file)
+    assert run_codes == []
