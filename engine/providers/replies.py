@@ -29,6 +29,7 @@ FINISH_REASONS = {word: reason for reason, words in _WORDS.items() for word in w
 MOST_TOKENS = 4_000_000
 """no request has more: what a server claims beyond it is no count"""
 LONGEST_NAME = 200
+ABSOLUTE_PATH = re.compile(r"(?:file:|[a-z]:)?[/\\]", re.IGNORECASE)
 
 _OPENED = re.compile(r"\s*<(think|thinking|thought|reasoning)\s*>", re.IGNORECASE)
 _CLOSING = {tag: re.compile(rf"</{tag}\s*>\s*", re.IGNORECASE) for tag in ("think", "thinking", "thought", "reasoning")}
@@ -96,8 +97,15 @@ def thought_in(content: object) -> str:
 
 
 def name_of(served: object) -> str | None:
-    """The model that the provider says it served."""
-    return served[:LONGEST_NAME] if isinstance(served, str) and served else None
+    """The model that the provider says it served; of an absolute path only the last name.
+
+    llama.cpp reports the path of its weights, which often names a user, and study files are shared.
+    """
+    if not isinstance(served, str):
+        return None
+    if ABSOLUTE_PATH.match(served):
+        served = re.split(r"[/\\]", served.rstrip("/\\"))[-1]
+    return served[:LONGEST_NAME] or None
 
 
 @dataclass(frozen=True, slots=True)

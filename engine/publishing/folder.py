@@ -18,6 +18,7 @@ from tidepool.engine.exports.markdown_report import markdown_report
 from tidepool.engine.exports.study_pages import study_pages
 from tidepool.engine.exports.study_toml import missing_files, study_toml
 from tidepool.engine.exports.toml import toml_of, without_paths
+from tidepool.engine.providers.replies import ABSOLUTE_PATH
 from tidepool.engine.publishing.about import About
 from tidepool.engine.publishing.card import card, dictionary
 from tidepool.engine.publishing.citation import citation
@@ -74,6 +75,9 @@ def publish(database: Path, reference: str, folder: Path, about: About) -> Publi
     servers = dict.fromkeys(place for config in configs.values() for place in servers_in(config))
     if servers:
         notes.append(f"Its configs name servers, which anybody can read then: {', '.join(servers)}.")
+    models = dict.fromkeys(model for batch in published.batches for model in batch.models)
+    if paths := [model for model in models if ABSOLUTE_PATH.match(model.partition(":")[2])]:
+        notes.append(f"Its configs name models by paths, which anybody can read then: {', '.join(paths)}.")
     return PublishedFolder(
         folder, tuple(sorted((*files, "croissant.json"))), (*published.notes, *notes, *published.about.missing())
     )

@@ -13,8 +13,10 @@ from tidepool.storage.file import connect, prepare, settle, transaction
 TELLING = (
     *(("log_line", "message"), ("unit", "error"), ("call", "error"), ("batch", "reason")),
     *(("study", "design"), ("study_cell", "level")),
+    # Rows of older versions, which stored the path that a server reported; findings count replies by it.
+    *(("call", "served_model"), ("outcome", "served_model"), ("finding", "content")),
 )
-"""columns in which the place of a file may be told"""
+"""columns that may hold the path of a file"""
 
 
 def export_sqlite(database: Path, batches: Sequence[sqlite3.Row], target: Path) -> list[Path]:
@@ -39,6 +41,7 @@ def copy_to_publish(
     with closing(connect(target)) as connection, transaction(connection):
         for number, config in enumerate(configs.values(), 1):
             connection.execute("UPDATE batch SET host = NULL, config = ? WHERE number = ?", (config, number))
+        connection.execute("UPDATE progress SET limits = json_remove(limits, '$.hands')")  # they name cluster nodes
         for study_id, design in designs.items():
             connection.execute("UPDATE study SET design = ? WHERE id = ?", (design, study_id))
         for words, instead in private.items():

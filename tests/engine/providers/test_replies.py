@@ -136,6 +136,30 @@ def _check(case: Case, answer: Answer, model: str) -> None:
         assert (UnusableReply(answer).fault is ErrorClass.HEALS) == case.heals
 
 
+SERVED = {
+    "/home/ada/models/x.gguf": "x.gguf",
+    "/srv/weights/llama-3/": "llama-3",
+    "C:\\Users\\Ada\\x.gguf": "x.gguf",
+    "d:/models/x.gguf": "x.gguf",
+    "\\\\server\\share\\x.gguf": "x.gguf",
+    "file:///home/ada/x.gguf": "x.gguf",
+    "file://server/share/x.gguf": "x.gguf",
+    f"/{'long/' * 100}x.gguf": "x.gguf",
+    "meta-llama/Llama-3-8B": "meta-llama/Llama-3-8B",
+    "accounts/fireworks/models/x": "accounts/fireworks/models/x",
+    "qwen3:32b": "qwen3:32b",
+    "hf.co/lab/x-GGUF:Q4_K_M": "hf.co/lab/x-GGUF:Q4_K_M",
+    "/": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("reported", "stored"), SERVED.items())
+def test_a_served_model_is_stored_without_the_folders_of_the_server(reported: str, stored: str | None) -> None:
+    """llama.cpp reports the absolute path of its weights, which often holds a user's name."""
+    assert openai_answer({**openai_reply(content="hi"), "model": reported}, PRICE).served_model == stored
+
+
 SPLIT = {
     "plain words": ("plain words", "plain words", ""),
     "I think so": ("I think so", "I think so", ""),
