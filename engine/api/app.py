@@ -26,7 +26,7 @@ from tidepool.engine.api.answers import (
     told,
 )
 from tidepool.engine.api.bodies import BatchRecord, Created, EntityRecord, Failure, NewBatch, Success, Told
-from tidepool.engine.api.door import Door
+from tidepool.engine.api.door import NO_FRAMES, Door
 from tidepool.engine.api.guard import MOST_BYTES, Guard
 from tidepool.engine.api.page import page
 from tidepool.engine.api.paging import BATCHES, ENTITIES, PAGE_HEADERS, SIMULATIONS, Offset, page_headers
@@ -110,7 +110,7 @@ def create_app(
     @app.get("/", include_in_schema=False)
     @app.get("/docs", include_in_schema=False)
     def read_page() -> HTMLResponse:
-        return HTMLResponse(page(app.openapi()))
+        return HTMLResponse(page(app.openapi()), headers=NO_FRAMES)
 
     return app
 

@@ -19,6 +19,8 @@ from tidepool.engine.errors import UsageError
 
 VARIABLE = "TIDEPOOL_API_TOKEN"
 SHORTEST_TOKEN = 8
+NO_FRAMES = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY"}
+"""headers against clickjacking: no page of another site or port may show ours in a frame"""
 
 
 def is_loopback(host: str) -> bool:

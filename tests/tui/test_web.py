@@ -68,10 +68,14 @@ def apps_of(process: "subprocess.Popen[str]") -> list[int]:
 async def test_the_link_opens_the_app_and_nothing_else_does_and_both_end_together(
     process: "subprocess.Popen[str]",
 ) -> None:
+    from aiohttp import WSServerHandshakeError
+
     async with browsing(process) as (browser, address, link):
 
         async def answer(path: str, **headers: str) -> int:
-            async with browser.get(address + path, headers=headers) as response:
+            async with browser.get(address + path, headers=headers, allow_redirects=False) as response:
+                assert response.headers.getall("Content-Security-Policy") == ["frame-ancestors 'none'"], path
+                assert response.headers.getall("X-Frame-Options") == ["DENY"], path
                 return int(response.status)
 
         for path in ("/", "/ws", "/static/css/xterm.css", "/download/x", "/?token=wrong"):
@@ -79,9 +83,14 @@ async def test_the_link_opens_the_app_and_nothing_else_does_and_both_end_togethe
         async with browser.get(link) as page:
             assert page.status == 200 and str(page.url) == address + "/"
             assert "https://" not in await page.text(), "nobody else is asked for anything"
-        assert await answer("/static/css/xterm.css") == 200
+        again = link.removeprefix(address)
+        for path, code in ((again, 303), ("/", 200), ("/static/css/xterm.css", 200), ("/none", 404), ("/ws", 400)):
+            assert await answer(path) == code
         assert await answer("/", Origin="http://evil.example") == 403
         assert await answer("/", Host="evil.example") == 403
+        for foreign in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
+            with pytest.raises(WSServerHandshakeError, match="403"):
+                await browser.ws_connect(f"{address}/ws", headers=foreign)
         async with browser.ws_connect(f"{address}/ws?width=100&height=30", origin=address) as screen:
             await screen.receive(timeout=60)
             (app,) = apps_of(process)

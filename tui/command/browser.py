@@ -12,7 +12,7 @@ from aiohttp.web_protocol import RequestHandler
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from tidepool.engine.api.door import Door, Entered, Knock, is_loopback
+from tidepool.engine.api.door import NO_FRAMES, Door, Entered, Knock, is_loopback
 
 HOST = "127.0.0.1"
 MOST_CONNECTIONS = 200
@@ -134,7 +134,11 @@ class BrowserServer(Server):
             self._knocking.discard(request.protocol)
             return await handler(request)
 
+        async def forbid_frames(request: web.Request, response: web.StreamResponse) -> None:
+            response.headers.extend(NO_FRAMES)  # beside a policy of textual-serve's own: browsers obey all of them
+
         app.middlewares.append(guarded)
+        app.on_response_prepare.append(forbid_frames)  # on errors and streamed files too
         return app
 
     def _refuse(self, request: web.Request) -> None:

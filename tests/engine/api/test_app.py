@@ -245,6 +245,8 @@ def test_other_kinds_of_batches_are_none_of_its_business(client: TestClient, dat
 def test_the_page_loads_nothing_from_elsewhere(client: TestClient) -> None:
     page = client.get("/docs")
     assert page.status_code == 200 and "POST" in page.text and PATH in page.text
+    assert page.headers["content-security-policy"] == "frame-ancestors 'none'"
+    assert page.headers["x-frame-options"] == "DENY"
     assert "http:" not in page.text and "https:" not in page.text and "<script" not in page.text
     assert client.get("/nowhere").json() == {"status": "error", "message": "Not Found"}
     assert client.put(PATH).status_code == 405
