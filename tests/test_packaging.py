@@ -1,6 +1,7 @@
 """Installed, everything lives under `tidepool`: however the wheel was built, and whatever lies beside the user's program."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("engine", "storage", "tui")
@@ -132,6 +134,17 @@ def test_the_pythons_that_are_named_are_those_that_are_tested() -> None:
     assert project["requires-python"] == f">={named[0]}"
     tested = (ROOT / ".github" / "workflows" / "test.yml").read_text() if (ROOT / ".github").exists() else str(named)
     assert all(f'"{version}"' in tested or f"'{version}'" in tested for version in named)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/workflows/*.yml")), ids=lambda path: path.name)
+def test_a_workflow_pins_its_actions_and_can_only_read_unless_a_job_says_more(path: Path) -> None:
+    """A tag can be moved to other code, which would run with the token of the repository."""
+    workflow = yaml.safe_load(path.read_text())
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
+    assert [step["uses"] for step in steps if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"])] == []
+    assert workflow.get("permissions") == {"contents": "read"}
+    checkouts = [step for step in steps if step["uses"].startswith("actions/checkout@")]
+    assert all(step.get("with", {}).get("persist-credentials") is False for step in checkouts)
 
 
 def test_what_is_installed_says_that_it_is_typed(wheel: Path) -> None:
