@@ -2,13 +2,18 @@
 
 Ray delivers an actor's task at most once unless told otherwise, as paid calls need it. Authentication by token is on and
 usage statistics are off unless the user's environment says otherwise. Nothing that a dashboard could show holds a key.
+A cluster that is started here listens on loopback only, and its files are closed to other users.
 """
 
 import asyncio
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from importlib.util import find_spec
+from secrets import token_hex
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 from tidepool.engine.cluster.crew import Crew, Stopped
@@ -62,7 +67,7 @@ class RayCluster:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._actor: Any = None
-        self._joined = False
+        self._undo = ExitStack()
         # Ray's processes end with the thread that has started them: it is one that stays until they are told to.
         self._thread = ThreadPoolExecutor(1, "ray")
 
@@ -138,7 +143,7 @@ class RayCluster:
                 ray.init(**self._way(), log_to_driver=False, configure_logging=False)
             except Exception as error:
                 raise UsageError(_not_joined(self._cluster.ray, first_line(error)), ("cluster", "ray")) from error
-            self._joined = True
+            self._undo.callback(ray.shutdown)
         # Lost hands are started anew by the crew, which knows what they had: Ray starts and repeats nothing itself.
         kept = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 100, "scheduling_strategy": "SPREAD"}
         self._actor = ray.remote(HandActor).options(**kept, **self._options())
@@ -155,13 +160,36 @@ class RayCluster:
             "resources": way or None,
             "include_dashboard": False,
             "object_store_memory": LEAST_STORE,
+            "_temp_dir": self._make_private(),
         }
 
-    def _leave(self) -> None:
-        if self._joined:
-            import ray
+    def _make_private(self) -> str:
+        """Prepares a start for this user alone, and returns the folder for Ray's session. By default Ray listens on all
+        interfaces, writes its token to a file that all users can read, and opens its session folder to all of them."""
+        from ray._common.utils import get_default_system_temp_dir
+        from ray._private import ray_constants
+        from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]
 
-            ray.shutdown()
+        # On Linux `ray.init` replaces a loopback address by that of a network interface unless this constant is False, as it
+        # is on macOS. A public option to bind to loopback would replace this; `test_ray` checks the sockets.
+        self._undo.callback(setattr, ray_constants, "ENABLE_RAY_CLUSTER", ray_constants.ENABLE_RAY_CLUSTER)
+        ray_constants.ENABLE_RAY_CLUSTER = False
+        if not os.environ.get("RAY_AUTH_TOKEN"):
+            forget = AuthenticationTokenLoader.instance().reset_cache  # Ray caches the token for the whole process
+            self._undo.callback(forget)
+            self._undo.callback(os.environ.pop, "RAY_AUTH_TOKEN", None)
+            os.environ["RAY_AUTH_TOKEN"] = token_hex(32)
+            forget()
+        folder = mkdtemp(prefix="ray-", dir=get_default_system_temp_dir())
+        self._undo.callback(self._remove, folder)
+        return f"{folder}/s"  # Ray opens this one to all users; its parent stays closed
+
+    def _remove(self, folder: str) -> None:
+        if self._actor is not None:  # the logs of a failed start stay: its error names them
+            rmtree(folder, ignore_errors=True)
+
+    def _leave(self) -> None:
+        self._undo.close()
 
 
 class RayHand:

@@ -9,6 +9,7 @@
 set -e
 export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0
 ray get-auth-token --generate > /dev/null        # into the home folder, which all nodes share
+chmod -R go= ~/.ray                              # Ray writes the token readable by all users
 
 srun --overlap vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --port 8000 &
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)

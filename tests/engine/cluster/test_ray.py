@@ -44,6 +44,66 @@ def _busy_hand(database: Path) -> dict[str, Any]:
     raise AssertionError("no hand has shown itself")
 
 
+def _process_tree(root: int) -> list[int]:
+    found = [root]
+    for pid in found:
+        with suppress(OSError):
+            for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                found += [int(child) for child in children.read_text().split()]
+    return found
+
+
+def _open_files(pids: list[int]) -> set[str]:
+    """Symlink targets of all file descriptors, such as socket:[1234]."""
+    found = set()
+    for pid in pids:
+        for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
+            with suppress(OSError):
+                found.add(str(descriptor.readlink()))
+    return found
+
+
+def _listening_addresses(pids: list[int]) -> list[str]:
+    """Local addresses of listening TCP sockets and of all UDP sockets, in the kernel's hexadecimal notation."""
+    sockets = _open_files(pids)
+    rows = [
+        (table, line.split())
+        for table in ("tcp", "tcp6", "udp", "udp6")
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return [
+        row[1].partition(":")[0]
+        for table, row in rows
+        if f"socket:[{row[9]}]" in sockets and (row[3] == "0A" or table.startswith("udp"))
+    ]
+
+
+def _environment(pid: int) -> dict[str, str]:
+    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def _session_folder(pids: list[int]) -> Path:
+    lines = "\0".join(Path(f"/proc/{pid}/cmdline").read_text() for pid in pids).split("\0")
+    return next(Path(line.partition("=")[2]) for line in lines if line.startswith("--session_dir=/"))
+
+
+def _assert_private(driver: int, home: Path) -> Path:
+    """Ray's processes listen on loopback only, and no other user can read its token or its session folder."""
+    pids = _process_tree(driver)
+    addresses = _listening_addresses(pids)
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert len(addresses) >= 5 and set(addresses) <= loopback
+    session = _session_folder(pids)
+    assert any(folder.stat().st_mode & 0o077 == 0 for folder in session.parents)
+    token = next((found for pid in pids if (found := _environment(pid).get("RAY_AUTH_TOKEN"))), None)
+    token = token or (home / ".ray" / "auth_token").read_text()
+    files = [file for folder in (home, session) for file in folder.rglob("*") if file.is_file()]
+    holding = [file for file in files if token.encode() in file.read_bytes()]
+    assert [file for file in holding if file.stat().st_mode & 0o077] == []
+    return session
+
+
 def test_a_study_by_hands_is_the_study_and_a_hand_killed_in_the_middle_costs_what_it_had(
     tidepool: Tidepool, tmp_path: Path
 ) -> None:
@@ -52,9 +112,11 @@ def test_a_study_by_hands_is_the_study_and_a_hand_killed_in_the_middle_costs_wha
     far = tmp_path / "far.db"
     with tidepool.start("--db", str(far), *STUDY, *SLOW, "--set", "cluster.hands=2", HOME=str(tmp_path)) as process:
         hand = _busy_hand(far)
+        session = _assert_private(process.pid, tmp_path)
         os.kill(hand["process"], signal.SIGKILL)
         out, err = process.communicate(timeout=100)
     assert process.returncode == 0, err
+    assert not session.exists()
     assert "Traceback" not in err and "Ray" not in err and "ray::" not in out + err
     assert _read(far, CONTENT) == _read(at_home, CONTENT)
     ((calls, bought, retried, failed),) = _read(far, "SELECT calls, bought, retried, failed FROM progress")
