@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_IMODE
 
 from tidepool.storage.scratch.state_folder import state_folder
 
@@ -42,9 +43,10 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         raise NotADirectoryError(errno.ENOTDIR, "it is a file, not a folder", str(folder))
     with scratch_in(_on_its_disk(folder)) as scratch:
         yield scratch
+        mode = _usual_mode(scratch)
         for path in (*scratch.rglob("*"), scratch):
             _to_disk(path)
-        if not _becomes(scratch, folder):
+        if not _becomes(scratch, folder, mode):
             _move_up(scratch, folder)
 
 
@@ -83,7 +85,7 @@ def _locked(folder: Path) -> tuple[Path, int]:
     """Another command may take an empty folder away before it is locked: then there is another."""
     while True:
         scratch = folder / _name(os.urandom(8).hex())
-        scratch.mkdir()
+        scratch.mkdir(mode=0o700)  # others must not add files that would then take a place
         with suppress(FileNotFoundError):
             descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
             with suppress(OSError):  # a disk without locks: nobody tidies there either
@@ -115,22 +117,28 @@ def _sweep_in(folder: Path) -> None:
 
 
 def _tidied(scratch: Path) -> bool:
-    """Whether the folder is gone: its lock was free, or it never was."""
+    """Whether the folder is gone: its lock was free, or it never was. One that others could write to stays as it is."""
+    gone = True
     for place in (scratch, scratch.with_suffix(WHOLE)):
         try:
             descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except FileNotFoundError:
+        except OSError as error:
+            gone = gone and isinstance(error, FileNotFoundError)
             continue
         try:
+            status = os.fstat(descriptor)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                # In a shared folder anybody can make one of this name: its files would replace this user's.
+                raise PermissionError
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if place.suffix == WHOLE:
                 _take_places(place)
             _remove(place)
         except OSError:
-            return False
+            gone = False
         finally:
             os.close(descriptor)
-    return True
+    return gone
 
 
 def _remove(place: Path) -> None:
@@ -147,11 +155,21 @@ def _on_its_disk(folder: Path) -> Path:
     return folder
 
 
-def _becomes(scratch: Path, folder: Path) -> bool:
+def _usual_mode(folder: Path) -> int:
+    """Of a new folder in `folder`. One is made to see it: to read the umask is to change it, for all threads."""
+    new = folder / PREFIX
+    new.mkdir()
+    mode = S_IMODE(new.stat().st_mode)
+    new.rmdir()
+    return mode
+
+
+def _becomes(scratch: Path, folder: Path, mode: int) -> bool:
     """Where there is no such folder yet, the scratch folder takes its name; where somebody made one meanwhile, it moves in."""
     if scratch.parent == folder:
         return False
     folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch.chmod(mode)
     try:
         scratch.rename(folder)
         _to_disk(folder.parent)

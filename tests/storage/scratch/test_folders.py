@@ -118,6 +118,54 @@ def test_a_note_that_names_something_else_removes_nothing(tmp_path: Path) -> Non
         (notes / name).unlink()
 
 
+@pytest.mark.parametrize("why", ["owned by another user", "this user is another one", "writable by others"])
+def test_a_planted_scratch_folder_replaces_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """In a folder that several users share, anybody can make one that looks like the rest of a crashed export."""
+    (tmp_path / "a").write_text("old")
+    planted = tmp_path / f".tidepool-{os.uname().nodename}-{'0' * 16}.whole"
+    planted.mkdir(mode=0o700)
+    (planted / "a").write_text("planted")
+    if why == "owned by another user":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder to another user")
+        os.chown(planted, 65534, 65534)
+    elif why == "writable by others":
+        planted.chmod(0o777)
+    notes = state_folder() / "scratch"
+    notes.mkdir(parents=True, exist_ok=True)
+    (notes / ("0" * 16)).write_text(str(planted.with_suffix(".part")))
+    with monkeypatch.context() as patch:
+        if why == "this user is another one":
+            patch.setattr(os, "geteuid", lambda: 4711)
+        sweep()
+        with finished(tmp_path / "b") as path:
+            path.write_text("new")
+    assert found(tmp_path) == {"a": "old", "b": "new", planted.name: "a folder"} and found(planted) == {"a": "planted"}
+    (notes / ("0" * 16)).unlink()
+
+
+def test_a_sweep_goes_on_past_what_it_cannot_open(tmp_path: Path) -> None:
+    for token in ("0" * 16, "1" * 16):
+        part = tmp_path / f".tidepool-{os.uname().nodename}-{token}.part"
+        part.touch()
+        part.with_suffix(".whole").mkdir(mode=0o700)
+    with scratch_in(tmp_path) as scratch:
+        assert {path.suffix for path in tmp_path.iterdir() if path != scratch} == {".part"}
+
+
+def test_a_scratch_folder_is_private_and_a_finished_one_has_the_usual_mode(tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        with finished_together(tmp_path / "out") as scratch:
+            assert scratch.stat().st_mode & 0o777 == 0o700
+            (scratch / "a").write_text("new")
+        (tmp_path / "usual").mkdir()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    assert found(tmp_path / "out") == {"a": "new"}
+
+
 def test_an_error_leaves_nothing_and_names_the_place(tmp_path: Path) -> None:
     earlier(tmp_path / "out")
     with pytest.raises(FileError, match=r"Cannot write .*out: No space left"), finished_together(tmp_path / "out"):
