@@ -90,10 +90,9 @@ class Scene:
             return ended(process)
 
     def names(self) -> frozenset[str]:
-        """Every file and folder where nothing may be left over."""
-        return frozenset(
-            str(found.relative_to(self.folder)) for place in WATCHED for found in (self.folder / place).rglob("*")
-        )
+        """Every file and folder where nothing may be left over. Logs of runs are meant to stay."""
+        found = (path.relative_to(self.folder) for place in WATCHED for path in (self.folder / place).rglob("*"))
+        return frozenset(str(path) for path in found if path.parts[:2] != ("state", "log"))
 
     def exported(self) -> dict[str, str]:
         """What lies where exports go, with a hash of what it holds."""

@@ -302,7 +302,7 @@ def _judge(play: Play) -> None:
     play.wrong += [one for one in (scene.sound(),) if one]
     left = [name for name in scene.names() if re.search(r"lock|-wal|-shm|journal|\.part|\.whole|^tmp/", name)]
     play.wrong += [f"left over: {left}"] if left else []
-    for log in scene.folder.joinpath("home").rglob("*.log"):
+    for log in scene.folder.joinpath("state", "log").rglob("*.log"):
         if "Traceback" in (words := log.read_text(errors="replace")):
             play.wrong.append(f"a log of the app: {words[-400:]}")
 

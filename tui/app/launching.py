@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidepool.storage.scratch.state_folder import state_folder
+
 _NAMED = re.compile(r"^(?:running|resuming) ([0-9a-f]{6,})", re.MULTILINE)
 _COMPLAINT = re.compile(r"^tidepool: (.+)\Z", re.MULTILINE | re.DOTALL)
 
@@ -57,17 +59,19 @@ def resume(database: Path, batch_id: str) -> Launched:
 
 
 def log_folder() -> Path:
-    from platformdirs import user_log_path
-
+    """In the user's state folder, for its owner alone; the system's temporary folder where that cannot be written."""
+    folder = state_folder() / "log"
     try:
-        return user_log_path("tidepool", ensure_exists=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return Path(tempfile.gettempdir())
+    return folder
 
 
 def _launch(database: Path, words: list[str], title: str) -> Launched:
-    log = log_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**6}.log"
-    with log.open("wb") as sink:
+    # Private and certainly new: in a temporary folder others could have made a link of a name that they can guess.
+    descriptor, log = tempfile.mkstemp(".log", time.strftime("%Y%m%d-%H%M%S-"), log_folder())
+    with os.fdopen(descriptor, "wb") as sink:
         process = subprocess.Popen(
             command(database, *words),
             stdin=subprocess.DEVNULL,
@@ -76,7 +80,7 @@ def _launch(database: Path, words: list[str], title: str) -> Launched:
             start_new_session=True,
             env={**environment(), "NO_COLOR": "1"},
         )
-    return Launched(process, log, title)
+    return Launched(process, Path(log), title)
 
 
 def command(database: Path, *words: str) -> list[str]:

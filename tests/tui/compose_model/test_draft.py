@@ -171,7 +171,7 @@ def test_a_draft_is_run_from_its_own_file_or_from_a_copy_that_finds_the_same_fil
     source.write_text(text)
     assert config_to_run(text, str(source), folder, logs) == source
     copy = config_to_run(text + "# changed\n", str(source), folder, logs)
-    assert copy.parent == logs
+    assert copy.parent == logs and copy.stat().st_mode & 0o777 == 0o600
     assert values_of(copy.read_text())["simulation"]["entity_file"] == str(folder / "people.csv")
     assert anchored(text.replace("people.csv", "nobody.csv"), folder) == text.replace("people.csv", "nobody.csv")
 

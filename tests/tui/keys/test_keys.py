@@ -1,6 +1,7 @@
 """Keys that are found: copying, jumping, the palette, keys and themes of one's own; and colours that can be read."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,20 @@ def test_settings_of_one_s_own_are_read_as_far_as_they_make_sense(tmp_path: Path
     keep_theme(tmp_path / "new" / "app.toml", "tidepool-dark")
     assert read_settings(tmp_path / "new" / "app.toml", themes, actions).theme == "tidepool-dark"
     assert settings_file().name == "app.toml"
+
+
+@pytest.mark.parametrize(("state", "place"), [("state", "state/log"), (os.devnull, "tmp")])
+def test_a_log_is_private_and_lies_in_the_state_folder_if_there_can_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, place: str
+) -> None:
+    (tmp_path / "tmp").mkdir(mode=0o700)
+    monkeypatch.setenv("TIDEPOOL_STATE", str(tmp_path / state))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(launching, "command", lambda *_: ["echo", "running abcdef"])
+    launched = launching.resume(tmp_path / "study.db", "abcdef")
+    launched.process.wait()
+    assert launched.batch_id() == "abcdef" and launched.log.parent == tmp_path / place
+    assert [path.stat().st_mode & 0o777 for path in (launched.log, launched.log.parent)] == [0o600, 0o700]
 
 
 def test_an_export_is_opened_only_where_there_is_a_desktop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """A draft on its way to a batch: the file that the batch's own process reads."""
 
+import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -22,9 +24,10 @@ def anchored(text: str, folder: Path) -> str:
 
 
 def config_to_run(text: str, source: str, folder: Path, logs: Path) -> Path:
-    """The saved file where it says the same, else a copy beside the batch's log."""
+    """The saved file where it says the same, else a private copy beside the batch's log."""
     if source and Path(source).is_file() and Path(source).read_text(encoding="utf-8") == text:
         return Path(source)
-    path = logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{time.monotonic_ns() % 10**9}.toml"
-    path.write_text(anchored(text, folder), encoding="utf-8")
-    return path
+    descriptor, path = tempfile.mkstemp(".toml", time.strftime("%Y%m%d-%H%M%S-"), logs)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(anchored(text, folder))
+    return Path(path)
