@@ -2,8 +2,12 @@
 
 import asyncio
 import os
+import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +129,6 @@ def test_code_that_would_harm_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
         "calls out": "import socket\nsocket.create_connection(('127.0.0.1', 9))",
         "a packet": "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('127.0.0.1', 9))",
         "a database outside": f"import sqlite3\nsqlite3.connect({str(outside)!r}).execute('CREATE TABLE t (x)')",
-        "reads the keys of who started it": "import os\nopen(f'/proc/{os.getppid()}/environ').read()",
         "calls C": "import ctypes\nctypes.CDLL(None).fork()",
         "kills": f"import os\nos.kill({os.getpid()}, 15)",
     }
@@ -142,6 +145,103 @@ def test_code_that_would_harm_is_stopped(tmp_path: Path, monkeypatch: pytest.Mon
     assert found == {**dict.fromkeys(hostile, False), **dict.fromkeys(honest, True)}
     assert not outside.exists() and kept.read_text() == "mine"
     assert time.monotonic() - began < 30
+
+
+DEEP = "import os\nhere = os.getcwd()\nos.makedirs('a/' * 20)\n"
+READING_ATTACKS = {
+    "open": "got = open(SECRET).read()",
+    "os.open": "import os\ngot = os.read(os.open(SECRET, os.O_RDONLY), 99)",
+    "open_code": "import io\ngot = io.open_code(SECRET).read()",
+    "a loader": "from importlib.machinery import SourceFileLoader\ngot = SourceFileLoader('x', SECRET).get_data(SECRET)",
+    "an import": "import sys\nsys.path.insert(0, FOLDER)\nimport planted_module\ngot = planted_module.got",
+    "copyfile": "import shutil\nshutil.copyfile(SECRET, 'copy')\ngot = open('copy').read()",
+    "..": "import os\ngot = open(os.path.relpath(SECRET)).read()",
+    "dir_fd": "import os\ngot = os.read(os.open('secret', os.O_RDONLY, dir_fd=os.open(FOLDER, os.O_RDONLY)), 99)",
+    "dir_fd by O_PATH": "import os\ngot = os.read(os.open('secret', os.O_RDONLY, dir_fd=os.open(FOLDER, os.O_PATH)), 99)",
+    "dir_fd of the root": "import os\ngot = os.read(os.open(SECRET[1:], os.O_RDONLY, dir_fd=os.open('/', os.O_RDONLY)), 99)",
+    "dir_fd of a library": "import os\nfd = os.open(os.path.dirname(os.__file__), os.O_RDONLY)\n"
+    "got = os.read(os.open(os.path.relpath(SECRET, os.path.dirname(os.__file__)), os.O_RDONLY, dir_fd=fd), 99)",
+    "dir_fd as an opener": "import os\nfd = os.open(FOLDER, os.O_RDONLY)\n"
+    "got = open('secret', opener=lambda path, flags: os.open(path, flags, dir_fd=fd)).read()",
+    "dir_fd of its own folder, from a deeper one": f"{DEEP}fd = os.open('.', os.O_RDONLY)\nos.chdir('a/' * 20)\n"
+    "got = os.read(os.open(os.path.relpath(SECRET, here), os.O_RDONLY, dir_fd=fd), 99)",
+    "chdir": "import os\nos.chdir(FOLDER)\ngot = open('secret').read()",
+    "fchdir": "import os\nos.fchdir(os.open(FOLDER, os.O_RDONLY))\ngot = open('secret').read()",
+    "a symlink": "import os\nos.symlink(SECRET, 'link')\ngot = open('link').read()",
+    "a hard link": "import os\nos.link(SECRET, 'link')\ngot = open('link').read()",
+    "/proc/self/root": "got = open('/proc/self/root' + SECRET).read()",
+    "/proc/thread-self/root": "got = open('/proc/thread-self/root' + SECRET).read()",
+    "/proc/self/cwd": "import os\ngot = open('/proc/self/cwd/' + os.path.relpath(SECRET)).read()",
+    "/proc/self/fd": "import os\ngot = open(f'/proc/self/fd/{os.open(\"/\", os.O_PATH)}' + SECRET).read()",
+    "/proc of the parent, its root": "import os\ngot = open(f'/proc/{os.getppid()}/root' + SECRET).read()",
+    "environ of the parent": "import os\ngot = open(f'/proc/{os.getppid()}/environ').read()",
+    "environ of the parent, as bytes": "import os\ngot = open(b'/proc/%d/environ' % os.getppid()).read()",
+    "environ of the parent, by its thread": "import os\nnumber = os.getppid()\n"
+    "got = open(f'/proc/{number}/task/{number}/environ').read()",
+    "environ of the parent, by ..": "import os\ngot = open(f'/proc/self/task/../../{os.getppid()}/environ').read()",
+    "environ of the parent, by chdir": "import os\nos.chdir(f'/proc/{os.getppid()}')\ngot = open('environ').read()",
+    "environ of the parent, by dir_fd": "import os\nproc = os.open('/proc', os.O_RDONLY)\n"
+    "got = os.read(os.open(f'{os.getppid()}/environ', os.O_RDONLY, dir_fd=proc), 99_999)",
+    "a program": "import subprocess\ngot = subprocess.check_output(['cat', SECRET])",
+    "a program, without an audit event": "import os\nfrom multiprocessing.util import spawnv_passfds\n"
+    "spawnv_passfds(b'/bin/sh', ['sh', '-c', f'cat {SECRET} > copy'], [])\nos.wait()\ngot = open('copy').read()",
+    "a database": "import sqlite3\ngot = sqlite3.connect(FOLDER + '/db').execute('SELECT * FROM t').fetchone()",
+    "a database by Path": "import pathlib, sqlite3\n"
+    "got = sqlite3.connect(pathlib.Path(FOLDER, 'db')).execute('SELECT * FROM t').fetchone()",
+    "a database by URI": "import sqlite3\n"
+    "got = sqlite3.connect(f'file:{FOLDER}/db?mode=ro', uri=True).execute('SELECT * FROM t').fetchone()",
+    "C functions": "import ctypes\nlibc, text = ctypes.CDLL(None), ctypes.create_string_buffer(99)\n"
+    "libc.read(libc.open(SECRET.encode(), 0), text, 99)\ngot = text.value",
+    "readline": "import readline\nreadline.read_history_file(SECRET)\ngot = readline.get_history_item(1)",
+}
+HONEST = {
+    "standard modules": "import abc, argparse, array, ast, base64, bisect, calendar, cmath, codecs, collections, contextlib, copy, csv, "
+    "dataclasses, datetime, decimal, difflib, doctest, enum, fractions, functools, gzip, hashlib, heapq, hmac, html, io, "
+    "itertools, json, locale, logging, math, numbers, operator, pathlib, pickle, pprint, queue, random, re, secrets, "
+    "shutil, statistics, string, struct, subprocess, tempfile, textwrap, threading, time, tokenize, types, typing, "
+    "unicodedata, unittest.mock, urllib.parse, uuid, xml.etree.ElementTree, zipfile, zlib\n"
+    "assert decimal.Decimal('0.1') * 3 == decimal.Decimal('0.3') and uuid.uuid4() and random.random() < 1",
+    "an installed package": "import numpy\nassert numpy.arange(3).sum() == 3",
+    "files of the standard library": "import inspect, json, platform, mimetypes\n"
+    "assert 'def dumps' in inspect.getsource(json) and platform.platform() and mimetypes.guess_type('a.txt')[0]",
+    "a time zone": "import datetime, zoneinfo\nif 'Europe/Rome' in zoneinfo.available_timezones():\n"
+    "    assert datetime.datetime(2026, 1, 1, tzinfo=zoneinfo.ZoneInfo('Europe/Rome')).utcoffset()",
+    "devices": "import os\nassert len(open('/dev/urandom', 'rb').read(4)) == 4 and open(os.devnull).read() == ''\n"
+    "open(os.devnull, 'w').write('x')",
+    "folders of its own": "import os, pathlib, shutil\nos.makedirs('a/b')\npathlib.Path('a/b/f').write_text('x')\nos.chdir('a')\n"
+    "assert open('b/f').read() == open('b/../b/f').read() == 'x' and [*os.walk('.')]\nshutil.rmtree('b')\nassert not os.listdir()",
+    "a temporary folder": "import os, tempfile\nwith tempfile.TemporaryDirectory() as one:\n"
+    "    os.mkdir(one + '/sub')\n    open(one + '/sub/f', 'w').write('x')\nassert not os.path.exists(one)",
+    "a module of its own": "import sys\nopen('mine.py', 'w').write('x = 1')\nsys.path.insert(0, '')\nimport mine\nassert mine.x == 1",
+    "databases of its own": "import sqlite3\nfor place in (':memory:', 'mine.db'):\n"
+    "    one = sqlite3.connect(place)\n    one.execute('CREATE TABLE t (x)')\n    assert not one.execute('SELECT * FROM t').fetchall()",
+}
+
+
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Code that names a folder outside, with a secret file, a module and a database in it."""
+    folder = tmp_path_factory.mktemp("outside")
+    (folder / "secret").write_text("PATH=planted\n")
+    (folder / "planted_module.py").write_text("got = 'PATH=planted'")
+    with closing(sqlite3.connect(folder / "db")) as database, database:
+        database.execute("CREATE TABLE t AS SELECT 'PATH=planted' AS x")
+    return f"FOLDER = {str(folder)!r}\nSECRET = FOLDER + '/secret'\n"
+
+
+@pytest.mark.parametrize("attack", READING_ATTACKS.values(), ids=READING_ATTACKS.keys())
+def test_code_cannot_read_files_outside_or_the_keys_of_its_parent(attack: str, secrets: str, tmp_path: Path) -> None:
+    """Every environment but that of a run has a PATH. Without the guard each attack succeeds, so that none fails by a slip."""
+    code, check = f"{secrets}{attack}\n", "assert 'PATH=' in str(got)\n"
+    unguarded = [sys.executable, "-I", "-c", code + check]
+    assert subprocess.run(unguarded, cwd=tmp_path, env={"TMPDIR": str(tmp_path)}).returncode == 0
+    (result,) = ran((code, check))
+    assert result.passed == 0, attack
+
+
+def test_honest_code_is_not_hindered() -> None:
+    results = ran(*((f"{code}\n", "assert True") for code in HONEST.values()))
+    assert {name: one.note for name, one in zip(HONEST, results, strict=True)} == dict.fromkeys(HONEST, "")
 
 
 async def test_a_reply_with_code_is_marked_by_its_tests() -> None:
