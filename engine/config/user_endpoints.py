@@ -15,7 +15,7 @@ from tidepool.engine.config.problems import validated
 from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import parse_toml, read_text
 from tidepool.engine.errors import UsageError
-from tidepool.storage.scratch.state_folder import config_folder
+from tidepool.storage.scratch.state_folder import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
 
 FILE_NAME = "providers.toml"
 ADDRESSES = ("base_url", "hosts")
@@ -39,9 +39,15 @@ def hands_of(said: Cluster | None) -> Cluster | None:
 
 
 def _sections() -> dict[str, Any]:
+    """A file that others may have written could send the user's keys to any server, so it stops the study."""
     path = user_file()
-    if not path.exists():
+    try:
+        refuse_what_others_wrote(path)
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError as error:
+        why = error.strerror or error
+        raise UsageError(f"{path} is not used: {why}. {CONFIG_VARIABLE} can name another folder.") from None
     data = parse_toml(read_text(path), str(path))
     if strange := [name for name in data if name not in ("providers", "cluster")]:
         raise UsageError(

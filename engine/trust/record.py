@@ -11,7 +11,6 @@ this process.
 import hashlib
 import os
 import sqlite3
-import stat
 import sys
 import threading
 import time
@@ -22,11 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.errors import FileError
-from tidepool.storage.scratch.state_folder import state_folder
+from tidepool.storage.scratch.state_folder import refuse_what_others_wrote, state_folder
 
 FILE_NAME = "trust.db"
 BUSY_SECONDS = 10
-OTHERS_WRITE = 0o022
 OTHERS_ANY = 0o077
 MOST_DRAFTS = 3
 """last texts of each draft that are remembered: the file may have the one before"""
@@ -215,17 +213,10 @@ class TrustRecord:
             raise FileNotFoundError(0, "this user has no home folder")
 
     def _refuse_what_others_wrote(self) -> None:
-        """A link may lead to an old record, and whoever may write into the folder may put another in its place."""
-        status, folder = self.path.lstat(), self.path.parent.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise PermissionError(0, "it is no plain file")
-        if status.st_uid != os.geteuid() or status.st_mode & OTHERS_WRITE:
-            raise PermissionError(0, "others may have written it")
-        if folder.st_uid not in (0, os.geteuid()) or (
-            folder.st_mode & OTHERS_WRITE and not folder.st_mode & stat.S_ISVTX
-        ):
-            raise PermissionError(0, "others may write into its folder")
-        if status.st_mode & OTHERS_ANY:
+        if self.path.is_symlink():
+            raise PermissionError("it is a link, which may lead to an old record")
+        refuse_what_others_wrote(self.path)
+        if self.path.stat().st_mode & OTHERS_ANY:
             self.path.chmod(0o600)
 
     def _complain(self, error: Exception) -> None:

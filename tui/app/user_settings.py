@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tidepool.storage.errors import TidepoolError
-from tidepool.storage.scratch.state_folder import config_folder
+from tidepool.storage.scratch.state_folder import config_folder, refuse_what_others_wrote
 
 LARGEST = 100_000
 """bytes"""
@@ -30,6 +30,7 @@ def read_settings(path: Path, themes: Collection[str], named_actions: Callable[[
     try:
         if not path.is_file():
             return UserSettings()
+        refuse_what_others_wrote(path)
         if path.stat().st_size > LARGEST:
             return UserSettings(faults=(f"{path} is too large for settings and was not read.",))
         from tidepool.engine.config.toml_files import parse_toml

@@ -1,6 +1,7 @@
 """Endpoints of any name: declared by a section, known by name, or the user's own for all studies."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +196,59 @@ def test_the_users_file_is_checked_by_key(users: Path) -> None:
     users.write_text('[providers.lab]\nlike = "openai"\nbase_ur = "x"\n')
     with pytest.raises(UsageError, match=r"providers\.lab\.base_ur.*base_url"):
         frozen(study("lab:a", "lab:b"))
+
+
+@pytest.mark.parametrize(
+    ("case", "refused"),
+    [
+        ("mode 0664 in a folder of mode 0775", ""),
+        ("mode 0644 in a folder of mode 1777", ""),
+        ("mode 0646 in a folder of mode 0755", "other users can write to {file}"),
+        ("mode 0644 in a folder of mode 0757", "other users can write to {folder}"),
+        ("mode 0664 of another group", "other users can write to {file}"),
+        ("of another user", "another user owns {file}"),
+        ("in a folder of another user", "another user owns {folder}"),
+        ("a link of one's own", ""),
+        ("a link into a folder of mode 0777", "other users can write to {shared}"),
+        ("a link of another user", "another user owns {file}"),
+        ("a link to itself", "Too many levels of symbolic links"),
+        ("a pipe", "{file} is not a regular file"),
+    ],
+)
+def test_a_providers_file_that_others_may_have_written_is_refused(
+    users: Path, monkeypatch: pytest.MonkeyPatch, case: str, refused: str
+) -> None:
+    folder, shared = users.parent, users.parent / "shared"
+    if case == "a link to itself":
+        users.unlink()
+        users.symlink_to(users)
+    elif case.startswith("a link"):
+        shared.mkdir()
+        users.symlink_to(users.rename(shared / "lab.toml"))
+        if "0777" in case:
+            shared.chmod(0o777)
+    match case.split():
+        case ["mode", mode, "in", *_, folder_mode]:
+            users.chmod(int(mode, 8))
+            folder.chmod(int(folder_mode, 8))
+        case ["mode", mode, *_]:
+            users.chmod(int(mode, 8))
+            monkeypatch.setattr(os, "getegid", lambda: 4711)
+        case [*_, "another", "user"]:
+            if os.geteuid() == 0:
+                os.chown(folder if "folder" in case else users, 65534, 65534, follow_symlinks=False)
+            elif "folder" in case:
+                pytest.skip("only root can give a folder to another user")
+            else:
+                monkeypatch.setattr(os, "geteuid", lambda: 4711)
+        case ["a", "pipe"]:
+            users.unlink()
+            os.mkfifo(users, 0o600)
+    if not refused:
+        assert frozen(study("lab:a", "lab:b")).limits_for("lab").base_url == "http://gpu1/v1"
+        return
+    for model in ("lab:a", "openai:a"):  # a name that needs no such file must not go to the usual address instead
+        with pytest.raises(UsageError) as error:
+            frozen(study(model, model))
+        why = refused.format(file=users, folder=folder, shared=shared)
+        assert f"{users} is not used: {why}" in str(error.value) and "TIDEPOOL_CONFIG" in str(error.value)

@@ -124,6 +124,10 @@ def test_settings_of_one_s_own_are_read_as_far_as_they_make_sense(tmp_path: Path
         path.write_text(text, encoding="utf-8")
         found = read_settings(path, themes, actions)
         assert fault in " ".join(found.faults) and found.theme is None and not found.keys, text
+    path.write_text('theme = "tidepool-dark"', encoding="utf-8")
+    path.chmod(0o666)
+    found = read_settings(path, themes, actions)
+    assert "other users can write to" in found.faults[0] and found.theme is None
     keep_theme(tmp_path / "new" / "app.toml", "tidepool-dark")
     assert read_settings(tmp_path / "new" / "app.toml", themes, actions).theme == "tidepool-dark"
     assert settings_file().name == "app.toml"
