@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from tidepool.engine.config import ceilings
@@ -43,13 +44,24 @@ class _Bundle(Section):
 
 def factors_of(design: Design) -> list[Factor]:
     """Checked as far as they can be without the rest of the config."""
+    _refuse_too_many(design)
     factors = [_factor(name, written) for name, written in design.factors.items()]
     if design.mode == "paired" and len({len(factor.levels) for factor in factors}) > 1:
         counts = ", ".join(f"{factor.name} {len(factor.levels)}" for factor in factors)
         raise _wrong(f'mode = "paired" takes lists of one length, and these have: {counts}.', "mode")
-    if (count := len(list(cells_of(design.mode, factors))) * design.replicates) > ceilings.CELLS:
-        raise _wrong(f"this makes {count:,} batches, and {ceilings.CELLS:,} are the most.", "factors")
     return factors
+
+
+def _refuse_too_many(design: Design) -> None:
+    """Multiplies the lengths of the lists as written: building the cells to count them can exhaust the memory."""
+    sizes = [max(1, len(levels)) for levels in design.factors.values()]
+    cells = max(sizes, default=1) if design.mode == "paired" else prod(sizes)
+    if (count := cells * design.replicates) > ceilings.CELLS:
+        raise _wrong(
+            f"this makes {count:,} batches, and a study has at most {ceilings.CELLS:,}. Remove factors or levels, or "
+            "lower design.replicates.",
+            "factors",
+        )
 
 
 def cells_of(mode: str, factors: Sequence[Factor]) -> Iterator[Cell]:

@@ -1,5 +1,7 @@
 """A config with a [design] becomes the cells that one would expect, and a wrong one is told in words."""
 
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,10 @@ from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.paths import put_at
 from tidepool.engine.design.cells import plan_study, replicate_seed
+from tidepool.engine.design.pricing import priced_study
+from tidepool.engine.design.running import enlist_study
 from tidepool.engine.errors import UsageError
+from tidepool.tui.app.compose_model.examining import examined
 
 
 def test_every_level_meets_every_other_once_a_replicate(tmp_path: Path) -> None:
@@ -90,7 +95,7 @@ WRONG = {
         f'[design]\nmode = "paired"\n{ONE}"agents.Ada.temperature" = [0.1, 0.2, 0.3]\n',
         "lists of one length",
     ),
-    "too many": (f"[design]\nreplicates = 900\n{ONE}", "are the most"),
+    "too many": (f"[design]\nreplicates = 900\n{ONE}", "at most"),
     "unknown key": (f"[design]\nreplicate = 3\n{ONE}", "replicates"),
     "no such direction": (
         ONE + '[[design.hypotheses]]\noutcome = "revealed"\ncontrast = "x"\ndirection = "up"\n',
@@ -105,6 +110,44 @@ def test_a_wrong_design_is_told_in_words(case: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         plan_study(load_config(written(tmp_path, factors=factors)), tmp_path / "none.db")
     assert words in str(error.value) and str(error.value).startswith(str(tmp_path / "study.toml"))
+
+
+def _many(factors: int, levels: int) -> str:
+    return "[design.factors]\n" + "".join(f'"x.{one}" = {list(range(levels))}\n' for one in range(factors))
+
+
+TOO_LARGE = {
+    "full": (_many(3, 100), "1,000,000 batches, and a study has at most 1,000"),
+    "replicates": ("[design]\nreplicates = 1000\n" + _many(2, 30), "900,000 batches"),
+    "paired": ('[design]\nmode = "paired"\n' + _many(2, 1_001), "1,001 batches"),
+    # Levels are compared with each other, so a long list is refused before it is read.
+    "a repeated level": ("[design.factors]\n" + f'"x.0" = {[1] * 1_001}\n', "1,001 batches"),
+    "a factor without levels": (_many(2, 1_001) + '"x.2" = []\n', "1,002,001 batches"),
+}
+
+
+@pytest.mark.parametrize("ask", [plan_study, priced_study, enlist_study])
+@pytest.mark.parametrize("case", TOO_LARGE)
+def test_a_design_that_is_too_large_is_refused_before_its_cells_are_built(
+    case: str, ask: Callable[..., object], tmp_path: Path
+) -> None:
+    factors, words = TOO_LARGE[case]
+    config = load_config(written(tmp_path, factors=factors))
+    tracemalloc.start()
+    try:
+        with pytest.raises(UsageError) as error:
+            ask(config, tmp_path / "none.db")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert words in str(error.value) and "Remove factors or levels" in str(error.value)
+    assert peak < 20e6 and not (tmp_path / "none.db").exists()
+
+
+def test_compose_says_that_a_design_is_too_large(tmp_path: Path) -> None:
+    text = written(tmp_path, factors=_many(3, 100)).read_text(encoding="utf-8")
+    (complaint,) = examined(text, tmp_path, tmp_path / "none.db").complaints
+    assert complaint.where == ("design", "factors") and "1,000,000 batches" in complaint.sentence
 
 
 def test_one_batch_is_not_made_of_several(tmp_path: Path) -> None:
