@@ -13,6 +13,7 @@ from tidepool.engine.core.limiting.limits import Limiter
 from tidepool.engine.core.limiting.outage import Outage
 from tidepool.engine.events import Resting
 from tidepool.engine.prices import PriceTag, expected_input, most_input, worst_cost
+from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, RateLimits, Silence
 from tidepool.engine.results.wording import span
 
@@ -49,6 +50,8 @@ class Account:
         self._tags: dict[str, PriceTag | None] = {}
         self._long_rest: Resting | None = None
         """by a clock that nobody sets"""
+        self._rate_limited = False
+        """whether a 429 was logged"""
 
     @cached_property
     def name(self) -> str:
@@ -104,15 +107,20 @@ class Account:
         if rest := rest_after(limits):
             self.rest(rest, "nothing left of its limit")
 
-    def failed(self, error: ProviderError, address: tuple[int, str], asked_at: float, answered_before: int) -> bool:
+    def failed(
+        self, error: ProviderError, call: Call, address: tuple[int, str], asked_at: float, answered_before: int
+    ) -> bool:
         """What a failed attempt tells of the provider. True where it is down: then the call is not to blame."""
         limiter, outage = self.limiter, self.outage
+        if error.fault is ErrorClass.REFUSED:
+            self._log_rate_limit(error, call)
+            outage.refused(error)
+            limiter.refused(asked_at)
+            self.rest(error.retry_after or 0.0, "Retry-After")
+            return False
         if error.fault is not ErrorClass.HEALS:
             if outage.since is not None:
                 outage.answered()
-            if error.fault is ErrorClass.REFUSED:
-                limiter.refused(asked_at)
-                self.rest(error.retry_after or 0.0, "Retry-After")
             return False
         if error.silence is Silence.LOST:
             return False
@@ -124,10 +132,21 @@ class Account:
             limiter.faulted(time.monotonic() - asked_at)
         return False
 
+    def _log_rate_limit(self, error: ProviderError, call: Call) -> None:
+        """The first 429 only: a busy account may see thousands."""
+        if not self._rate_limited:
+            self._rate_limited = True
+            self.outage.tell(
+                "warning",
+                f"{self.shown_name} enforces a rate limit on {call.model_name} ({scrubbed(str(error))}). Calls wait and "
+                "are retried. Later rate-limit errors are not logged.",
+            )
+
     def bounded(self, seconds: float) -> float:
-        """What a provider asks to wait, but never longer than anybody waits for one that is down."""
+        """How long to wait before a retry: never longer than calls wait for a provider that is down. Time in which it
+        answered nothing but 429 is subtracted, so that the last try is made when the patience ends."""
         patience = self.outage.patience
-        return min(seconds, patience) if patience else seconds
+        return min(seconds, max(0.0, patience - self.outage.refused_for)) if patience else seconds
 
     def rest(self, asked: float, why: str) -> None:
         """The provider wants nothing to leave for so long. A long rest is told, with its end."""

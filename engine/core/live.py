@@ -17,7 +17,7 @@ from tidepool.engine.providers.replies import UnusableReply
 from tidepool.storage.states import FinishReason
 
 MOST_REFUSALS = 100
-"""a call that was refused (429) this often fails: a limit that never opens is no limit but a fault"""
+"""429s after which a call fails, even while others succeed: one that is larger than a token limit never passes"""
 MOST_EMPTY = 1
 """how often a model that said nothing is asked once more"""
 LONGEST_WAIT = 60.0
@@ -88,7 +88,7 @@ class LiveCall:
             answer = await account.provider.complete(call, pending.seed, self.attempts)
         except ProviderError as error:
             self._came_back(error)
-            self.excused = account.failed(error, address, started, answered)
+            self.excused = account.failed(error, call, address, started, answered)
             if account.outage.given_up:
                 raise account.outage.failure() from error
             raise
@@ -141,10 +141,11 @@ class LiveCall:
         def wait(state: RetryCallState) -> float:
             if self.excused:
                 return 0.0  # the limiter holds it back until its provider is tried again
-            error = _error_of(state)
-            if error.retry_after is not None:
-                return account.bounded(error.retry_after)
-            return min(LONGEST_WAIT, first_wait * 2.0 ** min(faults + refusals - 1, 30)) + random.uniform(0, first_wait)
+            seconds = _error_of(state).retry_after
+            if seconds is None:
+                growing = min(LONGEST_WAIT, first_wait * 2.0 ** min(faults + refusals - 1, 30))
+                seconds = growing + random.uniform(0, first_wait)
+            return account.bounded(seconds)
 
         async def attempt() -> Answer:
             nonlocal pending

@@ -54,7 +54,7 @@ class Faults:
     tokens_per_second: float = 0.0
     """speed of writing, added to the latency; 0 = at once"""
     retry_after: float = 1.0
-    """seconds told with a "429" fault"""
+    """seconds in the Retry-After header of a "429" fault; 0 = no header"""
 
     requests_per_minute: int = 0
     """enforced over a sliding minute, and told in headers; 0 = no limit, no headers"""

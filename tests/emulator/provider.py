@@ -199,7 +199,8 @@ class Provider(ABC):
         return None
 
     def _too_many(self, seconds: float, now: float) -> web.Response:
-        headers = {"retry-after": seconds_header(seconds), **self.rate_headers(now)}
+        wait = {"retry-after": seconds_header(seconds)} if seconds else {}
+        headers = {**wait, **self.rate_headers(now)}
         return json_response(self.error_body(429), 429, headers)
 
     async def _strike(self, request: web.Request, fault: str) -> web.StreamResponse:

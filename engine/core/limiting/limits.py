@@ -32,6 +32,8 @@ class Limiter:
         self.tokens = RatePace(tokens_per_minute)
         self.departures = Departures()
         self.paused = False
+        self.resumed_at = 0.0
+        """when the last pause ended"""
         self.answered = 0
         """how many calls succeeded"""
         self.rest_until = 0.0
@@ -161,6 +163,8 @@ class Limiter:
                 future.set_exception(error())
 
     def pause(self, paused: bool) -> None:
+        if self.paused and not paused:
+            self.resumed_at = time.monotonic()
         self.paused = paused
         self._pump()
 

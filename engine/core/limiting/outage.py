@@ -3,6 +3,9 @@
 A provider is down when it cannot be reached, or when several different calls failed and none succeeded between them.
 That is no call's own failure, so it uses up no retries: calls wait, one at a time tries again now and then, and the first
 answer ends it. When `patience` is over, those that wait fail; until somebody is answered, others are tried once.
+
+A rate limit (429) is not an outage: the provider is up, and calls are retried. But a provider that refuses every call
+with 429 for longer than `patience` is given up in the same way.
 """
 
 import asyncio
@@ -38,6 +41,9 @@ class Outage:
         self.down = False
         self.given_up = False
         """it was down for longer than anybody waits, and nobody has been answered since"""
+        self.refused_for = 0.0
+        """seconds between the first and the latest 429, without a success between them"""
+        self._refusing = False
         self._limiter = limiter
         self._first_pause = self._pause = first_pause
         self._paused_at = 0.0
@@ -62,6 +68,20 @@ class Outage:
             self._begin(now, error)
         return self.down
 
+    def refused(self, error: ProviderError) -> None:
+        """A 429. It ends an outage, because the provider is up, and starts the patience with its rate limit."""
+        now = time.monotonic()
+        if not self._refusing:
+            if self.since is not None:
+                self.answered()
+            self.since, self._refusing = now, True
+        self._failures, self._why = 0, str(error)
+        self._calls.clear()
+        # Nothing is sent during a pause, so the time before and during it does not count.
+        self.refused_for = now - max(self.since or now, self._limiter.resumed_at)
+        if 0 < self.patience <= self.refused_for and not (self.given_up or self._limiter.paused):
+            self._give_up()
+
     def answered(self) -> None:
         """Somebody was answered: whatever was, is over."""
         if self.down or self.given_up:
@@ -70,6 +90,7 @@ class Outage:
             if self.down:
                 self._limiter.reopen()
         self.since, self.down, self.given_up = None, False, False
+        self._refusing, self.refused_for = False, 0.0
         self._failures, self._pause = 0, self._first_pause
         self._calls.clear()
         self.close()
@@ -90,7 +111,7 @@ class Outage:
         return len(self._calls) >= SEVERAL and self._failures >= enough
 
     def _begin(self, now: float, error: ProviderError) -> None:
-        self.down, self._why = True, str(error)
+        self.down, self._refusing, self._why = True, False, str(error)
         # Calls that timed out may have been too many for the server, so these come back one by one.
         self._limiter.hold(regain=error.silence is not Silence.TIMEOUT)
         self._rest(now)
@@ -126,15 +147,19 @@ class Outage:
         self.down, self.given_up, self._deadline = False, True, None
         self.tell(
             "error",
-            f"{self.name} was down for {span(self.patience)}, longer than calls wait (outage_patience): those that "
+            f"{self.name} {self._trouble} for {span(self.patience)}, longer than calls wait (outage_patience): those that "
             "waited fail. Resume the batch when it is back: failed units are tried again, nothing is bought twice.",
         )
         self._limiter.reopen(wholly=True)
         self._limiter.turn_away(self.failure)
 
+    @property
+    def _trouble(self) -> str:
+        return "refused every call (429)" if self._refusing else "was down"
+
     def failure(self) -> ProviderError:
         """Of a call that waited in vain."""
         return ProviderError(
             ErrorClass.OURS,
-            f"{self.name} was down for longer than {span(self.patience)} (outage_patience): {self._why}",
+            f"{self.name} {self._trouble} for longer than {span(self.patience)} (outage_patience): {self._why}",
         )

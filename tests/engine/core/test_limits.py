@@ -317,7 +317,7 @@ def test_only_what_can_heal_is_retried_and_no_more_than_was_set(
     async def story() -> int:
         provider = ScriptedProvider(always)
         with pytest.raises(ProviderError):
-            await buy(Account(provider, ProviderSettings(retries=retries)), "c")
+            await buy(Account(provider, ProviderSettings(retries=retries, outage_patience=0)), "c")
         return len(provider.asked)
 
     assert play(monkeypatch, story())[0] == attempts

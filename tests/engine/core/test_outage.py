@@ -209,8 +209,93 @@ def test_a_long_retry_after_is_told_once_with_its_end_and_never_longer_than_pati
 
     shop, seconds = play(monkeypatch, story())
     assert waited <= seconds < waited + 2
-    assert len(shop.log) == 1 and "of rest (Retry-After)" in shop.log[0]
-    assert ("asked again after 1 min 00 s" in shop.log[0]) is (asked > waited)
+    (told,) = [line for line in shop.log if "of rest (Retry-After)" in line]
+    assert ("asked again after 1 min 00 s" in told) is (asked > waited)
+
+
+class Throttle:
+    """Refuses calls with 429 from 0 s until `ends`; `spared` says which ones it answers all the same."""
+
+    def __init__(self, retry_after: float | None = None, ends: float = 1e6, **settings: float) -> None:
+        self.shop = Shop(**settings)
+        self.shop.provider.script = self._reply
+        self.ends = ends
+        self.spared: Callable[[Asked], bool] = lambda asked: False
+        self._retry_after = retry_after
+
+    async def _reply(self, asked: Asked) -> Answer:
+        await asyncio.sleep(0.1)
+        if self.shop.now < self.ends and not self.spared(asked):
+            words = "OpenAI answered 429: slow down, sk-abcdef123456"
+            raise ProviderError(ErrorClass.REFUSED, words, retry_after=self._retry_after)
+        return await plain(asked)
+
+
+@pytest.mark.parametrize("retry_after", [None, 0.5, 20.0, 9999.0])
+def test_nothing_but_429_for_longer_than_patience_is_an_outage(
+    retry_after: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> Shop:
+        throttle = Throttle(retry_after, outage_patience=30, max_concurrent=4)
+        shop = throttle.shop
+        failed = await shop.buy_many(50)
+        assert 30 <= shop.now < 31, "the last try is made when patience ends"
+        assert {str(error) for error in failed} == {str(failed[0])}
+        assert "refused every call (429) for longer than 30.0 s (outage_patience): OpenAI answered 429" in str(
+            failed[0]
+        )
+        before = len(shop.provider.asked)
+        await shop.buy_many(10)
+        assert len(shop.provider.asked) - before == 10, "until a call succeeds, others are tried once"
+        throttle.ends = 0.0
+        await shop.buy(99)
+        return shop
+
+    shop, _ = play(monkeypatch, story())
+    lines = [line for line in shop.log if "of rest" not in line]
+    assert [line.split(":")[0] for line in lines] == ["warning", "error", "warning"]
+    assert "rate limit" in lines[0] and "slow down, [key]" in lines[0]
+    assert "refused every call" in lines[1] and "answers again" in lines[2]
+
+
+def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        throttle = Throttle(retry_after=5.0, ends=100.0, outage_patience=30, max_concurrent=4)
+        answered = count()
+        throttle.spared = lambda asked: next(answered) % 4 == 3
+        bought = await throttle.shop.buy_many(40)
+        assert throttle.shop.now > 60 and all(isinstance(live, LiveCall) for live in bought)
+        return throttle.shop
+
+    assert len([line for line in play(monkeypatch, story())[0].log if "of rest" not in line]) == 1
+
+
+def test_a_pause_does_not_count_as_time_without_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        throttle = Throttle(ends=100.0, outage_patience=30)
+        buying = asyncio.ensure_future(throttle.shop.buy_many(5))
+        await asyncio.sleep(10)
+        throttle.shop.account.limiter.pause(True)
+        await asyncio.sleep(80)
+        throttle.shop.account.limiter.pause(False)
+        assert all(isinstance(live, LiveCall) for live in await buying)
+
+    play(monkeypatch, story())
+
+
+def test_server_errors_between_429s_do_not_restart_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> float:
+        shop, numbers = Shop(outage_patience=30, retries=100), count()
+
+        async def mixed(asked: Asked) -> Answer:
+            await asyncio.sleep(0.1)
+            raise ProviderError(ErrorClass.REFUSED, "429", 0.5) if next(numbers) % 2 else server_error()
+
+        shop.provider.script = mixed
+        await shop.buy_many(10)
+        return shop.now
+
+    assert 30 <= play(monkeypatch, story())[0] < 61
 
 
 def test_an_absurd_reset_is_waited_for_no_longer_than_patience(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,24 @@ async def test_a_server_that_stays_away_fails_what_waits_and_a_resume_completes_
     assert len(emulator.purchases) == 40
 
 
+@pytest.mark.parametrize("retry_after", [0, 30])
+async def test_a_provider_that_only_answers_429_is_an_outage_and_a_resume_completes_it(
+    emulator: Emulator, talks: Talks, retry_after: float
+) -> None:
+    emulator.set_faults("openai", rates={"live": {"429": 1.0}}, retry_after=retry_after)
+    summary = await talks.play(MODELS["openai"], conversations=10, max_concurrent=4, outage_patience=0.5)
+    assert summary["units"]["failed"] == 10 and not emulator.purchases
+    errors = {row[0] for row in query(talks.database, "SELECT error FROM conversations WHERE status = 'failed'")}
+    assert len(errors) == 1 and "refused every call (429) for longer than 500 ms (outage_patience)" in errors.pop()
+    lines = log_of(talks.database, summary["batch_id"])
+    (first,) = [line for line in lines if "rate limit" in line.lower()]
+    assert "gpt-4o-mini" in first and "OpenAI answered 429" in first
+    assert len([line for line in lines if "Resume the batch when it is back" in line]) == 1
+    emulator.set_faults("openai", rates={})
+    assert (await talks.resume())["status"] == "completed"
+    assert len(emulator.purchases) == 20
+
+
 async def test_a_run_that_waits_for_its_provider_can_be_stopped(emulator: Emulator, talks: Talks) -> None:
     control = RunControl()
     down = When(talks, answered, lambda: asyncio.ensure_future(emulator.outage(0.8)))
