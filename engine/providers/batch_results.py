@@ -109,8 +109,8 @@ def object_in(value: object) -> Mapping[str, Any]:
 
 
 def row_in(line: bytes) -> dict[str, Any] | None:
-    """A line of results; None where it is none."""
-    row = json_in(line)
+    """A line of results; None where it is none. Invalid UTF-8 is replaced: the reply is paid for, and the rest readable."""
+    row = json_in(line) or json_in(line.decode("utf-8", "replace"))
     return row if isinstance(row, dict) and isinstance(row.get("custom_id"), str) else None
 
 

@@ -75,7 +75,7 @@ LOSES_A_ROW = (
 )
 LOSES_NOTHING = (
     *("blank-lines", "odd-lines", "bom", "crlf", "body-text", "status-text", "twice", "and-errors", "strangers"),
-    *("no-last-newline", "backwards"),
+    *("no-last-newline", "backwards", "not-utf-8-reply"),
 )
 ANTHROPIC_FILES = ("corrupt", "truncated", "empty", "strangers", "twice", "and-errors", "neither", "crlf")
 

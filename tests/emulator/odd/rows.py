@@ -1,6 +1,7 @@
 """A batch's file of results, spoiled: what OpenAI's output and error files, and Anthropic's results, may come as."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -80,7 +81,7 @@ def _between(*more: bytes) -> Callable[[bytes], bytes]:
 ROWS: dict[str, Callable[[bytes], bytes]] = {
     # one row is lost, the others stand
     "corrupt": _middle(lambda line: line[:20] + b"}{" + line[25:]),
-    "not-utf-8": _middle(lambda line: line[:-10] + b"\xff\xfe" + line[-10:]),
+    "not-utf-8": _middle(lambda line: line[:-1] + b"\xff\xfe" + line[-1:]),
     "brackets": _middle(lambda line: b"[" * 200_000),
     "id-missing": _middle_row(_without("custom_id")),
     "id-number": _middle_row(lambda row: {**row, "custom_id": 7}),
@@ -97,6 +98,7 @@ ROWS: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",
     "page": lambda content: b"<html><body>502 Bad Gateway</body></html>",
     # nothing is lost
+    "not-utf-8-reply": lambda content: re.sub(rb'"(content|text)": "', b'"\\1": "\xff\xfe ', content),
     "blank-lines": _between(b"", b"  "),
     "odd-lines": _between(b"null", b"[]", b'"text"', b"{}"),
     "bom": lambda content: b"\xef\xbb\xbf" + content,

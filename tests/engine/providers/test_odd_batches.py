@@ -135,6 +135,15 @@ async def test_one_corrupt_line_costs_one_call(emulator: Emulator, talks: Talks,
 
 
 @BOTH
+async def test_invalid_utf_8_in_a_reply_buys_nothing_twice(emulator: Emulator, talks: Talks, provider: str) -> None:
+    emulator.set_faults(provider, rates={"results": {"rows:not-utf-8-reply": 1}})
+    summary = await talks.play(MODELS[provider], name=f"{provider}-conversation", conversations=12, messages=2)
+    assert summary["status"] == "completed" and len(emulator.purchases) == summary["calls"]["bought"] == 24
+    texts = [text for (text,) in query(talks.database, "SELECT text FROM call WHERE source = 'batch'")]
+    assert len(texts) == 24 and all(text.startswith("\ufffd\ufffd ") for text in texts)
+
+
+@BOTH
 @pytest.mark.parametrize("word", ["reply:empty", "reply:tool"])
 async def test_a_reply_in_a_batch_that_is_no_answer_is_paid_for(
     emulator: Emulator, talks: Talks, provider: str, word: str
