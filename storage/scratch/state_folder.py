@@ -29,15 +29,15 @@ def config_folder() -> Path:
 def refuse_what_others_wrote(path: Path) -> None:
     """Raises PermissionError where another user may have written this file, the link to it, or may replace it.
 
-    Root may own it, as in images and where an administrator installs it. The user's primary group may write to it: with
-    umask 002 it can write to every file, and usually has no other member.
+    Root may own it, as in images and where an administrator installs it. A group of the user alone (its number is the
+    user's) may write to it, as it may to every file with umask 002.
     """
     owners = (0, os.geteuid())
     for place in (path, path.parent, Path(os.path.realpath(path)).parent):
         status = place.stat()
         if status.st_uid not in owners or place.lstat().st_uid not in owners:
             raise PermissionError(f"another user owns {place}; make it yours with chown")
-        others = 0o002 if status.st_gid == os.getegid() else 0o022
+        others = 0o002 if status.st_gid == os.getegid() == os.geteuid() else 0o022
         sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX  # only owners replace files there
         if status.st_mode & others and not sticky:
             raise PermissionError(f"other users can write to {place}; run chmod go-w on it")
