@@ -92,12 +92,14 @@ def enlist_study(config: Config, database: str | Path) -> str:
 
 def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
     """Refuses what no run would take, then writes all cells at once."""
+    _refuse_too_many(planned.name, len(planned.cells))
     kind = load_kind(planned.config.batch.kind)
     folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
     study = None
     if into is not None:
         study, planned = only_new(planned, path, into)
+        _refuse_untrusted(path, study.id)
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
     prepare(path)
     if study is None:
@@ -130,6 +132,17 @@ def only_new(planned: PlannedStudy, path: Path, into: str) -> tuple[studies.Stor
         raise UsageError(f"Study {study.id} has every cell and replicate of this config: there is nothing to add.")
     _refuse_too_many(study.id, len(there) + len(more))
     return study, replace(planned, cells=more)
+
+
+def _refuse_untrusted(path: Path, study_id: str) -> None:
+    """Raises as a resume would: a study that cannot be run gets no new cells."""
+    with reading(path) as connection:
+        cells = studies.cells_of(connection, study_id)
+    for cell in cells:
+        kind = load_kind(cell.batch["kind"])
+        one = _judged(cell, kind, ())
+        one.verdict.refuse(False)
+        find_code_again(kind, one.config, cell.batch["id"], path)
 
 
 def _refuse_too_many(study_id: str, batches: int) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,10 @@ from tests.support.killing import wait_for_calls
 from tests.support.state import Rows, end_state, query, sold_by_batch, sold_live
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import load_config
-from tidepool.engine.design.running import enlist_study, resume_study, run_study
-from tidepool.engine.errors import UsageError
+from tidepool.engine.design.cells import plan_study
+from tidepool.engine.design.running import enlist_study, resume_study, run_planned, run_study
+from tidepool.engine.errors import NotTrusted, UsageError
+from tidepool.engine.trust.record import trust_record
 from tidepool.storage.control import set_paused
 from tidepool.storage.writer import Writer
 
@@ -131,14 +135,34 @@ def test_cells_are_added_later_and_what_is_there_stays(tmp_path: Path) -> None:
     assert (wider["statistics"]["batches_added"], wider["statistics"]["batches_lacking"]) == (8, 0)
 
 
+def test_nothing_is_added_to_a_study_whose_cells_are_not_trusted(tmp_path: Path) -> None:
+    database = tmp_path / "study.db"
+    study = enlist_study(load_config(written(tmp_path)), database)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(
+            "UPDATE batch SET config = json_set(config, '$.agents[0].model', 'openai:gpt-4o-mini', "
+            "'$.providers.openai.base_url', 'http://evil.example/v1') WHERE number = 3"
+        )
+        connection.commit()
+    stored = "SELECT (SELECT count(*) FROM batch), (SELECT design FROM study)"
+    before, trusted = query(database, stored), trust_record().batches()
+    wider = load_config(written(tmp_path, factors=FACTORS.replace("replicates = 2", "replicates = 3")))
+    with pytest.raises(NotTrusted, match=r"evil\.example"):
+        asyncio.run(run_study(wider, database, into=study))
+    assert query(database, stored) == before and trust_record().batches() == trusted
+
+
 def test_a_study_of_more_batches_than_any_config_makes_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, database = load_config(written(tmp_path)), tmp_path / "study.db"
-    study = enlist_study(config, database)
+    study, planned = enlist_study(config, database), plan_study(config, database)
     monkeypatch.setattr(ceilings, "CELLS", 7)
     with pytest.raises(UsageError, match="8 batches, and 7 are the most"):
         asyncio.run(resume_study(study, database))
+    with pytest.raises(UsageError, match="8 batches, and 7 are the most"):
+        asyncio.run(run_planned(planned, tmp_path / "again.db"))
+    assert not (tmp_path / "again.db").exists()
 
 
 def test_one_line_in_the_list_and_gone_as_one(tmp_path: Path) -> None:
