@@ -138,11 +138,11 @@ def _refuse_untrusted(path: Path, study_id: str) -> None:
     """Raises as a resume would: a study that cannot be run gets no new cells."""
     with reading(path) as connection:
         cells = studies.cells_of(connection, study_id)
-    for cell in cells:
-        kind = load_kind(cell.batch["kind"])
-        one = _judged(cell, kind, ())
-        one.verdict.refuse(False)
-        find_code_again(kind, one.config, cell.batch["id"], path)
+        kind = load_kind(cells[0].batch["kind"])
+        judged = [_judged(connection, cell, kind, ()) for cell in cells]
+    allow([one.admission for one in judged], path, trust=False)
+    for one in judged:
+        find_code_again(kind, one.config, one.cell.batch["id"], path)
 
 
 def _refuse_too_many(study_id: str, batches: int) -> None:
