@@ -105,7 +105,7 @@ def name_of(served: object) -> str | None:
         return None
     if ABSOLUTE_PATH.match(served):
         served = re.split(r"[/\\]", served.rstrip("/\\"))[-1]
-    return served[:LONGEST_NAME] or None
+    return mask(served)[:LONGEST_NAME] or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Trust lives outside the file: which servers and batches this machine knows, and where it keeps that."""
+"""Trust is stored outside study files: which batches are the user's own, and what a file may and may not decide."""
