@@ -40,7 +40,7 @@ from tidepool.engine.run import (
     rewrite_limits,
 )
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.gate import Admission, admit, refuse_changed
+from tidepool.engine.trust.gate import Admission, admit, refuse_changed, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle, writing
@@ -99,7 +99,7 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
     study = None
     if into is not None:
         study, planned = only_new(planned, path, into)
-        _refuse_untrusted(path, study.id)
+        _refuse_untrusted(path, study.id, set().union(*(kind.models(cell.config) for cell in planned.cells)))
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
     prepare(path)
     if study is None:
@@ -134,13 +134,13 @@ def only_new(planned: PlannedStudy, path: Path, into: str) -> tuple[studies.Stor
     return study, replace(planned, cells=more)
 
 
-def _refuse_untrusted(path: Path, study_id: str) -> None:
-    """Raises as a resume would: a study that cannot be run gets no new cells."""
+def _refuse_untrusted(path: Path, study_id: str, models: Iterable[str]) -> None:
+    """Raises as a resume would with these models: a study that cannot be run gets no new cells."""
     with reading(path) as connection:
         cells = studies.cells_of(connection, study_id)
-        kind = load_kind(cells[0].batch["kind"])
-        judged = [_judged(connection, cell, kind, ()) for cell in cells]
+        judged = _judged(connection, cells, (), models)
     allow([one.admission for one in judged], path, trust=False)
+    kind = load_kind(cells[0].batch["kind"])
     for one in judged:
         find_code_again(kind, one.config, one.cell.batch["id"], path)
 
@@ -248,9 +248,9 @@ async def _taken_up(
         _refuse_too_many(study.id, len(cells))
         if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
             raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")
-        kind = load_kind(cells[0].batch["kind"])
-        taken = [_judged(connection, cell, kind, changes) for cell in cells]
+        taken = _judged(connection, cells, changes)
     allow([one.admission for one in taken], path, trust)
+    kind = load_kind(cells[0].batch["kind"])
     for one in taken:
         await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"], path)
     models = set().union(*(kind.models(one.config) for one in taken))
@@ -288,9 +288,24 @@ async def _taken_up(
         await asyncio.to_thread(settle, path)
 
 
-def _judged(connection: sqlite3.Connection, cell: studies.StoredCell, kind: KindSpec, changes: Sequence[str]) -> _Taken:
-    config = with_overrides(load_frozen(cell.batch["config"]), changes)
-    return _Taken(cell, config, admit(connection, cell.batch, config, kind))
+def _judged(
+    connection: sqlite3.Connection,
+    cells: Sequence[studies.StoredCell],
+    changes: Sequence[str],
+    more: Iterable[str] = (),
+) -> list[_Taken]:
+    """Each cell as it would continue. One set of accounts, opened by the first cell's config, serves all of them: so unless
+    all cells are the user's own, each stands for the models of all, and for those of `more` that are about to be added."""
+    kind = load_kind(cells[0].batch["kind"])
+    taken = []
+    for cell in cells:
+        config = with_overrides(load_frozen(cell.batch["config"]), changes)
+        taken.append(_Taken(cell, config, admit(connection, cell.batch, config, kind)))
+    if all(one.admission.own for one in taken):
+        return taken
+    models = set(more).union(*(kind.models(one.config) for one in taken))
+    servers = tuple(servers_of(taken[0].config, models))
+    return [replace(one, admission=replace(one.admission, own=False, servers=servers)) for one in taken]
 
 
 class _StudyRun:

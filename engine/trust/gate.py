@@ -20,7 +20,7 @@ from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.config.user_endpoints import user_providers
-from tidepool.engine.errors import NotTrusted, TidepoolError
+from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.studies.kinds import KindSpec, load_kind
@@ -143,6 +143,8 @@ def judge(batch_id: str, frozen: str, config: FrozenConfig, kind: KindSpec) -> A
 
 def admit(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConfig, kind: KindSpec) -> Admission:
     """The same for a batch that continues: of one that runs code, its stored replies must be this user's too."""
+    if batch["kind"] != config.batch.kind:  # the column is not part of the hash
+        raise FileError(f"Batch {batch['id']} is of another kind than its config. The file was changed, or is damaged.")
     admission = judge(batch["id"], batch["config"], config, kind)
     if not admission.own or not (code := kind.code(config)):
         return admission

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,10 @@ from tests.engine.trust.studies import EXAMPLES, code_study, game, lab, openai_a
 from tests.support.command import Tidepool
 from tests.support.state import change, log_of, query
 from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.loading import config_from
 from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.errors import NotTrusted, TidepoolError
+from tidepool.engine.design.running import enlist_study, resume_study, run_study
+from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.importing import import_file
 from tidepool.engine.run import enlist, resume_batch, run_batch
@@ -101,6 +105,56 @@ async def test_after_trust_add_the_rows_of_a_foreign_file_count_no_more_than_bef
         assert (await asyncio.to_thread(tidepool, "trust", "add", "last")).returncode == 0
         assert (await asyncio.to_thread(tidepool, "--resume", "last")).returncode == 0
         assert requests(server) == 0 and requests(own) > 0
+
+
+# -- columns and cells around the config ---------------------------------------------------------------------
+
+DESIGN = """
+[batch]
+kind = "secret_game"
+[service]
+name = "live"
+retries = 0
+[providers.openai]
+base_url = "SERVER"
+[[agents]]
+name = "Ada"
+model = "simulated:guarded"
+secret = "marigold"
+[[agents]]
+name = "Bo"
+model = "simulated:trusting"
+secret = "lantern"
+[secret_game]
+num_interactions = 1
+messages_per_interaction = 2
+[design]
+factors = { "agents.Ada.model" = ["simulated:guarded", "openai:gpt-4o-mini"] }
+"""
+
+
+async def test_a_foreign_cell_does_not_lead_the_requests_of_ones_own_cells_elsewhere(
+    database: Path, server: Emulator
+) -> None:
+    """The accounts of a study are opened by its first cell, which needs no trust here by itself: its models are simulated."""
+    async with Emulator() as own:
+        study = config_from(tomllib.loads(DESIGN.replace("SERVER", own.urls["openai"])))
+        study_id = enlist_study(study, database)
+        forge = "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', ?) WHERE number = 1"
+        change(database, forge, server.urls["openai"])
+        with pytest.raises(NotTrusted, match=re.escape(server.urls["openai"])):
+            await resume_study(study_id, database)
+        wider = DESIGN.replace("SERVER", own.urls["openai"]).replace("[design]", "[design]\nreplicates = 2")
+        with pytest.raises(NotTrusted):
+            await run_study(config_from(tomllib.loads(wider)), database, into=study_id)
+        assert requests(server) == requests(own) == 0 and query(database, "SELECT count(*) FROM batch") == [(2,)]
+
+
+async def test_a_batch_whose_kind_was_changed_beside_its_config_is_refused(database: Path) -> None:
+    enlist(game(), database)
+    change(database, "UPDATE batch SET kind = 'simulation'")
+    with pytest.raises(FileError, match="of another kind than its config"):
+        await resume_batch("last", database)
 
 
 # -- 2: stored replies that would run ------------------------------------------------------------------------

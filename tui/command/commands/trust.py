@@ -9,12 +9,13 @@ from tidepool.engine.trust.gate import adopt, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
+from tidepool.storage.study_rows.studies import cells_of, study_of
 from tidepool.tui.command.saying import say, say_json
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("list", "add", "remove"))
-    parser.add_argument("batch", nargs="?", metavar="BATCH", help="a batch of the file")
+    parser.add_argument("batch", nargs="?", metavar="BATCH", help="a batch or a study of the file")
     parser.epilog = (
         "A batch is trusted with the config it has now: if anything in it changes, it has to be trusted again."
     )
@@ -44,14 +45,24 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
+    """A batch, or all batches of a study, with what they will use."""
     with reading(options.db) as connection:
-        batch = find_batch(connection, options.batch)
-    config = load_frozen(batch["config"])
-    kind = load_kind(config.batch.kind)
-    adopt(options.db, batch["id"], batch["config"])
-    say(f"Trusted: batch {batch['id']}, which will use")
-    servers = [one.in_words for one in servers_of(config, kind.models(config))]
-    for line in [*servers, *kind.code(config)] or ["simulated models only"]:
+        study = study_of(connection, options.batch)
+        batches = (
+            [cell.batch for cell in cells_of(connection, study.id)]
+            if study
+            else [find_batch(connection, options.batch)]
+        )
+    uses: dict[str, None] = {}
+    for batch in batches:
+        config = load_frozen(batch["config"])
+        kind = load_kind(config.batch.kind)
+        adopt(options.db, batch["id"], batch["config"])
+        uses |= dict.fromkeys(
+            [one.in_words for one in servers_of(config, kind.models(config))] + list(kind.code(config))
+        )
+    say(f"Trusted: {'study ' + study.id if study else 'batch ' + batches[0]['id']}, which will use")
+    for line in uses or ["simulated models only"]:
         say(f"  {line}")
 
 
