@@ -304,7 +304,8 @@ def _judged(
     if all(one.admission.own for one in taken):
         return taken
     models = set(more).union(*(kind.models(one.config) for one in taken))
-    servers = tuple(servers_of(taken[0].config, models))
+    named = [servers_of(taken[0].config, models), *(one.admission.servers for one in taken)]
+    servers = tuple(dict.fromkeys(server for some in named for server in some))
     return [replace(one, admission=replace(one.admission, own=False, servers=servers)) for one in taken]
 
 
