@@ -21,7 +21,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.config.user_endpoints import user_providers
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
-from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
+from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint, is_loopback
 from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import Plan, priced
@@ -93,6 +93,11 @@ def servers_named_by(provider: str, settings: ProviderSettings, models: Iterable
     if provider == "simulated" or all(written[key] == usual.get(key) for key in named):
         return []
     return list(_servers(provider, settings, models))
+
+
+def servers_to_ask_about(provider: str, settings: ProviderSettings) -> list[NamedServer]:
+    """Those of a draft that are not contacted just because a screen lists models; a keyless server on loopback is."""
+    return [one for one in servers_named_by(provider, settings) if one.keys or not is_loopback(one.address)]
 
 
 def servers_to_name(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:

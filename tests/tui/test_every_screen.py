@@ -18,8 +18,7 @@ from tests.tui.persons import opened, until
 from tidepool.engine.coding.session import CodingSession
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.library.type_library import known_types
-from tidepool.engine.trust.question import TrustQuestion
-from tidepool.engine.trust.servers import NamedServer
+from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion
 from tidepool.storage.file import reading
 from tidepool.storage.reading.watching import all_watched
 from tidepool.tui.app import dialogs
@@ -171,7 +170,7 @@ def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[A
         batch = all_watched(connection, path)[0]
     choices = [Choice(f"{POISON}{number}", POISON, POISON) for number in range(3)]
     agent = Agent(name=POISON, model="simulated:guarded", secret=POISON, instructions=POISON)
-    server = NamedServer(POISON, ("base_url",), POISON, (POISON,), (POISON,))
+    server = NamedServer(POISON, POISON, (POISON,), (POISON,))
     made: list[Dialog[Any]] = [
         ErrorDialog(POISON, POISON),
         Confirm(POISON, POISON, no=POISON, title=POISON),
@@ -192,7 +191,7 @@ def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[A
         ImportDialog("entities", _kept),
         GenerateDialog(list(known_types(path).values()), POISON, _kept),
         Help(about),
-        TrustDialog(TrustQuestion("0123456789ab", POISON, "{}", (server,), None, None)),
+        TrustDialog(TrustQuestion(Admission("0123456789ab", "{}", False, (server,), (POISON,)), POISON, None, None)),
     ]
     return {type(dialog): dialog for dialog in made}
 

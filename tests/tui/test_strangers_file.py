@@ -116,7 +116,7 @@ async def test_the_app_tells_of_servers_it_does_not_know_and_copies_a_study_with
         await until_seen(pilot, "pending")
         await pilot.press("u")
         await until(pilot, lambda: isinstance(app.screen, TrustDialog), "the question")
-        await until_seen(pilot, "not known here")
+        await until_seen(pilot, "was not created on this machine")
         assert "192.0.2.1" in screen_text(app) and "Traceback" not in screen_text(app)
         await pilot.press("escape", "c")
         await until(pilot, lambda: app.current_mode == "compose", "the study in Compose")

@@ -16,7 +16,7 @@ from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import run_frozen
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.planned_calls import Plan
-from tidepool.engine.trust.question import question_about
+from tidepool.engine.trust.gate import question_about
 from tidepool.storage.batches import delete_batch
 
 SAY = "Let us stop here and talk of the weather."
@@ -167,7 +167,7 @@ async def test_servers_that_only_the_file_names_are_asked_about_first(database: 
     with pytest.raises(NotTrusted, match=strange):
         new_branch(database, BranchWish("last", "t2"))
     question = question_about(database, "last", plan=Plan(1, ()))
-    assert question is not None and [one.where for one in question.servers] == [strange]
+    assert question is not None and [one.where for one in question.admission.servers] == [strange]
 
 
 async def test_a_branch_whose_origin_was_tampered_with_is_read_and_not_run(database: Path) -> None:

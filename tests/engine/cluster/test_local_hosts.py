@@ -22,7 +22,7 @@ from tidepool.engine.providers import pool as pools
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.protocol import ErrorClass, ProviderError, Silence
-from tidepool.engine.trust.servers import strangers_of
+from tidepool.engine.trust.gate import servers_to_ask_about
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_it_is_at_its_usual_port_or_the_one_that_is_written(
     chosen = ProviderSettings.model_validate({"hosts": "local", **settings})
     assert chosen.hosts == ["local"]
     assert endpoint_of(name, chosen).where() == (address,)
-    assert strangers_of(name, chosen) == []
+    assert servers_to_ask_about(name, chosen) == []
 
 
 @pytest.mark.parametrize("settings", [{"like": "openai"}, {"like": "openai", "base_url": "http://gpu1:8000/v1"}])

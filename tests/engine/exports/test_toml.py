@@ -61,14 +61,14 @@ def test_servers_and_code_of_a_stranger_stay_out_and_so_do_paths() -> None:
     told = tomllib.loads(toml_of(row))
     assert told["providers"] == {"lab": {"like": "openai"}}
     assert told["evolution"] == {"problems": "sums.jsonl", "judge_from": "tests.jsonl"}
-    trust_record().vouch(row["id"], row["config"])
+    trust_record().mark_trusted({row["id"]: row["config"]})
     assert tomllib.loads(toml_of(row)) == without_paths(STRANGE)
 
 
 def test_what_no_file_may_say_stays_out_also_where_a_batch_is_known() -> None:
     forged = {**STRANGE, "cluster": {"ray": "lab.example:6379"}, "design": {"replicates": 9}}
     row: Any = {"id": "ba9876543210", "version": "0.1.0", "origin": None, "config": json.dumps(forged)}
-    trust_record().vouch(row["id"], row["config"])
+    trust_record().mark_trusted({row["id"]: row["config"]})
     told = toml_of(row)
     assert "6379" not in told and "replicates" not in told and "lab.example/v1" in told
 

@@ -309,7 +309,7 @@ def test_a_running_batch_is_steered_from_another_process(tidepool: Tidepool, tmp
             process.communicate(timeout=60)
         service = json.loads(query(tidepool.database, "SELECT config FROM batch")[0][0])["service"]
         assert (service["max_concurrent"], service["budget_usd"]) == (concurrent, 9.0)
-    assert "Resumed with service.max_concurrent=2, service.budget_usd=9.0." in told()
+    assert "Resumed with service.max_concurrent=3." in told()
 
 
 def test_a_killed_batch_is_shown_as_interrupted_at_once(tidepool: Tidepool, tmp_path: Path) -> None:

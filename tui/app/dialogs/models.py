@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, Static
 from tidepool.engine.config.sections import Providers
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
-from tidepool.engine.trust.gate import servers_named_by
+from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.offers import OfferedModel, narrowed, offers_of
@@ -136,7 +136,7 @@ class ModelDialog(Dialog[str]):
         async def known() -> tuple[list[ListedProvider], list[str]]:
             listed = [known_models(name, providers.section(name)) for name in names]
             own = [one.name for one in listed if one.key != "missing" and one.name != "simulated"]
-            return listed, [name for name in own if not servers_named_by(name, providers.section(name))]
+            return listed, [name for name in own if not servers_to_ask_about(name, providers.section(name))]
 
         try:
             listed, askable = await errand(known)

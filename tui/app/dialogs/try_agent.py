@@ -12,7 +12,7 @@ from textual.widgets import Button, Input, Static
 from tidepool.engine.config.sections import Agent, Providers
 from tidepool.engine.errors import TidepoolError
 from tidepool.engine.single_call import Price, SingleAnswer, ask_once, price_of, trial_call
-from tidepool.engine.trust.gate import servers_named_by
+from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.shutdown import while_open
@@ -59,7 +59,7 @@ class TryDialog(Dialog[None]):
             call = trial_call(self._agent, "x" * 200)
             price = await errand(lambda: price_of(call, self._providers))
             provider = call.model.partition(":")[0]
-            strangers = servers_named_by(provider, self._providers.section(provider))
+            strangers = servers_to_ask_about(provider, self._providers.section(provider))
         except TidepoolError as error:
             told = Content.styled(shortened(str(error)), "$state-failed")
         else:

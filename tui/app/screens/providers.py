@@ -15,7 +15,7 @@ from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.model_list import ListedProvider, known_models, list_models, listed_names
 from tidepool.engine.registries import PROVIDERS
 from tidepool.engine.single_call import ask_once, price_of, probe_call
-from tidepool.engine.trust.gate import servers_named_by
+from tidepool.engine.trust.gate import servers_to_ask_about
 from tidepool.tui.app.dialogs.dialog import Confirm
 from tidepool.tui.app.provider_tasks import errand
 from tidepool.tui.app.provider_view.cards import Card, Trial, about, fits, usual_model
@@ -136,7 +136,7 @@ class ProvidersScreen(ModeScreen):
 
     async def _strangers(self, name: str, settings: ProviderSettings) -> str:
         """Servers that nothing but the draft vouches for, in words."""
-        strangers = await self.tidepool.file.do(servers_named_by, name, settings)
+        strangers = await self.tidepool.file.do(servers_to_ask_about, name, settings)
         return "; ".join(one.in_words for one in strangers[:3])
 
     def _put(self, card: Card) -> None:
