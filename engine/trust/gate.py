@@ -35,6 +35,7 @@ from tidepool.storage.states import BatchStatus
 
 MOST_SHOWN = 20
 """servers that a question names one by one; a refusal names fewer"""
+FOREIGN = "was not created on this machine, or was changed since"
 MEANING = "Yes trusts this batch as it is now, and nothing else: it becomes one of yours."
 
 
@@ -89,8 +90,11 @@ def servers_named_by(provider: str, settings: ProviderSettings, models: Iterable
     """Those that a section names itself: not the provider's usual address and key, nor what the user's providers.toml says."""
     written = settings.model_dump(exclude_unset=True)
     named = {str(key) for *_, key in foreign_provider_keys({"providers": {provider: written}})} - {"prices"}
-    usual = user_providers().section(provider).model_dump() if user_providers().section_type(provider) else {}
-    if provider == "simulated" or all(written[key] == usual.get(key) for key in named):
+    if provider == "simulated" or not named:
+        return []
+    users = user_providers()
+    usual = users.section(provider).model_dump() if users.section_type(provider) else {}
+    if all(written[key] == usual.get(key) for key in named):
         return []
     return list(_servers(provider, settings, models))
 
@@ -131,7 +135,7 @@ class Admission:
         asks = [f"send requests to {'; '.join(one.in_words for one in self.servers[:5])}{more}"] if self.servers else []
         runs = [f"run code on this machine: {'; '.join(map(shown, self.code))}"] if self.code else []
         raise NotTrusted(
-            f"Batch {self.batch_id} was not created on this machine, or was changed since. It would {' and '.join(asks + runs)}. "
+            f"Batch {self.batch_id} {FOREIGN}. It would {' and '.join(asks + runs)}. "
             "Nothing was sent or run. If you trust it as it is now, add --trust, or make it yours: "
             f"tidepool {file}trust add {self.batch_id}."
         )
@@ -219,15 +223,6 @@ class TrustQuestion:
     """what they cost at most, by prices that are known here; None: unknown"""
     provider_batches: tuple[str, ...] = ()
     """open ones that the file says are the user's"""
-
-    @property
-    def title(self) -> str:
-        return "Trust this batch?"
-
-    @property
-    def asked(self) -> str:
-        """What it is about, after the name of the batch."""
-        return "was not created on this machine, or was changed since"
 
     def rows(self) -> list[tuple[str, str]]:
         """All that a yes allows, and the price."""

@@ -1,5 +1,6 @@
 """Files that would have this machine's keys, calls, files and processes for themselves."""
 
+import json
 import os
 import socket
 from collections.abc import Iterator
@@ -86,6 +87,19 @@ def _lock_is_fifo(forgery: Forgery) -> None:
     _here(forgery)
 
 
+def _limits(arguments: dict[str, str]) -> Forge:
+    """Words of control that were taken already, as a resume once read them."""
+
+    def forge(forgery: Forgery) -> None:
+        text = json.dumps({key: _filled(value, forgery.server) for key, value in arguments.items()})
+        forgery.run(
+            "INSERT INTO control (batch_number, at, command, arguments, taken_at) VALUES (1, 1.0, 'limits', ?, 1.0)",
+            text,
+        )
+
+    return forge
+
+
 _SERVER = _asks(base_url="SERVER/v1")
 _CASES: dict[str, tuple[str, Forge]] = {
     "a base_url of its own": ("game", _SERVER),
@@ -108,6 +122,9 @@ _CASES: dict[str, tuple[str, Forge]] = {
     "a command to start": ("game", _asks(name="lab", like="openai", base_url="SERVER/v1", batch_command="touch owned")),
     "words that stop": ("paused", lambda forgery: forgery.sql("INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 1.0, 'stop', '{}')")),
     "words that change limits": ("paused", lambda forgery: forgery.sql("INSERT INTO control (batch_number, at, command, arguments) VALUES (1, 1.0, 'limits', '{\"max_concurrent\": -1, \"budget_usd\": 1e18}')")),
+    "limits that name a server": ("paused", _limits({"providers.openai.base_url": "SERVER/v1", "providers.openai.api_key_env": "ANTHROPIC_API_KEY"})),
+    "limits that name a cluster": ("paused", _limits({"cluster.ray": "127.0.0.1:6379"})),
+    "a kind of another batch": ("game", lambda forgery: forgery.sql("UPDATE batch SET kind = 'evolution', status = 'interrupted'")),
 }  # fmt: skip
 
 

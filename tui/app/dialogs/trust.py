@@ -6,7 +6,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from tidepool.engine.trust.gate import MEANING, TrustQuestion
+from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.drawing.plain import one_line, shortened
 
@@ -24,8 +24,8 @@ class TrustDialog(Dialog[bool]):
     def compose(self) -> ComposeResult:
         question = self._question
         with VerticalScroll(classes="dialog -wide") as box:
-            box.border_title = Content(question.title)
-            words = f"{one_line(question.name)} ({question.admission.batch_id}) {question.asked}. It would use:"
+            box.border_title = Content("Trust this batch?")
+            words = f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:"
             yield Static(Content(words), classes="dialog-text")
             rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
             yield Static(Content(shortened(rows)), id="servers", classes="dialog-text")

@@ -125,7 +125,9 @@ def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:
 
 
 def show_question(question: "TrustQuestion") -> None:
-    title = f"{question.admission.batch_id} ({one_line(question.name)}) {question.asked}. It would use:"
+    from tidepool.engine.trust.gate import FOREIGN
+
+    title = f"{question.admission.batch_id} ({one_line(question.name)}) {FOREIGN}. It would use:"
     tell("\n".join([title, *(f"  {what:<7} {one_line(words)}" for what, words in question.rows())]))
 
 
