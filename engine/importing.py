@@ -5,6 +5,7 @@ every config. One that is known here, with this very config, keeps it; any other
 this machine go to no address out of a stranger's file.
 """
 
+import dataclasses
 import json
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.library.contents import agent_of, entity_of
 from tidepool.engine.library.type_files import entity_type_from
 from tidepool.engine.trust.file_values import foreign_provider_keys, without_foreign
+from tidepool.engine.trust.gate import shown
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import library
 from tidepool.storage.file import connect
@@ -22,12 +24,17 @@ from tidepool.storage.importing import Imported, OtherBatch, merge, opened_other
 
 def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
     with opened_other(other) as path:
-        configs = {batch.id: _kept_config(other, batch) for batch in other_batches(path)}
+        found = other_batches(path)
+        configs = {batch.id: _kept_config(other, batch) for batch in found}
         _check_library(other, path)
-        return merge(database, path, configs, replace=replace)
+        imported = merge(
+            database, path, {batch_id: config for batch_id, (config, _) in configs.items()}, replace=replace
+        )
+    return dataclasses.replace(imported, left_out={one: lost for one in imported.batches if (lost := configs[one][1])})
 
 
-def _kept_config(other: Path, batch: OtherBatch) -> str:
+def _kept_config(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
+    """The config as it is stored here, and the keys that it loses."""
     try:
         config = load_frozen(batch.config)
     except UsageError as error:
@@ -35,10 +42,11 @@ def _kept_config(other: Path, batch: OtherBatch) -> str:
     if config.batch.kind != batch.kind:
         raise FileError(f"{other}: batch {batch.id} is of another kind than its config. It is not imported.")
     if trust_record().knows(batch.id, batch.config):
-        return batch.config
+        return batch.config, []
     data = json.loads(batch.config)
-    kept = without_foreign(data, ((path, None) for path in foreign_provider_keys(data)))
-    return json.dumps(kept, ensure_ascii=False)
+    lost = list(foreign_provider_keys(data))
+    kept = without_foreign(data, ((path, None) for path in lost))
+    return json.dumps(kept, ensure_ascii=False), [shown(".".join(map(str, path))) for path in lost]
 
 
 def _check_library(other: Path, path: Path) -> None:

@@ -1,6 +1,7 @@
 """A batch's life: made, begun, played, ended; or stopped, and taken up again."""
 
 import asyncio
+import shlex
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ from tidepool.engine.trust.gate import (
     admit,
     adopt,
     judge,
+    mark_trusted,
     plannable,
     refuse_changed,
     rewrite_configs,
@@ -109,10 +111,10 @@ def found_code(folder: Path | None, kind: KindSpec, config: FrozenConfig) -> Pat
     return folder or Path.cwd()
 
 
-def find_code_again(kind: KindSpec, config: FrozenConfig, batch_id: str, path: Path) -> None:
-    """Where it lay, where one stands, or beside the study file."""
+def find_code_again(kind: KindSpec, config: FrozenConfig, batch_id: str) -> None:
+    """In the folder where it lay when the batch was created or trusted, and nowhere else: code imports what lies beside it."""
     if kind.code(config):
-        kind.find_code(config, (*trust_record().folders_of(batch_id), Path.cwd(), path.absolute().parent))
+        kind.find_code(config, trust_record().folders_of(batch_id) or [Path.cwd()])
 
 
 def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None, branch: NewBranch | None = None) -> str:
@@ -127,20 +129,15 @@ def _written_down(path: Path, config: FrozenConfig, folder: Path | None = None, 
             origin=branch.branch.origin.to_json() if branch else None,
             records=branch.branch.records() if branch else (),
         )
-    mark_created(batch_id, new.config, folder)
+    mark_trusted(batch_id, new.config, branch.branch.origin.to_json() if branch else None)
+    if folder is not None:
+        trust_record().keep_folder(batch_id, folder)
     return batch_id
 
 
 def new_batch(config: FrozenConfig) -> batches.NewBatch:
     about = config.batch
     return batches.NewBatch(about.kind, about.name, about.description, about.seed, config.to_json(), program_version())
-
-
-def mark_created(batch_id: str, config: str, folder: Path | None) -> None:
-    """A batch that was created here is the user's own."""
-    trust_record().mark_trusted({batch_id: config})
-    if folder is not None:
-        trust_record().keep_folder(batch_id, folder)
 
 
 async def resume_batch(
@@ -181,7 +178,7 @@ async def resume_led(
         kind = kind_to_run(batch, path)
         admission = admit(connection, batch, config, kind)
     allow([admission], path, trust)
-    await asyncio.to_thread(find_code_again, kind, config, batch["id"], path)
+    await asyncio.to_thread(find_code_again, kind, config, batch["id"])
     servers = name_servers(kind, config, on_event)
     control = control or RunControl()
     async with OpenAccounts(kind.models(config), config, hands_of(cluster), control.stopped) as accounts:
@@ -205,7 +202,7 @@ def allow(admissions: Sequence[Admission], path: Path, trust: bool) -> None:
     """Before anything of these batches is sent or run: what needs trust is adopted, or refused."""
     for one in admissions:
         if not trust:
-            one.refuse()
+            one.refuse("" if path == Path("tidepool.db") else f"--db {shlex.quote(str(path))} ")
         elif one.needs_trust:
             adopt(path, one.batch_id, one.frozen)
 

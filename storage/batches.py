@@ -212,21 +212,23 @@ def rewrite_configs(path: Path, configs: Mapping[str, str], note: str = "") -> N
             )
 
 
-def replies_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[str, bytes | None]]:
-    """Every reply of the batch with its seal."""
+def replies_of(connection: sqlite3.Connection, batch_number: int) -> Iterator[tuple[bytes, str, bytes | None]]:
+    """Every reply of the batch: the key of its request, its text and its seal."""
     bounds = (unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1)
-    query = "SELECT text, seal FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'"
-    return ((row["text"], row["seal"]) for row in connection.execute(query, bounds))
+    query = "SELECT key, text, seal FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'"
+    return ((row["key"], row["text"], row["seal"]) for row in connection.execute(query, bounds))
 
 
-def seal_replies(connection: sqlite3.Connection, batch_id: str, seal: Callable[[str], bytes]) -> None:
+def seal_replies(connection: sqlite3.Connection, batch_id: str, seal: Callable[[bytes, str], bytes]) -> None:
     """All replies of the batch become its user's own."""
     number = find_batch(connection, batch_id)["number"]
     bounds = (unit_id(number, 0), unit_id(number + 1, 0) - 1)
     rows = connection.execute(
-        "SELECT text, id FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'", bounds
+        "SELECT key, text, id FROM call WHERE unit_id BETWEEN ? AND ? AND status = 'answered'", bounds
     ).fetchall()
-    connection.executemany("UPDATE call SET seal = ? WHERE id = ?", [(seal(text), identity) for text, identity in rows])
+    connection.executemany(
+        "UPDATE call SET seal = ? WHERE id = ?", [(seal(key, text), identity) for key, text, identity in rows]
+    )
 
 
 def end(

@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidepool.storage.batches import delete_rows, find_batch
@@ -52,6 +52,8 @@ class Imported:
     entities: int
     types: int
     agents: int
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """by batch: keys of its config that only the user's own batches have"""
 
 
 @contextmanager
@@ -118,7 +120,8 @@ def merge(path: Path, other: Path, configs: Mapping[str, str], *, replace: bool 
         with transaction(connection):
             added = {shelf: _copy_shelf(connection, origin, table) for shelf, table in SHELVES.items()}
     settle(path)
-    return Imported(new, [batch_id for batch_id in configs if batch_id not in new], **added)
+    known = [batch_id for batch_id in configs if batch_id not in new]
+    return Imported(new, known, added["entities"], added["types"], added["agents"])
 
 
 def _is_here(connection: sqlite3.Connection, batch_id: str) -> bool:

@@ -5,6 +5,7 @@ The values are read when `watch` is called, at the start of every command and ru
 for every line would cost more than the line.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterable
@@ -26,7 +27,9 @@ def watch(variables: Iterable[str] = ()) -> None:
     global _values
     _watched.update(variables)
     found = (value for name, value in os.environ.items() if name in _watched or _NAMES_OF_KEYS.search(name))
-    _values = tuple(sorted({value.strip() for value in found if len(value.strip()) >= SHORTEST}, key=len, reverse=True))
+    values = {value.strip() for value in found if len(value.strip()) >= SHORTEST}
+    escaped = {json.dumps(value, ensure_ascii=False)[1:-1] for value in values}  # as JSON has it
+    _values = tuple(sorted(values | escaped, key=len, reverse=True))
 
 
 def mask(text: str) -> str:
@@ -41,8 +44,9 @@ def mask(text: str) -> str:
 
 
 def variables_in(text: str) -> list[str]:
-    """The variables whose keys the text holds."""
-    return [name for name, value in os.environ.items() if value.strip() in _values and value.strip() in text]
+    """The variables whose keys the text, or JSON, holds."""
+    keys = {name: value.strip() for name, value in os.environ.items() if value.strip() in _values}
+    return [name for name, key in keys.items() if key in text or json.dumps(key, ensure_ascii=False)[1:-1] in text]
 
 
 watch()

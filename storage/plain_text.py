@@ -111,7 +111,9 @@ def _by_lines(text: str, mended: Callable[[str], str]) -> Plain:
     pieces = (piece for line in lines for piece in (*_pieces(line), "\n"))
     text = "".join(one if one.isprintable() or one == "\n" else mended(one) for one in pieces)[:-1]
     piled = not text.isascii() and re.search(_PILED, text)
-    return Plain(re.sub(_PILED, rf"\1{MARK}", text) if piled else text)
+    return Plain(
+        mask(re.sub(_PILED, rf"\1{MARK}", text) if piled else text)
+    )  # again: a key may have been split by what is gone
 
 
 def _pieces(line: str) -> Iterator[str]:

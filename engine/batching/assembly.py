@@ -61,7 +61,8 @@ class BatchAssembly:
     def restored(self, stored: StoredProviderBatch, *, absent: bool = False) -> ProviderBatch:
         """With the calls that are still open, and those that were answered another way since. `absent`: there are too many
         to keep, so whoever waits is told when it has come to something."""
-        if stored.remote_id is not None and not REMOTE_ID.fullmatch(stored.remote_id):
+        named = (stored.remote_id, stored.upload_id or None)
+        if not all(one is None or REMOTE_ID.fullmatch(one) for one in named):
             raise FileError(
                 "A provider batch of this file has an id that is none. The file was changed; take care with it."
             )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidepool.engine.branching.origin import Origin, read_origin
+from tidepool.engine.branching.origin import MOST_TIMES, Origin, read_origin
 from tidepool.engine.branching.rehearsal import OneByOne, rehearse
 from tidepool.engine.branching.talks import Branch, BranchStage, GivenAnswer, OriginTalk
 from tidepool.engine.call import Call
@@ -29,7 +29,6 @@ from tidepool.storage.text import storable
 
 MANY, FEW = 20, 5
 """redraws where nothing else is said: of one conversation, and of each of several"""
-MOST_TIMES = 10_000
 LONGEST_SAY = 100_000
 
 

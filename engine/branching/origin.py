@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Arm = Literal["control", "altered"]
+MOST_TIMES = 10_000
+"""redraws of each conversation"""
 ASSIGNED = "assigned"
 """stands in place of a model at a message that nobody was asked for, because the branch says it"""
 
@@ -78,4 +80,4 @@ def read_origin(text: object) -> Origin | None:
         origin = Origin(str(found["batch_id"]), numbers, str(found["at"]), say, int(found["times"]))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return origin if numbers and origin.times > 0 else None
+    return origin if numbers and 0 < origin.times <= MOST_TIMES else None

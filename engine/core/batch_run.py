@@ -329,7 +329,9 @@ class BatchRun:
     def _cached(self, key: bytes) -> sqlite3.Row | None:
         """Where replies are run as code, only one that this user received: the file may be from somebody else."""
         seals = self.context.run.seals
-        return self.ledger.cached(key, None if seals is None else lambda row: seals.admits(row["text"], row["seal"]))
+        return self.ledger.cached(
+            key, None if seals is None else lambda row: seals.admits(key, row["text"], row["seal"])
+        )
 
     async def _from_cache(self, pending: Pending, row: sqlite3.Row) -> Reply:
         answer = Answer(

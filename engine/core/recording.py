@@ -64,7 +64,7 @@ class CallRecorder:
         text = storable(answer.text)
         if pending.under_way:
             self.returned(pending)
-        seal = None if self._seals is None else self._seals.received(text)
+        seal = None if self._seals is None else self._seals.received(pending.key, text)
         entry = answered(pending, answer, text, seconds, attempts, source, order_id, seal)
         self._ledger.enter(entry, pending.asked_at)
         if answer.finish is not _COMPLETE or answer.usage_missing:
@@ -116,7 +116,7 @@ class CallRecorder:
             self._context.emit(CallLost(unit_number, call.step, call.wave, row["error"]))
             raise CallFailed(row["error"])
         if self._seals is not None:
-            self._seals.admits(row["text"], row["seal"])
+            self._seals.admits(key, row["text"], row["seal"])
         self._ledger.tally.replayed()
         if (listener := self._context.listener) is not None:
             listener(CallAnswered(unit_number, call.step, call.wave, _REPLAY, 0.0))

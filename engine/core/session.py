@@ -187,7 +187,7 @@ class _Session:
 
     def _budgets(self, reader: sqlite3.Connection, numbers: Sequence[int]) -> Budget:
         """The budget of the whole; each account gets its own part of it."""
-        config = self._session.turns[0].config
+        config = next(turn.config for turn in self._session.turns if not turn.ended)
         money = money_by_provider(reader, numbers)
         spent = sum(progress["cost_usd"] for progress in self._progress)
         whole = Budget(config.service.budget_usd, spent, sum(part.reserved for part in money.values()))

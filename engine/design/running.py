@@ -16,7 +16,7 @@ from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.sections import Config, Providers, ProviderSettings
 from tidepool.engine.config.study import Study
 from tidepool.engine.config.user_endpoints import hands_of
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
@@ -26,7 +26,7 @@ from tidepool.engine.core.session import Session, SessionOutcome, Turn
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy, plan_study
 from tidepool.engine.design.stopping import rules_of
 from tidepool.engine.design.summary import StudySummary, status_of, summarise_study
-from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.errors import FileError, NotFound, UsageError
 from tidepool.engine.events import BatchEnded, BatchStarted, Event, Listener, Logged, UnitsExpected
 from tidepool.engine.run import (
     allow,
@@ -40,7 +40,8 @@ from tidepool.engine.run import (
     rewrite_limits,
 )
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.gate import Admission, admit, refuse_changed, servers_of
+from tidepool.engine.trust.file_values import foreign_provider_keys
+from tidepool.engine.trust.gate import Admission, admit, design_text, refuse_changed, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle, writing
@@ -96,19 +97,22 @@ def _written_down(path: Path, planned: PlannedStudy, into: str | None) -> str:
     kind = load_kind(planned.config.batch.kind)
     folders = [_checked(kind, cell, planned.folder) for cell in planned.cells]
     rules_of(kind, [(cell.config, cell.levels, cell.replicate) for cell in planned.cells])
+    shared_config(kind, [cell.config for cell in planned.cells])
     study = None
     if into is not None:
         study, planned = only_new(planned, path, into)
-        _refuse_untrusted(path, study.id, set().union(*(kind.models(cell.config) for cell in planned.cells)))
+        _refuse_untrusted(path, study.id, [cell.config for cell in planned.cells])
     new = [studies.NewCell(new_batch(cell.config), cell.replicate, cell.levels) for cell in planned.cells]
     prepare(path)
     if study is None:
-        study_id, made = studies.create_study(path, planned.name, planned.design, new)
+        design = planned.design
+        study_id, made = studies.create_study(path, planned.name, design, new)
     else:
-        study_id = study.id
+        study_id, design = study.id, widened(study.design, planned.design, len(new))
         with locks.holding(path, study_id):
-            made = studies.add_cells(path, study_id, widened(study.design, planned.design, len(new)), new)
-    trust_record().mark_trusted({batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)})
+            made = studies.add_cells(path, study_id, design, new)
+    own = {batch_id: cell.batch.config for batch_id, cell in zip(made, new, strict=True)}
+    trust_record().mark_trusted({**own, study_id: design_text(design)})
     if folder := next(filter(None, folders), None):
         for batch_id in made:
             trust_record().keep_folder(batch_id, folder)
@@ -134,15 +138,16 @@ def only_new(planned: PlannedStudy, path: Path, into: str) -> tuple[studies.Stor
     return study, replace(planned, cells=more)
 
 
-def _refuse_untrusted(path: Path, study_id: str, models: Iterable[str]) -> None:
-    """Raises as a resume would with these models: a study that cannot be run gets no new cells."""
+def _refuse_untrusted(path: Path, study_id: str, new: Sequence[FrozenConfig]) -> None:
+    """Raises as a resume would with these cells: a study that cannot be run gets no new ones."""
     with reading(path) as connection:
         cells = studies.cells_of(connection, study_id)
-        judged = _judged(connection, cells, (), models)
-    allow([one.admission for one in judged], path, trust=False)
+        running = [one for one in _judged(connection, cells, (), new) if not one.ended]
+    allow([one.admission for one in running], path, trust=False)
     kind = load_kind(cells[0].batch["kind"])
-    for one in judged:
-        find_code_again(kind, one.config, one.cell.batch["id"], path)
+    shared_config(kind, [*(one.config for one in running), *new])
+    for one in running:
+        find_code_again(kind, one.config, one.cell.batch["id"])
 
 
 def _refuse_too_many(study_id: str, batches: int) -> None:
@@ -210,11 +215,15 @@ def widened(before: Mapping[str, Any], after: Mapping[str, Any], batches: int) -
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """A batch of the study that is not at its end."""
+    """A batch of the study, as it is judged."""
 
     cell: studies.StoredCell
     config: FrozenConfig
     admission: Admission
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.cell.batch["status"] == BatchStatus.COMPLETED)
 
 
 async def resume_study(
@@ -249,18 +258,20 @@ async def _taken_up(
         if all(cell.batch["status"] == BatchStatus.COMPLETED for cell in cells):
             raise NotFound(f"Study {study.id} is completed: there is nothing to resume.")
         taken = _judged(connection, cells, changes)
-    allow([one.admission for one in taken], path, trust)
+    running = [one for one in taken if not one.ended]
+    allow([one.admission for one in running], path, trust)
     kind = load_kind(cells[0].batch["kind"])
-    for one in taken:
-        await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"], path)
-    models = set().union(*(kind.models(one.config) for one in taken))
+    for one in running:
+        await asyncio.to_thread(find_code_again, kind, one.config, one.cell.batch["id"])
+    models = set().union(*(kind.models(one.config) for one in running))
+    shared = shared_config(kind, [one.config for one in running])
     listeners = _Listeners(on_event)
     if on_event:
         on_event(BatchStarted(study.id, kind.name, study.name, resumed=not fresh))
-    servers = dict.fromkeys(line for one in taken for line in name_servers(kind, one.config, None))
+    servers = dict.fromkeys(line for one in running for line in name_servers(kind, one.config, None))
     rules = rules_of(kind, [(one.config, one.cell.levels, one.cell.replicate) for one in taken])
     control = control or RunControl()
-    async with OpenAccounts(models, taken[0].config, hands_of(cluster), control.stopped) as accounts:
+    async with OpenAccounts(models, shared, hands_of(cluster), control.stopped) as accounts:
         accounts.name_batch(study.id)
         turns = [
             Turn(
@@ -268,7 +279,7 @@ async def _taken_up(
                 resumed=not fresh,
                 runs_code=bool(kind.code(one.config)),
                 servers=tuple(servers),
-                ended=one.cell.batch["status"] == BatchStatus.COMPLETED,
+                ended=one.ended,
                 rule=rule,
                 cell=place if rule is not None and len(rule.cells) > 1 else 0,
             )
@@ -292,21 +303,48 @@ def _judged(
     connection: sqlite3.Connection,
     cells: Sequence[studies.StoredCell],
     changes: Sequence[str],
-    more: Iterable[str] = (),
+    new: Sequence[FrozenConfig] = (),
 ) -> list[_Taken]:
-    """Each cell as it would continue. One set of accounts, opened by the first cell's config, serves all of them: so unless
-    all cells are the user's own, each stands for the models of all, and for those of `more` that are about to be added."""
+    """Each cell as it would continue, together with `new` ones. They run in one session with one set of accounts: so unless
+    all that are not at their end are the user's own, each stands for the servers and the code of all."""
     kind = load_kind(cells[0].batch["kind"])
     taken = []
     for cell in cells:
         config = with_overrides(load_frozen(cell.batch["config"]), changes)
         taken.append(_Taken(cell, config, admit(connection, cell.batch, config, kind)))
-    if all(one.admission.own for one in taken):
+    running = [one for one in taken if not one.ended]
+    configs = [*(one.config for one in running), *new]
+    if not running or all(one.admission.own for one in running):
         return taken
-    models = set(more).union(*(kind.models(one.config) for one in taken))
-    named = [servers_of(taken[0].config, models), *(one.admission.servers for one in taken)]
-    servers = tuple(dict.fromkeys(server for some in named for server in some))
-    return [replace(one, admission=replace(one.admission, own=False, servers=servers)) for one in taken]
+    models = set().union(*(kind.models(config) for config in configs))
+    servers = tuple(servers_of(shared_config(kind, configs), models))
+    code = tuple(dict.fromkeys(words for config in configs for words in kind.code(config)))
+    return [
+        one if one.ended else replace(one, admission=replace(one.admission, own=False, servers=servers, code=code))
+        for one in taken
+    ]
+
+
+def shared_config(kind: KindSpec, configs: Sequence[FrozenConfig]) -> FrozenConfig:
+    """What the accounts of a study are opened by: the first config, with the section of each provider as those cells have it
+    that use the provider. No design can vary them, so cells that differ in a server or a key were changed in the file."""
+    sections: dict[str, ProviderSettings] = {}
+    for config in configs:
+        for name in {model.partition(":")[0] for model in kind.models(config)}:
+            section = config.providers.section(name)
+            if _places(name, sections.setdefault(name, section)) != _places(name, section):
+                raise FileError(
+                    f"The cells of this study name different servers or keys for {name}. Its file was changed."
+                )
+    first = configs[0].providers
+    written = {name: first.section(name) for name in first.model_fields_set} | sections
+    providers = Providers.model_validate({name: one.model_dump(exclude_unset=True) for name, one in written.items()})
+    return configs[0].model_copy(update={"providers": providers})
+
+
+def _places(name: str, section: ProviderSettings) -> dict[str, Any]:
+    written = section.model_dump(exclude_unset=True)
+    return {str(key): written[str(key)] for *_, key in foreign_provider_keys({"providers": {name: written}})}
 
 
 class _StudyRun:

@@ -5,7 +5,6 @@ in the study as that file had them: there the config names the file still, and `
 """
 
 import json
-import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -14,7 +13,8 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.toml import as_toml, without_paths
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.trust.file_values import CODE_KEYS, foreign_keys, without_foreign
+from tidepool.engine.trust.file_values import foreign_keys, without_foreign
+from tidepool.engine.trust.gate import design_text
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.study_rows.studies import StoredStudy
@@ -34,9 +34,20 @@ def study_config(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> dict[str
         raise UsageError(
             f"Study {study.id} does not hold the config it was written with: export its batches one by one."
         )
-    known = all(trust_record().knows(batch["id"], batch["config"]) for batch in batches)
     configs = [json.loads(batch["config"]) for batch in batches]
-    data = _vouched_for(study.id, deepcopy(dict(source)), configs if known else [])
+    known = trust_record().knows(study.id, design_text(study.design)) and all(
+        trust_record().knows(batch["id"], batch["config"]) for batch in batches
+    )
+    data = deepcopy(dict(source))
+    if known:
+        data |= {"providers": configs[0].get("providers", {})}
+        data.pop("cluster", None)
+    elif any(path == ("design",) for path, _ in foreign_keys(data)):
+        raise UsageError(
+            f"The design of study {study.id} runs code that only its file names. Export its batches one by one."
+        )
+    else:
+        data = without_foreign(data)
     return without_paths(_completed(data, configs))
 
 
@@ -48,24 +59,6 @@ def missing_files(study: StoredStudy, batches: Sequence[sqlite3.Row]) -> list[st
     named = [section[key] for key in kind.files if section.get(key)]
     there = any(section.get(key) for key in kind.filled_in) or not kind.filled_in
     return [] if there else [name for name in named if "." in name]
-
-
-def _vouched_for(study_id: str, data: dict[str, Any], known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The trust record knows batches, not designs: what says where requests go, and what runs code, is taken from the
-    configs of the cells where these are known, and from nowhere else."""
-    name = str(data["batch"].get("kind"))
-    if any(path == ("design",) for path, _ in foreign_keys(data)):
-        named = set(re.findall(r'"[^"]*\.py:[^"]*"', json.dumps(data["design"])))
-        if not known or not named <= {json.dumps(one.get(name, {}).get("scorer")) for one in known}:
-            raise UsageError(
-                f"The design of study {study_id} runs code that only its file names. Export its batches one by one."
-            )
-    data = without_foreign(data, (one for one in foreign_keys(data) if one[0] != ("design",)))
-    if known:
-        data["providers"] = known[0].get("providers", {})
-        alike = {key: value for key in CODE_KEYS if (value := _alike(known, name, key)) is not None}
-        data[name] = {**data.get(name, {}), **alike}
-    return data
 
 
 def _completed(data: dict[str, Any], configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.request import ExportRequest
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.engine.trust.gate import copied_config
+from tidepool.engine.trust.gate import copied_config, without_what
 from tidepool.storage.plain_text import one_line
 
 NOTHING = {"temperature": "none"}
@@ -26,7 +26,10 @@ def toml_of(batch: sqlite3.Row) -> str:
     """The config of the batch, every default written out: a later version may have others."""
     refuse_branch(batch)
     config = without_paths(copied_config(batch["id"], batch["config"]))
+    left_out = without_what(batch["id"], batch["config"])
     head = f"# The config of batch {one_line(batch['id'])}, made by Tidepool {one_line(batch['version'] or '?')}."
+    if left_out:
+        head += f"\n# Left out, since the batch was not created here: {one_line(', '.join(left_out))}."
     text = f"{head}\n\n{as_toml(config)}"
     if (size := len(text.encode("utf-8", "replace"))) > ceilings.CONFIG_BYTES:
         raise UsageError(

@@ -25,7 +25,8 @@ from tidepool.engine.exports.toml import refuse_branch
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.trust.file_values import without_foreign
-from tidepool.engine.trust.gate import Admission, TrustQuestion, judge, plannable, price_of
+from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of
+from tidepool.engine.trust.record import trust_record
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import connect, explained
 from tidepool.storage.importing import opened_other
@@ -47,6 +48,8 @@ class RerunPart:
     config: FrozenConfig
     levels: Mapping[str, str]
     replicate: int
+    folder: Path
+    """where paths start that `--set` names, and where files of its code lie"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +88,28 @@ class Rerun:
             self.name,
             sum(calls) if len(calls) == len(prices) else None,
             sum(costs) if len(costs) == len(prices) else None,
+            folder=self.parts[0].folder,
         )
 
     def planned(self) -> PlannedStudy:
         """A study's cells as the file has them: replicates, levels and hypotheses stay, and are frozen anew."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         design = {**(self.design or {}), "frozen_at": now, "batches": len(self.parts), "added": 0}
+        if isinstance(source := design.get("source"), Mapping) and not self._own:
+            design["source"] = without_foreign(source)
         cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
-        return PlannedStudy(self.name, design, cells, _folder(self.place))
+        return PlannedStudy(self.name, design, cells, self.parts[0].folder)
+
+    @property
+    def _own(self) -> bool:
+        known = all(trust_record().knows(part.batch_id, part.stored) for part in self.parts)
+        return known and (self.design is None or trust_record().knows(self.id, design_text(self.design)))
 
     def _admissions(self) -> list[Admission]:
-        return [judge(part.batch_id, part.stored, part.config, self.kind) for part in self.parts]
+        """Unless all are the user's own, each of them counts as foreign: they run in one session."""
+        if self._own:
+            return []
+        return [foreign(part.batch_id, part.stored, part.config, self.kind) for part in self.parts]
 
 
 def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), *, to_plan: bool = False) -> Rerun:
@@ -126,12 +140,15 @@ def _part(
     place: StudyInFile, database: Path, cell: studies.StoredCell, changes: Iterable[str], to_plan: bool
 ) -> RerunPart:
     batch_id, stored = str(cell.batch["id"]), str(cell.batch["config"])
+    own = trust_record().knows(batch_id, stored)
+    # Code imports what lies beside it: that of one's own batch is taken from where it lay, not from beside the file.
+    folder = next(iter(trust_record().folders_of(batch_id) if own else ()), place.file.parent.absolute())
 
     def built(data: dict[str, Any]) -> tuple[Config, FrozenConfig]:
         for change in changes:
             _make_room(data, change.partition("=")[0].strip())
             apply_override(data, change)
-        config = config_from(data, source=f"{place.file}#{batch_id}", folder=_folder(place))
+        config = config_from(data, source=f"{place.file}#{batch_id}", folder=folder)
         return config, freeze(config, database)
 
     written = load_frozen(plannable(batch_id, stored) if to_plan else stored)
@@ -139,12 +156,7 @@ def _part(
     admission = judge(batch_id, stored, frozen, load_kind(frozen.batch.kind))
     if not admission.own and not admission.needs_trust:
         config, frozen = built(without_foreign(written.as_written()))
-    return RerunPart(batch_id, stored, config, frozen, cell.levels, cell.replicate)
-
-
-def _folder(place: StudyInFile) -> Path:
-    """Where paths start that `--set` names, and where a scorer lies: beside the file, as beside a config."""
-    return place.file.parent.absolute()
+    return RerunPart(batch_id, stored, config, frozen, cell.levels, cell.replicate, folder)
 
 
 def _make_room(data: dict[str, Any], path: str) -> None:

@@ -152,6 +152,9 @@ _FREE_PROVIDER_KEYS = _keys("providers", Rule.DATA)
 _FREE_PACKAGE_KEYS = frozenset({*_LIMITS.split(), "like", "batch_api"})
 """of an installed provider nobody here knows what its other keys mean: perhaps a command"""
 CODE_KEYS = frozenset({"allow_code", "scorer"})
+FILE_KEYS = frozenset(key for one in CONFIG_VALUES if one.why == _TAKEN_IN for key in one.names.split()) - {
+    "entity_ids"
+}
 
 
 def foreign_keys(config: Mapping[str, Any]) -> Iterator[tuple[Location, str | None]]:
@@ -173,6 +176,14 @@ def foreign_keys(config: Mapping[str, Any]) -> Iterator[tuple[Location, str | No
     yield from ((path, None) for path in foreign_provider_keys(config))
 
 
+def foreign_files(config: Mapping[str, Any]) -> Iterator[tuple[Location, None]]:
+    """Keys of a draft that would have a file read outside its folder. (A frozen config that names a file is refused.)"""
+    for name, section in config.items():
+        for key in FILE_KEYS & section.keys() if isinstance(section, Mapping) else ():
+            if isinstance(section[key], str) and re.search(r"^[.~]|[/\\]", section[key]):
+                yield (name, key), None
+
+
 def foreign_provider_keys(config: Mapping[str, Any]) -> Iterator[Location]:
     """Those that say where requests go, with which key and at which price."""
     providers = config.get("providers")
@@ -187,10 +198,10 @@ def _free(known: bool) -> frozenset[str]:
 
 
 def _sets_code(design: Any) -> bool:
-    """Whether a level of it may set a key that runs code, however its path is written."""
+    """Whether a level of it may set a key that runs code or reads a file, however its path is written."""
     if isinstance(design, Mapping):
         parts = {part for key in design for part in re.findall(r"\w+", str(key).replace("\\", ""))}
-        return bool(parts & CODE_KEYS) or any(map(_sets_code, design.values()))
+        return bool(parts & (CODE_KEYS | FILE_KEYS)) or any(map(_sets_code, design.values()))
     return isinstance(design, list) and any(map(_sets_code, design))
 
 

@@ -7,6 +7,7 @@ add`, or the question in a terminal or the app. Yes makes it the user's own, as 
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -23,9 +24,10 @@ from tidepool.engine.config.user_endpoints import user_providers
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint, is_loopback
 from tidepool.engine.registries import KINDS, PROVIDERS
+from tidepool.engine.results.wording import money
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import Plan, priced
-from tidepool.engine.trust.file_values import foreign_provider_keys, without_foreign
+from tidepool.engine.trust.file_values import foreign_keys, foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import trust_record
 from tidepool.engine.trust.seals import ReplySeals
 from tidepool.storage import batches, locks
@@ -34,7 +36,9 @@ from tidepool.storage.reading import search
 from tidepool.storage.states import BatchStatus
 
 MOST_SHOWN = 20
-"""servers that a question names one by one; a refusal names fewer"""
+"""servers that a question names one by one: more cannot be looked through, and are refused"""
+SENT_BY_SDKS = ("CUSTOM_HEADERS", "ORG_ID", "PROJECT_ID")
+"""endings of variables whose values an SDK sends beside the key"""
 FOREIGN = "was not created on this machine, or was changed since"
 MEANING = "Yes trusts this batch as it is now, and nothing else: it becomes one of yours."
 
@@ -56,13 +60,13 @@ class NamedServer:
 
     @property
     def in_words(self) -> str:
-        models = f"{', '.join(self.models)} at " if self.models else ""
+        models = f"{', '.join(map(shown, self.models))} at " if self.models else ""
         return f"{models}{self.where} ({'with ' + ' and '.join(self.keys) if self.keys else 'without a key'})"
 
 
 def shown(text: str, most: int = 200) -> str:
-    """As a person is asked about it: letters that only look like others are written out."""
-    return text[:most].encode("ascii", "backslashreplace").decode()
+    """As a person is asked about it: letters that only look like others, and line breaks, are written out."""
+    return "".join(one if " " <= one <= "~" else one.encode("unicode_escape").decode() for one in text[:most])
 
 
 def servers_of(config: FrozenConfig, models: Iterable[str]) -> list[NamedServer]:
@@ -82,6 +86,8 @@ def _servers(provider: str, settings: ProviderSettings, models: Iterable[str] = 
     endpoint = endpoint_of(provider, settings)
     present = tuple(name for name, there in endpoint.keys_looked_for if there)
     keys = present or (endpoint.key_variables[:1] if endpoint.key_needed else ())
+    if endpoint.by_environment:
+        keys += tuple(name for name in (f"{provider.upper()}_{one}" for one in SENT_BY_SDKS) if os.environ.get(name))
     for address in endpoint.addresses or ("",):
         yield NamedServer(provider, address, tuple(models), keys)
 
@@ -143,8 +149,15 @@ class Admission:
 
 def judge(batch_id: str, frozen: str, config: FrozenConfig, kind: KindSpec) -> Admission:
     """`frozen` is the config as the file has it, `config` the same with `--set` changes."""
-    if trust_record().knows(batch_id, frozen):
-        return Admission(batch_id, frozen, own=True)
+    return (
+        Admission(batch_id, frozen, own=True)
+        if trust_record().knows(batch_id, frozen)
+        else foreign(batch_id, frozen, config, kind)
+    )
+
+
+def foreign(batch_id: str, frozen: str, config: FrozenConfig, kind: KindSpec) -> Admission:
+    """All that a batch would do here, whoever it belongs to."""
     package = KINDS.package_of(config.batch.kind)
     code = (*kind.code(config), *([f"the study kind of the installed package {package}"] if package else []))
     return Admission(batch_id, frozen, False, tuple(servers_of(config, kind.models(config))), code)
@@ -155,6 +168,8 @@ def admit(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConf
     if batch["kind"] != config.batch.kind:  # the column is not part of the hash
         raise FileError(f"Batch {batch['id']} is of another kind than its config. The file was changed, or is damaged.")
     admission = judge(batch["id"], batch["config"], config, kind)
+    if batch["origin"] is not None and not trust_record().knows(batch["id"], batch["origin"]):
+        return foreign(batch["id"], batch["config"], config, kind)
     if not admission.own or not (code := kind.code(config)):
         return admission
     if changed := ReplySeals().broken(batches.replies_of(connection, batch["number"])):
@@ -182,26 +197,47 @@ def copied_config(batch_id: str, frozen: str) -> dict[str, Any]:
     return config if trust_record().knows(batch_id, frozen) else without_foreign(config)
 
 
+def without_what(batch_id: str, frozen: str) -> list[str]:
+    """The keys that such a copy loses."""
+    config = json.loads(frozen)
+    lost = [] if trust_record().knows(batch_id, frozen) else [path for path, _ in foreign_keys(config)]
+    return [shown(".".join(map(str, path))) for path in lost]
+
+
 def adopt(path: Path, batch_id: str, config: str) -> None:
     """Makes the batch the user's own with this very config, as it was shown. Nobody runs or changes it meanwhile."""
     with locks.holding(path, batch_id):
-        refuse_changed(path, batch_id, config)
+        origin = refuse_changed(path, batch_id, config)["origin"]
         search.drop(path)  # an index that somebody else filled
         frozen = load_frozen(config)
         if load_kind(frozen.batch.kind).code(frozen):
             with writing(path) as connection:
                 batches.seal_replies(connection, batch_id, ReplySeals().received)
-        trust_record().mark_trusted({batch_id: config})
+            trust_record().keep_folder(batch_id, Path.cwd())
+        mark_trusted(batch_id, config, origin)
     settle(path)
 
 
-def refuse_changed(path: Path, batch_id: str, config: str) -> None:
+def mark_trusted(batch_id: str, config: str, origin: str | None) -> None:
+    """The batch is the user's own with this config and, if it is a branch, with what it continues from."""
+    for text in filter(None, (config, origin)):
+        trust_record().mark_trusted({batch_id: text})
+
+
+def design_text(design: Mapping[str, Any]) -> str:
+    """A study's design as the trust record knows it."""
+    return json.dumps(design, sort_keys=True, ensure_ascii=False)
+
+
+def refuse_changed(path: Path, batch_id: str, config: str) -> sqlite3.Row:
     """Called while the batch's lock is held: what was shown, or judged, is what the file still says."""
     with reading(path) as connection:
-        if batches.find_batch(connection, batch_id)["config"] != config:
-            raise NotTrusted(
-                f"The config of batch {batch_id} was changed by another process just now. Nothing was sent: try again."
-            )
+        batch = batches.find_batch(connection, batch_id)
+    if batch["config"] != config:
+        raise NotTrusted(
+            f"The config of batch {batch_id} was changed by another process just now. Nothing was sent: try again."
+        )
+    return batch
 
 
 def rewrite_configs(path: Path, configs: Mapping[str, tuple[str, str]], note: str = "") -> None:
@@ -223,26 +259,31 @@ class TrustQuestion:
     """what they cost at most, by prices that are known here; None: unknown"""
     provider_batches: tuple[str, ...] = ()
     """open ones that the file says are the user's"""
+    folder: Path | None = None
+    """where files of its code are looked for; None: in the working folder"""
 
     def rows(self) -> list[tuple[str, str]]:
         """All that a yes allows, and the price."""
         servers = self.admission.servers
         rows: list[tuple[str, str]] = [("runs", shown(words)) for words in self.admission.code]
-        for one in servers[:MOST_SHOWN]:
+        if rows:
+            rows.append(("folder", f"{self.folder or Path.cwd()} (where its files are looked for)"))
+        for one in servers:
             rows += [
                 ("server", one.where),
-                ("models", ", ".join(one.models)),
+                ("models", ", ".join(map(shown, one.models))),
                 ("key", " and ".join(one.keys) or "none"),
             ]
-        if len(servers) > MOST_SHOWN:
-            rows.append(("…", f"and {len(servers) - MOST_SHOWN:,} more servers"))
         if self.provider_batches:
             rows.append(
                 ("waits", f"for {len(self.provider_batches):,} provider batches in your account, which it may cancel")
             )
-        price = "unknown" if self.most_usd is None else f"at most about ${self.most_usd:,.2f}"
-        calls = "" if self.calls is None else f" for {self.calls:,} requests, if none is answered yet"
-        return [*rows, ("price", f"{price}{calls}")]
+        if servers:
+            price = "unknown" if self.most_usd is None else f"at most {money(self.most_usd)}"
+            rows.append(
+                ("price", price if self.calls is None else f"{price} for the whole study ({self.calls:,} requests)")
+            )
+        return rows
 
 
 def question_about(
@@ -262,6 +303,8 @@ def question_about(
         waits = batches.open_provider_batches(connection, batch["number"])
     # Yes adopts the stored config, so servers that `--set` replaces this time are shown as well.
     servers = tuple(dict.fromkeys((*admission.servers, *judge(batch["id"], batch["config"], stored, kind).servers)))
+    if len(servers) > MOST_SHOWN:
+        replace(admission, servers=servers).refuse()
     calls, price = price_of(lambda: plan or kind.plan(config), config, servers)
     ids = tuple(str(one["id"]) for one in waits if one["provider"] != "simulated")
     return TrustQuestion(replace(admission, servers=servers), batch["name"], calls, price, ids)
@@ -280,6 +323,7 @@ def price_of(
             name: providers.section(name).model_copy(update={"prices": {}}) for name in type(providers).model_fields
         }
         unpriced = config.model_copy(update={"providers": providers.model_copy(update=plain)})
-        return plan.calls_expected, priced(plan, unpriced)["cost_usd_live"]
+        told = priced(plan, unpriced)
+        return plan.calls_expected, told["at_most"]["cost_usd"] if told["at_most"] else told["cost_usd_live"]
     except (TidepoolError, ValueError, OverflowError):
         return None, None

@@ -6,6 +6,7 @@ from typing import Any
 
 from tidepool.engine.cluster.section import said_in
 from tidepool.engine.core.run_control import RunControl
+from tidepool.engine.errors import NotTrusted
 from tidepool.engine.events import Listener
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.publishing.rerun import MEANING, Rerun, read_again
@@ -40,7 +41,8 @@ def allowed_rerun(place: StudyInFile, options: argparse.Namespace) -> Rerun:
     rerun = read_again(place, options.db, options.set)
     if options.trust or (question := rerun.question()) is None:
         return rerun
-    if sys.stdin.isatty() and sys.stderr.isatty() and agreed_to(question, MEANING, "Run it?"):
-        return rerun
-    rerun.refuse()
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        rerun.refuse()
+    elif not agreed_to(question, MEANING, "Run it?"):
+        raise NotTrusted("Nothing was sent or run.")
     return rerun

@@ -35,7 +35,10 @@ def tell_over(text: str) -> None:
 def agreed(question: str) -> bool:
     """Asks the person at the terminal, on stderr since stdout is for what was asked for; only a yes is one."""
     _write(Plain(f"{plain(question)} [y/N] "), sys.stderr, end="")
-    return input().strip().lower() in ("y", "yes")
+    try:
+        return input().strip().lower() in ("y", "yes")
+    except EOFError:  # Ctrl+D
+        return False
 
 
 def _write(text: Plain, stream: TextIO, end: str = "\n") -> None:

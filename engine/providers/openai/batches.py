@@ -57,6 +57,10 @@ IN_A_PATH = "!$&'()*+,;=:@"
 """what may stand in a part of a path as it is"""
 
 
+UPLOAD_NAME = "tidepool-"
+"""how the name of every file begins that is uploaded here"""
+
+
 class OpenAIBatches:
     bounds = ProviderBatchBounds(max_calls=50_000, max_bytes=190_000_000)
     uploads = True
@@ -73,7 +77,7 @@ class OpenAIBatches:
         return call.model_name
 
     async def upload(self, ticket: ProviderBatchTicket, calls: Sequence[BatchedCall]) -> str:
-        name = f"tidepool-{ticket.order_id}.jsonl"
+        name = f"{UPLOAD_NAME}{ticket.order_id}.jsonl"
         content = b"".join([line async for line in request_lines(self._wire, calls)])
         try:
             request = self._line.client.files.create(file=(name, content), purpose="batch")
@@ -114,6 +118,9 @@ class OpenAIBatches:
     async def withdraw(self, upload_id: str) -> None:
         client = self._line.client
         try:
+            card = await self._line.send(client.files.retrieve(upload_id), LOOK_SECONDS)
+            if not text_of(getattr(card, "filename", None) or UPLOAD_NAME).startswith(UPLOAD_NAME):
+                return  # a file of the user's that only the study file calls an upload
             await self._line.send(client.files.delete(upload_id), LOOK_SECONDS)
         except Complained as complained:
             error = unseen(self._line, complained.complaint)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -10,22 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import AsyncOpenAI
 
 from tests.emulator import Emulator
 from tests.engine.trust.conftest import KEY, TREASURE, Move
 from tests.engine.trust.studies import EXAMPLES, code_study, game, lab, openai_at, requests
 from tests.support.command import Tidepool
 from tests.support.state import change, log_of, query
+from tidepool.engine.branching.origin import read_origin
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.sections import Service
 from tidepool.engine.core.run_control import RunControl
-from tidepool.engine.design.running import enlist_study, resume_study, run_study
+from tidepool.engine.design.running import enlist_study, resume_study, run_planned, run_study
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
+from tidepool.engine.exports.export import export_batch
 from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.place import StudyInFile
+from tidepool.engine.publishing.rerun import read_again
 from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRuns
 from tidepool.engine.trust.gate import adopt, copied_config
+from tidepool.engine.trust.seals import ReplySeals
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose_model.draft import Draft, draft_path, keep_draft, read_draft
 
@@ -133,21 +139,104 @@ factors = { "agents.Ada.model" = ["simulated:guarded", "openai:gpt-4o-mini"] }
 """
 
 
-async def test_a_foreign_cell_does_not_lead_the_requests_of_ones_own_cells_elsewhere(
+CELLS = {
+    "a simulated cell": (
+        "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', ?) WHERE number = 1",
+        True,
+    ),
+    "a completed cell": (
+        "UPDATE batch SET status = 'completed', config = json_set(config, '$.providers.openai.base_url', ?) WHERE number = 1",
+        False,
+    ),
+    "the cell that asks": (
+        "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', ?) WHERE number = 2",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("forgery", "refused"), CELLS.values(), ids=CELLS.keys())
+async def test_a_changed_cell_of_ones_own_study_leads_no_request_elsewhere(
+    database: Path, server: Emulator, forgery: str, refused: bool
+) -> None:
+    """The cells of a study share their accounts, and a cell whose models are simulated needs no trust by itself."""
+    async with Emulator() as own:
+        text = DESIGN.replace("SERVER", own.urls["openai"])
+        study_id = enlist_study(config_from(tomllib.loads(text)), database)
+        change(database, forgery, server.urls["openai"])
+        if not refused:
+            await resume_study(study_id, database)
+        else:
+            with pytest.raises(TidepoolError):
+                await resume_study(study_id, database)
+            wider = config_from(tomllib.loads(text.replace("[design]", "[design]\nreplicates = 2")))
+            with pytest.raises(TidepoolError):
+                await run_study(wider, database, into=study_id)
+            assert requests(own) == 0 and query(database, "SELECT count(*) FROM batch") == [(2,)]
+        assert requests(server) == 0
+
+
+async def test_a_batch_of_ones_own_that_is_put_into_a_foreign_study_stays_with_its_server(
     database: Path, server: Emulator
 ) -> None:
-    """The accounts of a study are opened by its first cell, which needs no trust here by itself: its models are simulated."""
     async with Emulator() as own:
-        study = config_from(tomllib.loads(DESIGN.replace("SERVER", own.urls["openai"])))
-        study_id = enlist_study(study, database)
-        forge = "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', ?) WHERE number = 1"
-        change(database, forge, server.urls["openai"])
-        with pytest.raises(NotTrusted, match=re.escape(server.urls["openai"])):
-            await resume_study(study_id, database)
-        wider = DESIGN.replace("SERVER", own.urls["openai"]).replace("[design]", "[design]\nreplicates = 2")
+        batch_id = enlist(game(**openai_at(own)), database)
+        text = DESIGN.replace("SERVER", server.urls["openai"]).partition("[design]")[0]
+        enlist(config_from(tomllib.loads(text)), database)
+        change(database, "UPDATE batch SET config = json_set(config, '$.batch.name', 'forged') WHERE number = 2")
+        change(database, "INSERT INTO study (id, name, design, created_at) VALUES ('abcdef123456', 'x', '{}', 1.0)")
+        change(database, "UPDATE batch SET study_id = 'abcdef123456', replicate = number")
         with pytest.raises(NotTrusted):
-            await run_study(config_from(tomllib.loads(wider)), database, into=study_id)
-        assert requests(server) == requests(own) == 0 and query(database, "SELECT count(*) FROM batch") == [(2,)]
+            await resume_study(batch_id, database)
+        assert requests(server) == requests(own) == 0
+
+
+async def test_a_foreign_study_whose_cells_name_different_servers_is_not_run_again(
+    database: Path, tmp_path: Path, machine: Move
+) -> None:
+    """What is shown of one cell must hold for all."""
+    both = DESIGN.replace('"simulated:guarded", "openai:gpt-4o-mini"', '"openai:gpt-4o", "openai:gpt-4o-mini"')
+    enlist_study(config_from(tomllib.loads(both.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
+    change(
+        database,
+        "UPDATE batch SET config = json_set(config, '$.providers.openai.base_url', 'http://127.0.0.1:8/v1') WHERE number = 1",
+    )
+    machine("there")
+    with pytest.raises(FileError, match="different servers"):
+        await run_planned(read_again(StudyInFile(database, "last"), tmp_path / "new.db").planned(), tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
+
+
+async def test_an_own_batch_that_is_made_a_branch_in_the_file_is_foreign(database: Path) -> None:
+    async with Emulator() as own:
+        batch_id = enlist(game(**openai_at(own)), database)
+        origin = {"batch_id": batch_id, "conversations": [1], "at": "t2", "say": None, "times": 300}
+        change(database, "UPDATE batch SET status = 'interrupted', origin = ?", json.dumps(origin))
+        with pytest.raises(NotTrusted):
+            await resume_batch(batch_id, database)
+        assert requests(own) == 0 and read_origin(json.dumps({**origin, "times": 10**9})) is None
+
+
+async def test_a_file_of_the_users_account_that_a_row_calls_an_upload_is_not_deleted(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Emulator() as own:
+        for name, value in own.env().items():
+            monkeypatch.setenv(name, value)
+        async with AsyncOpenAI() as client:
+            kept = await client.files.create(file=("training.jsonl", b"{}"), purpose="batch")
+        study = game()
+        study.service = Service(name="auto", batch_from=0, poll_interval=0.05, retries=0)
+        enlist(study, database)
+        row = (
+            "INSERT INTO provider_batch (id, batch_number, provider, lot, upload_id, unsure, state, calls, count, wave, content_hash, "
+            "reservation_usd, created_at) VALUES ('o1', 1, 'openai', '', ?, 0, 'creating', '[[1, \"zz\", \"00\"]]', 1, 1, 'x', 0, 1)"
+        )
+        change(database, row, kept.id)
+        change(database, "UPDATE batch SET status = 'interrupted'")
+        await resume_batch("last", database)
+        async with AsyncOpenAI() as client:
+            assert (await client.files.retrieve(kept.id)).filename == "training.jsonl"
 
 
 async def test_a_batch_whose_kind_was_changed_beside_its_config_is_refused(database: Path) -> None:
@@ -254,6 +343,54 @@ async def test_ones_own_replies_are_run_after_a_kill_and_foreign_ones_after_a_ye
     assert any("owned" in code for code in run_codes)
 
 
+def test_a_seal_holds_for_one_request_alone() -> None:
+    """Else a text that a simulated model of a foreign cell repeats could be moved to a reply that is run."""
+    seals = ReplySeals()
+    seal = seals.received(b"one request", EVIL)
+    assert ReplySeals().admits(b"one request", EVIL, seal)
+    for key, text, given in ((b"another", EVIL, seal), (b"one request", "x", seal), (b"one request", EVIL, None)):
+        assert not ReplySeals().admits(key, text, given)
+
+
+@pytest.mark.parametrize("module", ["helper", "statistics"])
+def test_a_module_beside_a_returned_file_is_not_run_with_ones_own_scorer(
+    tidepool: Tidepool, tmp_path: Path, module: str
+) -> None:
+    """The scorer has its hash, what it imports has none."""
+    home, returned, owned = tmp_path / "home", tmp_path / "returned", tmp_path / "owned"
+    home.mkdir()
+    (home / "marks.py").write_text(f"import {module}\ndef mark(reply, answer):\n    return True\n")
+    (home / "helper.py").write_text("")
+    (home / "study.toml").write_text(
+        '[batch]\nkind = "evolution"\n[evolution]\nscorer = "marks.py:mark"\npopulation_size = 3\nmax_generations = 1\n'
+        "max_problems = 2\nvalidation_problems = 2\nelite_size = 1\n"
+    )
+    assert tidepool("--run", str(home / "study.toml")).returncode == 0
+    returned.mkdir()
+    shutil.copy(tidepool.database, returned / "study.db")
+    shutil.copy(home / "marks.py", returned)
+    (returned / f"{module}.py").write_text(f"open({str(owned)!r}, 'w')\n")
+    change(returned / "study.db", "UPDATE batch SET status = 'interrupted'")
+    for words in (["--run", f"{returned}/study.db#last"], ["--db", f"{returned}/study.db", "--resume", "last"]):
+        assert tidepool(*words).returncode == 0 and not owned.exists()
+
+
+def test_a_design_that_was_changed_in_the_file_exports_no_code(database: Path, tmp_path: Path) -> None:
+    study_id = enlist_study(config_from(tomllib.loads(DESIGN.replace("SERVER", "http://127.0.0.1:9/v1"))), database)
+    (exported,) = export_batch(database, study_id, "toml", tmp_path / "own.toml")
+    assert "http://127.0.0.1:9/v1" in exported.read_text()
+    code = 'json_set(design, \'$.source.evolution\', json(\'{"task": "python", "allow_code": true, "scorer": "evil.py:run"}\'))'
+    change(database, f"UPDATE study SET design = {code}")
+    (exported,) = export_batch(database, study_id, "toml", tmp_path / "changed.toml")
+    assert dangers(exported.read_text()) == [] and "base_url" not in exported.read_text()
+    change(
+        database,
+        "UPDATE study SET design = json_set(design, '$.source.design.factors', json('{\"evolution.scorer\": [\"evil.py:a\"]}'))",
+    )
+    with pytest.raises(TidepoolError, match="runs code that only its file names"):
+        export_batch(database, study_id, "toml", tmp_path / "again.toml")
+
+
 # -- 3: drafts, copies, published folders --------------------------------------------------------------------
 
 FOREIGN = {
@@ -268,6 +405,9 @@ FOREIGN = {
     "a bundle": '[[design.factors.how]]\nlevel = "a"\nset = { "evolution.allow_code" = true, "evolution.task" = "python" }\n',
     "a nested bundle": '[[design.factors.how]]\nlevel = "a"\nset = { evolution = { scorer = "evil.py:run" } }\n',
     "a quoted path": """[[design.factors.how]]\nlevel = "a"\nset = { 'evolution."s\\corer"' = "evil.py:run" }\n""",
+    "a file elsewhere": '[simulation]\ncontext_file = "/etc/evil"\nentity_file = "../evil.json"\n',
+    "a hidden file": '[evolution]\nproblems = ".evil.jsonl"\n[mutation]\nqueries = "~/evil"\n',
+    "a factor that reads files": '[design]\nfactors = { "simulation.context_file" = ["evil", "evil2"] }\n',
     "text that is not TOML yet": '[providers.openai]\nbase_url = "http://evil.example/v1\n',
     "escaped letters": '[providers.openai]\n"base_\\u0075rl" = "http://\\u0065vil.example/v1"\n',
 }

@@ -62,7 +62,7 @@ async def test_every_real_server_of_a_foreign_batch_is_named_and_nothing_is_sent
     machine("there")
     for changes in ([], ["service.max_concurrent=3"], [f"providers.{model.partition(':')[0]}.retries=1"]):
         with pytest.raises(
-            NotTrusted, match=f"was not created on this machine.*{words}.*tidepool trust add"
+            NotTrusted, match=f"was not created on this machine.*{words}.*tidepool .*trust add"
         ) as refused:
             await resume_batch("last", database, overrides=changes)
         assert KEY not in str(refused.value) and "treasure" not in str(refused.value)
@@ -102,7 +102,7 @@ async def test_simulated_models_need_no_trust_and_make_no_address_the_users_own(
     again = await asyncio.to_thread(tidepool, "--db", str(tmp_path / "again.db"), "--run", f"{database}#last")
     branch = await asyncio.to_thread(tidepool, "branch", batch_id, "--at", "t1.2", "--all", "--times", "1")
     assert again.returncode == 0 and branch.returncode == 0, again.stderr + branch.stderr
-    assert len(trust_record().batches()) == 2
+    assert len({one.id for one in trust_record().batches()}) == 2
     stored = [
         *query(database, "SELECT config FROM batch WHERE number > 1"),
         *query(tmp_path / "again.db", "SELECT config FROM batch"),
@@ -381,9 +381,9 @@ api_key_env = "{TREASURE}"
     for words in (["--run", "study.toml", "--dry-run"], ["plan", "study.toml"], ["--run", "study.toml"]):
         done = await asyncio.to_thread(tidepool, *words)
         assert done.returncode == 0, done.stderr
-        assert re.search(r"Runs code on this machine: the scorer marks.py:mark .*It can read your keys", done.stderr), (
-            words
-        )
+        assert re.search(
+            r"Runs code on this machine: the scorer marks.py:mark .*which can read your keys", done.stderr
+        ), words
         assert server.traffic("lab")["live"] == 0 or words[-1] == "study.toml"
     assert done.stderr.startswith(f"asks lab:gpt-4o-mini at {server.urls['lab']} (with {TREASURE})"), done.stderr
 

@@ -1,11 +1,12 @@
 """A key reaches neither the file nor the screen, whoever says it: a scorer, code of a reply, a config."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.command import Tidepool
-from tidepool.storage.key_mask import mask, watch
+from tidepool.storage.key_mask import mask, variables_in, watch
 from tidepool.storage.plain_text import in_document, json_text, one_line, plain, shortened
 from tidepool.storage.text import storable
 
@@ -52,6 +53,15 @@ def test_every_way_into_the_file_and_out_of_it_masks_a_key_and_its_cut_beginning
     for said in (KEY, KEY[:40], f"x{KEY}y{KEY}", f"é\x00{KEY}"):
         assert KEY[:16] not in way(said)  # type: ignore[operator]
     assert mask(f"<{KEY}> <{KEY[:20]}>") == "<[key]> <[key]>"
+
+
+def test_a_key_is_masked_in_json_and_where_invisible_characters_split_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_KEY", 'a "quoted" \\ key')
+    watch()
+    assert "quoted" not in json_text({"error": 'a "quoted" \\ key'})
+    assert variables_in(json.dumps({"x": 'a "quoted" \\ key'})) == ["LAB_KEY"]
+    split = f"{KEY[:9]}\u200b{KEY[9:]}"
+    assert KEY[:20] not in plain(split) and KEY[:20] not in in_document(split)
 
 
 @pytest.mark.parametrize(("variable", "value", "hidden"), [

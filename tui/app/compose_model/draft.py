@@ -17,7 +17,7 @@ from typing import Any
 import tomlkit
 
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.engine.trust.file_values import foreign_keys
+from tidepool.engine.trust.file_values import foreign_files, foreign_keys
 from tidepool.engine.trust.record import trust_record
 from tidepool.tui.app.compose_model.edits import ANYTHING, Put, edited, value_at, values_of
 from tidepool.tui.app.compose_model.fields import UNSET
@@ -169,7 +169,8 @@ def _foreign(draft: Draft) -> Draft:
 def _without_foreign(text: str) -> str:
     """A text that is not TOML yet might name a server as soon as it is: nothing of it is kept."""
     try:
-        keys = list(foreign_keys(values_of(text)))
+        values = values_of(text)
+        keys = [*foreign_keys(values), *foreign_files(values)]
     except ValueError:
         return ""
     return edited(text, [Put(path, UNSET if value is None else value) for path, value in keys]) if keys else text

@@ -75,4 +75,4 @@ def _ask_for_trust(options: argparse.Namespace, wish: BranchWish) -> None:
 
     plan = _plan(new_branch(options.db, wish, plan_only=True))
     if (question := question_about(options.db, wish.batch, wish.overrides, plan)) is not None:
-        ask_for_trust(options.db, [question])
+        ask_for_trust(options.db, [question], "Branch it?")

@@ -21,7 +21,8 @@ def run(options: argparse.Namespace) -> int:
         say_json(asdict(imported))
         return 0
     for batch_id in imported.batches:
-        say(f"imported {batch_id}")
+        left_out = f", without {', '.join(keys)}" if (keys := imported.left_out.get(batch_id)) else ""
+        say(f"imported {batch_id}{left_out}")
     for batch_id in imported.known:
         say(f"known already, left as it is: {batch_id}")
     say(

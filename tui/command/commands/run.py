@@ -15,7 +15,7 @@ from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.mistakes.ignored import remarks_on
 from tidepool.engine.core.run_control import RunControl, Stop
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import NotTrusted, UsageError
 from tidepool.engine.events import BatchEnded, Event, Listener
 from tidepool.engine.publishing.place import study_in_file
 from tidepool.engine.run import resume_batch, run_batch
@@ -47,6 +47,8 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.run and options.trust and not study_in_file(options.run):
+        raise UsageError("--trust is for --resume and FILE.db#BATCH: a config that you run is your own.")
     if options.dry_run:
         return _dry_run(options)
     if options.resume and not options.trust and sys.stdin.isatty() and sys.stderr.isatty():
@@ -82,6 +84,8 @@ def exit_code(status: str, stop: Stop | None, signalled: int | None) -> int:
 
 
 def _dry_run(options: argparse.Namespace) -> int:
+    for question in _questions(options) if options.resume else ():
+        show_question(question)
     return tell_plan(_plan(options), as_json=options.json)
 
 
@@ -96,26 +100,31 @@ def tell_plan(plan: dict[str, Any], *, as_json: bool) -> int:
 
 
 def _ask_for_trust(options: argparse.Namespace) -> None:
+    if questions := _questions(options):
+        ask_for_trust(options.db, questions)
+
+
+def _questions(options: argparse.Namespace) -> list["TrustQuestion"]:
     from tidepool.engine.trust.gate import question_about
 
     with reading(options.db) as connection:
         references = batches_to_resume(connection, options.resume)
-    asked = [question_about(options.db, one, options.set) for one in references]
-    if questions := [question for question in asked if question is not None]:
-        ask_for_trust(options.db, questions)
+    asked = (question_about(options.db, one, options.set) for one in references)
+    return [question for question in asked if question is not None]
 
 
-def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"]) -> None:
-    """One question for the whole study. Without a yes, resuming is refused."""
+def ask_for_trust(database: Path, questions: Sequence["TrustQuestion"], words: str = "Resume it?") -> None:
+    """One question for the whole study. Raises without a yes."""
     from tidepool.engine.trust.gate import MEANING, adopt
 
     alike = list({tuple(question.rows()): question for question in questions}.values())
     several = f" The study has {len(questions):,} such batches: yes is for all." if len(questions) > 1 else ""
     for question in alike[:-1]:
         show_question(question)
-    if agreed_to(alike[-1], f"{MEANING}{several}", "Resume it?"):
-        for question in questions:
-            adopt(database, question.admission.batch_id, question.admission.frozen)
+    if not agreed_to(alike[-1], f"{MEANING}{several}", words):
+        raise NotTrusted("Nothing was sent or run.")
+    for question in questions:
+        adopt(database, question.admission.batch_id, question.admission.frozen)
 
 
 def agreed_to(question: "TrustQuestion", meaning: str, words: str) -> bool:

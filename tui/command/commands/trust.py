@@ -14,7 +14,7 @@ from tidepool.tui.command.saying import say, say_json
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("list", "add", "remove"))
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "add", "remove"))
     parser.add_argument("batch", nargs="?", metavar="BATCH", help="a batch or a study of the file")
     parser.epilog = (
         "A batch is trusted with the config it has now: if anything in it changes, it has to be trusted again."
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "list":
         _list(options)
     elif not options.batch:
-        raise UsageError(f"tidepool trust {options.action}: name a batch.")
+        raise UsageError(f"trust {options.action} needs a batch: its id, or last.")
     elif options.action == "remove":
         say(f"No longer trusted: {_forgotten(options.batch)}")
     else:

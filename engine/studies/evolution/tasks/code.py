@@ -43,18 +43,17 @@ def _runs_replies(settings: EvolutionSettings) -> bool:
 
 def code_in_words(settings: EvolutionSettings) -> tuple[str, ...]:
     if own := own_scorer(settings.scorer):
-        return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}...)",)
-    return ('Python that models write, and its tests (task = "python")',) if _runs_replies(settings) else ()
+        return (f"the scorer {own} (sha256 {settings.scorer_sha256[:16]}...), which can read your keys and files",)
+    if not _runs_replies(settings):
+        return ()
+    return (
+        'Python that models write (task = "python"); only accidents are prevented: it can read your keys and files',
+    )
 
 
 def code_warnings(settings: EvolutionSettings) -> tuple[str, ...]:
     """For the plan, the dry run and the first lines of a run."""
-    why = (
-        "It can read your keys and files."
-        if own_scorer(settings.scorer)
-        else "Its limits guard against accidents only: code that sets out to can read your keys and files."
-    )
-    return tuple(f"Runs code on this machine: {words}. {why}" for words in code_in_words(settings))
+    return tuple(f"Runs code on this machine: {words}." for words in code_in_words(settings))
 
 
 def find_code(settings: EvolutionSettings, folders: Sequence[Path]) -> None:

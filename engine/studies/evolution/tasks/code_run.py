@@ -86,7 +86,8 @@ class CodeRuns:
             os.close(writing)
         try:
             with suppress(TimeoutError):
-                await asyncio.wait_for(process.communicate(asked), CLOCK * self.seconds + SPARE_SECONDS)
+                async with asyncio.timeout(CLOCK * self.seconds + SPARE_SECONDS):
+                    await process.communicate(asked)
             status = process.returncode
         finally:
             with suppress(ProcessLookupError, PermissionError):

@@ -127,7 +127,7 @@ def _place(scorer: OwnScorer, folders: Iterable[Path], expected: str = "") -> Pa
             WHERE,
         )
     places = " nor in ".join(map(str, looked))
-    raise UsageError(f"There is no scorer {scorer.file} in {places}. It lies in the folder of the config.", WHERE)
+    raise UsageError(f"There is no scorer {scorer.file} in {places}. Put it there.", WHERE)
 
 
 def _within(folder: Path, name: str) -> Path:

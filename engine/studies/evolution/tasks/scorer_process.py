@@ -76,8 +76,11 @@ class ScorerProcess:
     async def _line(self, worker: asyncio.subprocess.Process, seconds: float) -> bytes:
         """Empty where the worker ended: with -14 it was its own alarm."""
         assert worker.stdout
-        line = await asyncio.wait_for(worker.stdout.readline(), seconds)
-        if not line and await asyncio.wait_for(worker.wait(), SPARE_SECONDS) == -signal.SIGALRM:
+        async with asyncio.timeout(seconds):  # on Python 3.11 `wait_for` loses a cancellation that comes with the line
+            line = await worker.stdout.readline()
+        async with asyncio.timeout(SPARE_SECONDS):
+            ended = await worker.wait() if not line else None
+        if ended == -signal.SIGALRM:
             await self.close()
             raise ScorerFailed(f"it took longer than {self.seconds:g} seconds")
         return line
