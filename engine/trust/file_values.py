@@ -94,8 +94,9 @@ _TEXT = "text that is shown to models and people, never run or rendered"
 
 COLUMNS = (
     FileValue("batch", "config", Rule.OWN, "see CONFIG_VALUES; its hash is part of the trust record"),
-    FileValue("batch", "number id kind seed status study_id replicate imported", Rule.DATA, "which batch it is, and how far"),
-    FileValue("batch", "origin", Rule.DATA, "of a branch: which messages it continues from; each is checked by its hash"),
+    FileValue("batch", "number id kind seed status study_id replicate imported", Rule.DATA,
+              "which batch it is, and how far; its kind must be the config's, and cells of a study are judged together"),
+    FileValue("batch", "origin", Rule.OWN, "of a branch: which messages it continues from; its hash is in the trust record"),
     FileValue("batch", "paused host created_at finished_at reason stop_code name description simulated version", Rule.SHOWN,
               "rewritten when a run begins; `queued` counts only with a row in the trust record"),
     FileValue("control", "id batch_number at command arguments taken_at", Rule.RUNNING,
@@ -106,7 +107,8 @@ COLUMNS = (
               Rule.DATA, "replayed where `key` is the hash of the very request; imported batches never serve as cache"),
     FileValue("provider_batch", "id batch_number provider lot upload_id remote_id unsure state remote_state calls count wave "
               "content_hash reservation_usd created_at finished_at polled_at", Rule.OWN,
-              "ids in the user's own account, checked for their form; an answer must carry the custom id of its call"),
+              "ids in the user's account, checked for their form; an answer must carry the custom id of its call, and a file "
+              "that is deleted the name of an upload"),
     FileValue("progress", "batch_number units_total units_completed units_failed calls bought cached replayed retried failed "
               "input_tokens output_tokens cost_usd unpriced seconds call_seconds peak_concurrency heartbeat heartbeat_at "
               "in_flight limits in_flight_usd reasoning_tokens cut unusable usage_missing", Rule.DATA, _COUNTED),
@@ -115,7 +117,7 @@ COLUMNS = (
               Rule.DATA, _COUNTED),
     FileValue("unit", "id batch_number sequence_number game round interaction_type participants status error sealed "
               "started_at finished_at details", Rule.DATA, "which units have ended; the rest follows from the config"),
-    FileValue("record", "unit_id name position content", Rule.DATA, "JSON of a branch or an installed kind"),
+    FileValue("record", "unit_id name position content", Rule.DATA, "JSON: messages of a branch, or of an installed kind"),
     FileValue("answer", "unit_id step generation genome_id split problem sample extracted correct score details", Rule.DATA,
               "marks: a forged one falsifies a result, and runs nothing"),
     FileValue("finding", "batch_number name content", Rule.DATA, "JSON; a trained policy is safetensors, never a pickle"),
@@ -131,7 +133,8 @@ COLUMNS = (
     FileValue("training_update", "batch_number update_number env_steps mean_reward success_rate details", Rule.SHOWN, _TEXT),
     FileValue("code", "unit_id side turn coder agent code weight details at", Rule.SHOWN, "codes that people gave by hand"),
     FileValue("log_line", "id batch_number at level message", Rule.SHOWN, _TEXT),
-    FileValue("study", "id name design created_at", Rule.DATA, "which cells belong together; each cell runs by its own config"),
+    FileValue("study", "id name created_at", Rule.DATA, "which cells belong together; each cell runs by its own config"),
+    FileValue("study", "design", Rule.OWN, "its source becomes a config again by export; its hash is in the trust record"),
     FileValue("study_cell", "batch_number factor level", Rule.DATA, "names of levels"),
     FileValue("library_agent", "id name definition created_at", Rule.DATA, "an agent of the config; " + _ASKED),
     FileValue("library_entity", "id name type description attributes created_at", Rule.DATA, _TEXT),
