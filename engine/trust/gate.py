@@ -275,9 +275,9 @@ class TrustQuestion:
                 ("key", " and ".join(one.keys) or "none"),
             ]
         if self.provider_batches:
-            rows.append(
-                ("waits", f"for {len(self.provider_batches):,} provider batches in your account, which it may cancel")
-            )
+            several = "es" if len(self.provider_batches) > 1 else ""
+            words = f"for {len(self.provider_batches):,} provider batch{several} in your account, which it may cancel"
+            rows.append(("waits", words))
         if servers:
             price = "unknown" if self.most_usd is None else f"at most {money(self.most_usd)}"
             rows.append(

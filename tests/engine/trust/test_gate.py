@@ -32,7 +32,7 @@ from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.engine.events import Event, ProviderBatchChanged
 from tidepool.engine.importing import import_file
 from tidepool.engine.run import enlist, resume_batch, run_batch
-from tidepool.engine.trust.gate import adopt, question_about
+from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
 from tidepool.engine.trust.record import config_hash, trust_record
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose_model.draft import Draft, keep_draft
@@ -134,7 +134,7 @@ async def test_a_provider_batch_that_only_a_file_names_is_not_cancelled(database
     with pytest.raises(NotTrusted, match=f"tidepool trust add {batch_id}"):
         await give_up(database, batch_id, "batch_1")
     question = question_about(database, batch_id)
-    assert question and ("waits", "for 1 provider batches in your account, which it may cancel") in question.rows()
+    assert question and ("waits", "for 1 provider batch in your account, which it may cancel") in question.rows()
 
 
 @pytest.mark.parametrize(
@@ -335,6 +335,15 @@ async def test_the_app_asks_and_no_is_the_default(foreign: str, database: Path, 
         await pilot.press("y")
         await until(pilot, lambda: batch_status(database) == "completed", "the end")
     assert server.providers["lab"].headers["authorization"] == {"Bearer the users own treasure"}
+
+
+async def test_the_dialog_shows_code_first_on_a_small_terminal(database: Path) -> None:
+    servers = tuple(NamedServer("lab", f"http://gpu{n}.example", ("lab:x",), ("LAB_KEY",)) for n in range(8))
+    question = TrustQuestion(Admission("abc", "{}", False, servers, ("the scorer marks.py:mark",)), "A study", 1, 1.0)
+    async with opened(database, size=(80, 24)) as (app, pilot):
+        app.push_screen(TrustDialog(question))
+        await until_seen(pilot, "Trust and resume")
+        assert "the scorer marks.py:mark" in screen_text(app) and "gpu0.example" in screen_text(app)
 
 
 async def test_the_providers_screen_sends_no_key_to_a_server_that_only_the_draft_names(

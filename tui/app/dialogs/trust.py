@@ -2,13 +2,13 @@
 
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
 from tidepool.engine.trust.gate import FOREIGN, MEANING, TrustQuestion
 from tidepool.tui.app.dialogs.dialog import Dialog
-from tidepool.tui.drawing.plain import one_line, shortened
+from tidepool.tui.drawing.plain import one_line
 
 
 class TrustDialog(Dialog[bool]):
@@ -23,12 +23,13 @@ class TrustDialog(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         question = self._question
-        with VerticalScroll(classes="dialog -wide") as box:
+        with Vertical(classes="dialog -wide") as box:
             box.border_title = Content("Trust this batch?")
             words = f"{one_line(question.name)} ({question.admission.batch_id}) {FOREIGN}. It would use:"
             yield Static(Content(words), classes="dialog-text")
             rows = "\n".join(f"{what:<7} {one_line(told)}" for what, told in question.rows())
-            yield Static(Content(shortened(rows)), id="servers", classes="dialog-text")
+            with VerticalScroll(classes="dialog-rows"):  # read from its beginning, where code is named
+                yield Static(Content(rows), id="servers")
             yield Static(Content(MEANING), classes="dialog-text")
             with Horizontal(classes="dialog-buttons"):
                 yield Button("Trust and resume (y)", id="yes", variant="error")
