@@ -45,8 +45,8 @@ def _kept_config(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
         return batch.config, []
     data = json.loads(batch.config)
     lost = list(foreign_provider_keys(data))
-    kept = without_foreign(data, ((path, None) for path in lost))
-    return json.dumps(kept, ensure_ascii=False), [shown(".".join(map(str, path))) for path in lost]
+    stored = without_foreign(data, ((path, None) for path in lost))
+    return json.dumps(stored, ensure_ascii=False), [shown(".".join(map(str, path))) for path in lost]
 
 
 def _check_library(other: Path, path: Path) -> None:

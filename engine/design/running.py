@@ -306,7 +306,7 @@ def _judged(
     new: Sequence[FrozenConfig] = (),
 ) -> list[_Taken]:
     """Each cell as it would continue, together with `new` ones. They run in one session with one set of accounts: so unless
-    all that are not at their end are the user's own, each stands for the servers and the code of all."""
+    all that are not at their end are the user's own, each is judged by the servers and the code of all."""
     kind = load_kind(cells[0].batch["kind"])
     taken = []
     for cell in cells:

@@ -153,7 +153,7 @@ def _keys(place: str, rule: Rule) -> frozenset[str]:
 
 _FREE_PROVIDER_KEYS = _keys("providers", Rule.DATA)
 _FREE_PACKAGE_KEYS = frozenset({*_LIMITS.split(), "like", "batch_api"})
-"""of an installed provider nobody here knows what its other keys mean: perhaps a command"""
+"""what other keys of an installed provider mean is unknown: perhaps a command"""
 CODE_KEYS = frozenset({"allow_code", "scorer"})
 FILE_KEYS = frozenset(key for one in CONFIG_VALUES if one.why == _TAKEN_IN for key in one.names.split()) - {
     "entity_ids"
@@ -212,13 +212,13 @@ def without_foreign(
     config: Mapping[str, Any], keys: Iterator[tuple[Location, str | None]] | None = None
 ) -> dict[str, Any]:
     """The config as a new one of the user's own may begin: without these keys, or all foreign ones."""
-    kept = deepcopy(dict(config))
+    copy = deepcopy(dict(config))
     for (*path, last), value in list(foreign_keys(config) if keys is None else keys):
-        section: Any = kept
+        section: Any = copy
         for part in path:
             section = section[part]
         if value is None:
             del section[last]
         else:
             section[last] = value
-    return kept
+    return copy

@@ -179,7 +179,7 @@ def admit(connection: sqlite3.Connection, batch: sqlite3.Row, config: FrozenConf
 
 
 def plannable(batch_id: str, frozen: str) -> str:
-    """A stored config as it can be planned with: a plan opens providers, and an installed one may act on any key of its own."""
+    """A stored config as it can be planned with: a plan opens providers, and an installed one may act on any of its keys."""
     load_frozen(frozen)  # reports what is wrong with it
     if trust_record().knows(batch_id, frozen):
         return frozen
@@ -205,7 +205,7 @@ def without_what(batch_id: str, frozen: str) -> list[str]:
 
 
 def adopt(path: Path, batch_id: str, config: str) -> None:
-    """Makes the batch the user's own with this very config, as it was shown. Nobody runs or changes it meanwhile."""
+    """Makes the batch the user's own with this very config, as it was shown, while its lock is held."""
     with locks.holding(path, batch_id):
         origin = refuse_changed(path, batch_id, config)["origin"]
         search.drop(path)  # an index that somebody else filled
@@ -323,7 +323,7 @@ def price_of(
             name: providers.section(name).model_copy(update={"prices": {}}) for name in type(providers).model_fields
         }
         unpriced = config.model_copy(update={"providers": providers.model_copy(update=plain)})
-        told = priced(plan, unpriced)
-        return plan.calls_expected, told["at_most"]["cost_usd"] if told["at_most"] else told["cost_usd_live"]
+        costs = priced(plan, unpriced)
+        return plan.calls_expected, costs["at_most"]["cost_usd"] if costs["at_most"] else costs["cost_usd_live"]
     except (TidepoolError, ValueError, OverflowError):
         return None, None
