@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tidepool.storage.batches import BATCH_TABLES, UNIT_TABLES, number_of_new
+from tidepool.storage.errors import FileError
 from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 from tidepool.storage.watched import WatchedConnection
 
@@ -23,7 +24,14 @@ OWN_NUMBERS = {"call", "surplus", "log_line"}
 def attached(connection: WatchedConnection, path: Path, name: str = "origin") -> Iterator[str]:
     """Another study file, to read from, under a name of its own. Not inside a transaction."""
     connection.take_all_the_time()
-    connection.execute(f"ATTACH ? AS {name}", (f"{path.resolve().as_uri()}?mode=ro",))
+    try:
+        connection.execute(f"ATTACH ? AS {name}", (f"{path.resolve().as_uri()}?mode=ro",))
+    except sqlite3.OperationalError as error:
+        if "encoding" not in str(error):
+            raise
+        raise FileError(
+            f"{path} is not in UTF-8, as Tidepool's files are. It was changed; nothing was copied."
+        ) from None
     try:
         yield name
     finally:
