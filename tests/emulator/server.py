@@ -98,13 +98,15 @@ class Emulator:
         self._site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await self._site.start()
 
-    async def outage(self, seconds: float) -> None:
-        """Nobody is there for so long: open connections break, what was worked on is lost and not booked, new connections
+    async def outage(self, seconds: float, noticed: asyncio.Event | None = None) -> None:
+        """Nobody is there for so long, and until it was noticed where that is asked: open connections break, what was worked on is lost and not booked, new connections
         are refused; then the same port answers again."""
         assert self._site is not None and self._runner is not None and self._runner.server is not None
         await self._site.stop()
         await self._runner.server.shutdown(0.01)
         await asyncio.sleep(seconds)
+        if noticed is not None:
+            await noticed.wait()
         await self._listen()
 
     def _go_down(self, seconds: float) -> None:

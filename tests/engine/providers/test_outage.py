@@ -22,11 +22,14 @@ class When:
     def __init__(self, talks: Talks, seen: Callable[[Any], bool], act: Callable[[], Any]) -> None:
         self._seen, self._act = seen, act
         self.done: Any = None
+        self.then: Callable[[Any], object] = lambda event: None
+        """called with every event"""
         talks.events = self  # type: ignore[assignment]
 
     def append(self, event: Any) -> None:
         if self.done is None and self._seen(event):
             self.done = self._act() or True
+        self.then(event)
 
 
 def answered(event: Any) -> bool:
@@ -42,7 +45,9 @@ async def test_a_study_waits_for_a_server_that_goes_away_and_buys_nothing_twice(
     emulator: Emulator, talks: Talks, provider: str
 ) -> None:
     emulator.set_faults(provider, latency=0.02, parallel=4)
-    outage = When(talks, answered, lambda: asyncio.ensure_future(emulator.outage(0.5)))
+    noticed = asyncio.Event()
+    outage = When(talks, answered, lambda: asyncio.ensure_future(emulator.outage(0.5, noticed)))
+    outage.then = lambda event: noticed.set() if told_down(event) else None
     summary = await talks.play(MODELS[provider], conversations=20, max_concurrent=4, retries=1)
     await outage.done
     assert summary["status"] == "completed" and summary["calls"]["failed"] == 0
