@@ -327,7 +327,7 @@ class BatchRun:
         return answer, live.seconds if answer.seconds is None else answer.seconds, live.attempts
 
     def _cached(self, key: bytes) -> sqlite3.Row | None:
-        """Where replies are run as code, only one that this user received: the file may be from somebody else."""
+        """Where replies are run as code, only one that this user received: anybody can have written the file."""
         seals = self.context.run.seals
         return self.ledger.cached(
             key, None if seals is None else lambda row: seals.admits(key, row["text"], row["seal"])

@@ -208,7 +208,7 @@ def adopt(path: Path, batch_id: str, config: str) -> None:
     """Makes the batch the user's own with this very config, as it was shown, while its lock is held."""
     with locks.holding(path, batch_id):
         origin = refuse_changed(path, batch_id, config)["origin"]
-        search.drop(path)  # an index that somebody else filled
+        search.drop(path)  # its search index was filled by another program
         frozen = load_frozen(config)
         if load_kind(frozen.batch.kind).code(frozen):
             with writing(path) as connection:

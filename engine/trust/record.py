@@ -116,7 +116,7 @@ class TrustRecord:
     # -- the secret behind seals -------------------------------------------------------------------------
 
     def secret(self) -> bytes:
-        """Made when it is first needed; lost, it makes stored replies somebody else's."""
+        """Created when it is first needed. Without it, stored replies have to be trusted again."""
         new = os.urandom(32)
         self._write(lambda record: record.execute("INSERT OR IGNORE INTO secret VALUES (1, ?)", (new,)).rowcount)
         return next((bytes(value) for (value,) in self._rows("SELECT value FROM secret WHERE id = 1")), new)

@@ -1,7 +1,7 @@
 """Seals on stored replies of batches that run code.
 
-A reply of a model may be executed (`task = "python"`), or given to the user's own scorer. Replayed from a file it is only
-somebody's text, so each reply is stored with a keyed hash of it, made with a secret of this user that no study file holds.
+A reply of a model may be executed (`task = "python"`), or given to the user's own scorer. Replayed from a file it could be
+anything, so each reply is stored with a keyed hash of it, made with a secret of this user that no study file holds.
 A reply is run when it came from a provider in this process, or when its seal fits.
 """
 
