@@ -161,7 +161,7 @@ FILE_KEYS = frozenset(key for one in CONFIG_VALUES if one.why == _TAKEN_IN for k
 
 
 def foreign_keys(config: Mapping[str, Any]) -> Iterator[tuple[Location, str | None]]:
-    """Keys that a config may not bring along from somebody else's file, each with its replacement; None: it is removed."""
+    """Keys that a config may not bring along from another person's file, each with its replacement; None: it is removed."""
     if "cluster" in config:
         yield ("cluster",), None
     if "design" in config and _sets_code(config["design"]):

@@ -278,7 +278,7 @@ async def stopped_code_study(database: Path, answers: int = 9) -> str:
 
 
 def replace_replies(path: Path) -> None:
-    """As somebody would who returns the file: the replies are code of theirs, and nothing is marked."""
+    """Replaces the replies by code, as an attacker who returns the file, and removes the marks."""
     change(path, "UPDATE call SET text = ? WHERE status = 'answered'", EVIL)
     change(path, "DELETE FROM answer")
     change(path, "UPDATE unit SET status = 'in_progress'")

@@ -3,7 +3,7 @@
 It lies in a file beside the study file, written while one types, so that leaving, a crash or a power cut cost a second
 at most. What another text replaced is kept there too, and so are the sections of the kinds one looked at before.
 
-Such a file may come along with somebody else's study file. So the trust record remembers what was written here, and any
+Such a file may come along with another person's study file. So the trust record remembers what was written here, and any
 other draft loses its servers, keys, cluster and code (`trust.file_values`), and the name of the file it is saved to.
 """
 
@@ -154,14 +154,14 @@ def keep_draft(database: Path, draft: Draft) -> None:
     """Whole or not at all: a crash while writing leaves the one before."""
     path = draft_path(database)
     new, text = path.with_name(f"{path.name}.new"), json.dumps(asdict(draft))
-    if _foreign(draft) != draft:  # else a draft from somebody else would lose nothing either
+    if _foreign(draft) != draft:  # else a draft from another person would lose nothing either
         trust_record().keep_draft(path, text)
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 
 
 def _foreign(draft: Draft) -> Draft:
-    """The draft as it is read from somebody else: without servers, keys, a cluster and code, nor a file to be saved to."""
+    """The draft as it is read from another person: without servers, keys, a cluster and code, nor a file to be saved to."""
     aside = {kind: _without_foreign(text) for kind, text in draft.set_aside.items()}
     return Draft(_without_foreign(draft.text), "", aside, tuple(map(_without_foreign, draft.earlier)))
 
