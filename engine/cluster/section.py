@@ -42,7 +42,7 @@ class Cluster(Section):
     """local: workers on this machine; auto: the cluster that runs here, or that RAY_ADDRESS names; or its HOST:PORT"""
     hands: int = Field(default=8, ge=0, le=MOST_HANDS)
     """workers that calls leave from; 0: from this process itself"""
-    resources: dict[str, Amount] = Field(default_factory=dict, max_length=ceilings.SERVERS)
+    resources: dict[str, Amount] = Field(default_factory=dict, examples=[{"gpu": 1}], max_length=ceilings.SERVERS)
     """what each hand takes of its node, by Ray's names: cpu (1 unless said), gpu, memory, or a node's own such as { llm = 1 }"""
 
     @model_validator(mode="after")

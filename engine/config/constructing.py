@@ -25,7 +25,7 @@ else:
             try:
                 return super().__call__(*values, **keywords)
             except ValidationError as error:
-                problems = problems_of(error, cls)
+                problems = problems_of(error, cls, write=repr)
                 sentences = " ".join(problem.sentence for problem in problems[:MOST_TOLD])
                 raise UsageError(told(cls.__name__, sentences), problems[0].where) from None
 

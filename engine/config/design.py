@@ -39,9 +39,15 @@ class Design(Section):
     """each cell this many times, with seeds derived from batch.seed"""
     mode: Literal["full", "paired"] = Field(default="full", title="Levels crossed")
     """full: every level with every other; paired: lists in step, first with first, second with second"""
-    factors: dict[Name, list[Any]] = Field(default_factory=dict, max_length=ceilings.FACTORS)
+    factors: dict[Name, list[Any]] = Field(
+        default_factory=dict, examples=[{"service.name": ["live", "auto"]}], max_length=ceilings.FACTORS
+    )
     """a key of the config with its values, or any name with levels `{ level = "…", set = { KEY = VALUE } }`"""
-    hypotheses: list[Hypothesis] = Field(default_factory=list, max_length=ceilings.HYPOTHESES)
+    hypotheses: list[Hypothesis] = Field(
+        default_factory=list,
+        examples=[[{"outcome": "revealed", "contrast": "firmness: firm - plain"}]],
+        max_length=ceilings.HYPOTHESES,
+    )
     """what is to be tested; all else that is found is exploratory"""
 
     @field_validator("factors", mode="before")

@@ -12,6 +12,7 @@ from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.frozen import FrozenConfig, sealed
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.mistakes.lines import Lines
 from tidepool.engine.config.model_fields import left_to_default, models_at, with_full_names
 from tidepool.engine.config.presets import unknown_provider
 from tidepool.engine.config.problems import path_in_words, placed, told, validated
@@ -132,7 +133,8 @@ def with_overrides(config: FrozenConfig, overrides: Iterable[str]) -> FrozenConf
                 f"--set {override}: with --resume only service.*, providers.* and cluster.* may change, the study may not."
             )
         apply_override(data, override)
-    return _frozen(config_from(data, source="--set"), "--set", None)
+    lines = Lines("", (one.partition("=")[0].strip() for one in changes))
+    return _frozen(config_from(data, source="--set", lines=lines), "--set", None)
 
 
 def _refuse_unknown_providers(config: Config, source: str) -> None:

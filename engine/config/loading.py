@@ -25,12 +25,12 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
     The files and the library's entries that it names are taken in, and checked, when a batch of it starts.
     """
     path = Path(path)
-    text = read_text(path, ceilings.CONFIG_BYTES)
+    text = read_text(path, ceilings.CONFIG_BYTES, is_config=True)
     data = parse_toml(text, str(path))
     changes = list(overrides)
     for override in changes:
         apply_override(data, override)
-    lines = Lines(text, (one.partition("=")[0].rpartition(".")[2].strip() for one in changes))
+    lines = Lines(text, (one.partition("=")[0].strip() for one in changes))
     return config_from(with_users_likes(data), source=str(path), folder=path.parent.absolute(), lines=lines)
 
 

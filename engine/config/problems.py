@@ -1,19 +1,25 @@
 """What is wrong with a config, as sentences that each belong to a key: for error messages, and for forms."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from shlex import quote
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
-from tidepool.engine.config.mistakes.types import cure_of
+from tidepool.engine.config.mistakes.types import EXPECTED, nearest_choice, suggest_value
+from tidepool.engine.config.toml_files import format_key, format_value
 from tidepool.engine.errors import Location, UsageError
 
 MOST_TOLD = 5
 """problems that one error message names"""
+MOST_FOUND = 100
+"""problems that are looked at: a long list may be wrong at every place"""
 LISTS = ("agents", "entities")
 """sections of which there are several"""
 
@@ -59,7 +65,7 @@ def validated(
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
-        problems = problems_of(error, model, prefix, around.homes)
+        problems = problems_of(error, model, prefix, around)
         first, *others = ((around.lines.of(one.where), one.sentence) for one in problems[:MOST_TOLD])
         more = (told(f"Line {line}" if line else "", sentence) for line, sentence in others)
         raise UsageError(told(source, " ".join((first[1], *more)), first[0]), problems[0].where) from None
@@ -85,10 +91,17 @@ def placed(source: str, lines: Lines) -> Iterator[None]:
 
 
 def problems_of(
-    error: ValidationError, model: type[BaseModel], prefix: Location = (), homes: Mapping[str, str] | None = None
+    error: ValidationError,
+    model: type[BaseModel],
+    prefix: Location = (),
+    around: Surroundings = NOWHERE,
+    write: Callable[[Any], str] = format_value,
 ) -> list[ConfigProblem]:
-    """Everything that pydantic found, in words; an unknown key names the nearest known one, or where it belongs."""
-    return [_problem(one, model, prefix, homes or {}) for one in error.errors(include_url=False)]
+    """What pydantic found, in words; an unknown key names the nearest known one, or where it belongs.
+
+    `write` is the syntax of suggested values: TOML, unless the section was made in code.
+    """
+    return [_problem(one, model, prefix, around, write) for one in error.errors(include_url=False)[:MOST_FOUND]]
 
 
 def problems_in(model: type[BaseModel], data: Any, prefix: Location = ()) -> list[ConfigProblem]:
@@ -106,10 +119,14 @@ def problems_in(model: type[BaseModel], data: Any, prefix: Location = ()) -> lis
 
 def not_a_section(prefix: Location, data: object) -> str:
     """What is said where a table was expected."""
-    if isinstance(data, list) and prefix:
-        name = path_in_words(prefix)
-        return f"[[{name}]] is there once only, and is written [{name}]."
-    return f"{path_in_words(prefix)} must be a section, not {type(data).__name__}."
+    name = path_in_words(prefix)
+    if _is_table_list(data):
+        return f"[{name}] exists only once: write [{name}], not [[{name}]]."
+    return f"{name} must be a section: write [{name}], and its keys below it."
+
+
+def _is_table_list(data: object) -> bool:
+    return isinstance(data, list) and bool(data) and all(isinstance(one, Mapping) for one in data)
 
 
 def path_in_words(location: Location) -> str:
@@ -120,35 +137,96 @@ def path_in_words(location: Location) -> str:
     return text or "the section"
 
 
-def _problem(found: Any, model: type[BaseModel], prefix: Location, homes: Mapping[str, str]) -> ConfigProblem:
+def _problem(
+    found: Any, model: type[BaseModel], prefix: Location, around: Surroundings, write: Callable[[Any], str]
+) -> ConfigProblem:
     location: Location = found["loc"]
     path = (*prefix, *location)
     where = path_in_words(path)
-    if found["type"] == "extra_forbidden":
-        if len(path) == 1 and "settings" in model.model_fields and isinstance(found["input"], Mapping | list):
+    fault, value = found["type"], found["input"]
+    if fault == "extra_forbidden":
+        if len(path) == 1 and "settings" in model.model_fields and isinstance(value, Mapping | list):
             return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(model, where)}")
-        return ConfigProblem(path, f"unknown key {where}.{_nearest(model, location, homes)}")
-    if found["type"] == "missing":
+        return ConfigProblem(path, f"unknown key {where}.{_nearest(model, location, around.homes)}")
+    if fault == "missing":
         return ConfigProblem(path, f"{where} is missing.")
     raised = found.get("ctx", {}).get("error")
     key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
-    message = found["msg"].removeprefix("Value error, ")
+    message = EXPECTED.get(fault) or found["msg"].removeprefix("Value error, ").replace(" after validation", "")
     said = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
-    if (
-        found["type"] == "list_type"
-        and isinstance(found["input"], Mapping)
-        and (path[-1] in LISTS or _section_at(model, location))
-    ):
-        inner = [name for name, one in found["input"].items() if isinstance(one, Mapping)]
-        named = f' with name = "{inner[0]}"' if inner and len(inner) == len(found["input"]) else ""
+    if fault == "list_type" and isinstance(value, Mapping) and (path[-1] in LISTS or _section_at(model, location)):
+        inner = [name for name, one in value.items() if isinstance(one, Mapping)]
+        named = f' with name = "{inner[0]}"' if inner and len(inner) == len(value) else ""
         return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]]{named}.")
-    if len(path) == 1 and found["type"].startswith("model") and isinstance(found["input"], list):
-        return ConfigProblem(key, not_a_section(path, found["input"]))
-    if cure := cure_of(found["type"], str(path[-1]) if path else "", found["input"], found.get("ctx", {})):
-        return ConfigProblem(key, f"{where} = {_short(found['input'])}: {said} {cure}")
-    if isinstance(found["input"], Mapping):
+    if fault in ("model_type", "dict_type") and _is_table_list(value):
+        return ConfigProblem(key, not_a_section(path, value))
+    if fault in EXPECTED or fault == "literal_error":
+        said = f"{said} {_hint(found, model, prefix, around.lines, write)}".rstrip()
+    if isinstance(value, Mapping) and fault not in EXPECTED:
         return ConfigProblem(key, f"[{where}]: {said}" if path else said)
-    return ConfigProblem(key, f"{where} = {_short(found['input'])}: {said}")
+    return ConfigProblem(key, f"{where} = {_short(value)}: {said}")
+
+
+def _hint(found: Any, model: type[BaseModel], prefix: Location, lines: Lines, write: Callable[[Any], str]) -> str:
+    """What to write instead: the value that was meant where it would be accepted, else an example of the key."""
+    location: Location = found["loc"]
+    name, example = _example_at(model, location)
+    meant = suggest_value(found["type"], found["input"], lambda value: _accepts(model, location, value))
+    last = location[-1]
+    if meant is not None:
+        return f"Write {write(meant) if isinstance(last, int) else _assignment(last, write(meant), lines)}."
+    if near := nearest_choice(found["input"], found.get("ctx", {})):
+        return near
+    if example is None:
+        return ""
+    hint = f"For example, write {_assignment(name, write(example), lines)}"
+    if found["type"] == "model_type" and write is format_value and name == last and name not in lines.changed:
+        return f"{hint}, or its keys below [{'.'.join(format_key(str(part)) for part in (*prefix, *location))}]."
+    return f"{hint}."
+
+
+def _assignment(key: str, value: str, lines: Lines) -> str:
+    """The key with its value, as a line of the file or as the option that gave it."""
+    option = lines.changed.get(key)
+    return f"--set {quote(f'{option}={value}')}" if option else f"{format_key(key)} = {value}"
+
+
+def _accepts(model: type[BaseModel], location: Location, value: Any) -> bool:
+    """Whether the section has nothing against this value at this place, whatever else it may lack."""
+    place = tuple(0 if isinstance(part, int) else part for part in location)
+    data = value
+    for part in reversed(place):
+        data = [data] if isinstance(part, int) else {part: data}
+    try:
+        model.model_validate(data)
+    except ValidationError as error:
+        raised = [(*one["loc"], *getattr(one.get("ctx", {}).get("error"), "where", ())) for one in error.errors()]
+        return not any(where[: len(place)] == place for where in raised)
+    except UsageError:
+        return False
+    return True
+
+
+def _example_at(model: Any, location: Location) -> tuple[str, Any]:
+    """The key that the place is in, and a value that shows how it is written; None where there is none to show."""
+    name, example = "", None
+    for part in location:
+        if isinstance(part, str) and part in getattr(model, "model_fields", {}):
+            name, example = part, example_of(model.model_fields[part])
+            model = _section_at(model, (part,))
+        elif isinstance(part, str):  # a name in a table of any names
+            name, example = part, next(iter(example.values())) if isinstance(example, dict) else None
+    return name, example
+
+
+def example_of(described: FieldInfo) -> Any:
+    """A value that shows how a key is written: its example, else its default; None where neither shows anything."""
+    if described.examples:
+        return described.examples[0]
+    value = described.get_default(call_default_factory=True, validated_data={})
+    if isinstance(value, BaseModel):
+        return dict(list(value.model_dump().items())[:1])
+    return None if value is PydanticUndefined or value in ("", [], {}) else value
 
 
 def _short(value: object) -> str:

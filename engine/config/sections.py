@@ -16,7 +16,9 @@ from pydantic import (
     ModelWrapValidatorHandler,
     PrivateAttr,
     SerializeAsAny,
+    ValidationInfo,
     create_model,
+    field_validator,
     model_validator,
 )
 from pydantic_core import to_json
@@ -33,6 +35,7 @@ from tidepool.engine.config.section import ConfigOrigin as ConfigOrigin
 from tidepool.engine.config.section import Hosts
 from tidepool.engine.config.section import Section as Section
 from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.config.toml_files import format_value
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
 
@@ -97,7 +100,7 @@ class Batch(Section):
     """what the study is about, for those who read the file"""
     seed: int = Field(default=42, ge=-(2**63), lt=2**63)
     """the same study with the same seed is the same study"""
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, examples=[{"lab": "north"}])
     """anything of your own, kept and exported with the batch"""
 
 
@@ -158,15 +161,21 @@ class ProviderSettings(Limits):
 
     like: Family | None = Field(default=None, title="Speaks like")
     """how an endpoint of one's own speaks: openai, anthropic or ollama; those that are known by name need none"""
-    base_url: str | None = Field(default=None, max_length=ceilings.ADDRESS, title="Address")
+    base_url: str | None = Field(
+        default=None, examples=["http://localhost:8000/v1"], max_length=ceilings.ADDRESS, title="Address"
+    )
     """else the provider's own environment variable, as its SDK reads it, and its usual address"""
-    hosts: Hosts = Field(default_factory=list, max_length=ceilings.SERVERS, title="Servers")
+    hosts: Hosts = Field(
+        default_factory=list, examples=[["http://gpu1:11434"]], max_length=ceilings.SERVERS, title="Servers"
+    )
     """several servers form one pool, instead of base_url; or "local": each hand of a [cluster] asks the server of its own node"""
     api_key_env: str | None = Field(
         default=None, max_length=ceilings.WORD, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", title="Variable of the key"
     )
     """environment variable that holds the key; an endpoint of one's own gets no key without it"""
-    prices: dict[str, ModelPrice] = Field(default_factory=dict, max_length=ceilings.SERVERS)
+    prices: dict[str, ModelPrice] = Field(
+        default_factory=dict, examples=[{"*": {"input": 0.5, "output": 1.5}}], max_length=ceilings.SERVERS
+    )
     """by model, `"*"` for all others: what a million tokens cost, where no table of prices knows it"""
     batch_api: bool | None = Field(default=None, title="Batch API")
     """whether it has a batch API; else openai, anthropic and azure have one"""
@@ -324,16 +333,31 @@ class ConfigSections(Section):
     """One batch: everything that decides what is asked, and how. It is either written or frozen."""
 
     batch: Batch
-    service: Service = Field(default_factory=Service)
-    providers: SerializeAsAny[Providers] = Field(default_factory=Providers)
+    service: Service = Field(default_factory=Service, examples=[{"name": "live"}])
+    providers: SerializeAsAny[Providers] = Field(
+        default_factory=Providers, examples=[{"ollama": {"base_url": "http://localhost:11434"}}]
+    )
     agents: list[Agent] = Field(default_factory=list, max_length=ceilings.AGENTS)
-    agent_ids: list[ceilings.Word] = Field(default_factory=list, max_length=ceilings.AGENTS)
+    agent_ids: list[ceilings.Word] = Field(default_factory=list, max_length=ceilings.AGENTS, examples=[["ada", "bob"]])
     """agents of the file's library"""
     entities: list[dict[str, Any]] = Field(default_factory=list, max_length=ceilings.ENTITIES)
-    stop: StopWhenSure | None = None
+    stop: StopWhenSure | None = Field(default=None, examples=[{"outcome": "revealed", "half_width": 0.05}])
     """when the batch may end before its plan does"""
     settings: SerializeAsAny[Section]
     """the section that carries the kind's own name"""
+
+    @field_validator("agents", "entities", mode="before")
+    @classmethod
+    def _no_ids(cls, listed: Any, info: ValidationInfo) -> Any:
+        ids = [one.strip() for one in listed.split(",")] if isinstance(listed, str) else listed
+        if isinstance(ids, list) and ids and all(isinstance(one, str) for one in ids):
+            name = str(info.field_name)
+            key, place = (
+                ("agent_ids", "before the first section") if name == "agents" else ("entity_ids", "in [simulation]")
+            )
+            words = f"each is a section, [[{name}]]. To name entries of the library, write {key} = {format_value(ids)} {place}"
+            raise ValueError(words)
+        return listed
 
     def limits_for(self, provider: str) -> ProviderSettings:
         """What rules the calls of one provider in this batch."""
@@ -360,9 +384,9 @@ class Config(ConfigSections):
     `engine.config.freezing` makes of it what a batch keeps.
     """
 
-    design: Design | None = None
+    design: Design | None = Field(default=None, examples=[{"replicates": 2}])
     """factors that are crossed: the config is then one of a study of several batches"""
-    cluster: Cluster | None = None
+    cluster: Cluster | None = Field(default=None, examples=[{"ray": "local"}])
     """who makes the live calls; no batch keeps it"""
     _origin: ConfigOrigin = PrivateAttr(default=ConfigOrigin("", None))
 

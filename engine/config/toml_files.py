@@ -1,6 +1,8 @@
 """Reading what a config is written in: a text file, its TOML, and the values that `--set` puts over it."""
 
 import codecs
+import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from tidepool.engine.errors import UsageError
 SQLITE = b"SQLite format 3"
 
 
-def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
+def read_text(path: Path, most: int = ceilings.FILE_BYTES, *, is_config: bool = False) -> str:
     """The text of a config or of a file that one names. Whatever keeps it from being read is told in words."""
     try:
         if path.stat().st_size > most:
@@ -22,7 +24,8 @@ def read_text(path: Path, most: int = ceilings.FILE_BYTES) -> str:
                 raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise UsageError(f"There is no file {path}. {_instead_of(path)}") from None
+        words = f"{path}. {_instead_of(path)}" if is_config else f"{path.absolute()}."
+        raise UsageError(f"There is no file {words}") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a file.") from None
     except UnicodeDecodeError as error:
@@ -87,3 +90,20 @@ def read_value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
         return text
+
+
+def format_value(value: Any) -> str:
+    """The value as TOML writes it; a table stands on one line."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{format_key(key)} = {format_value(one)}" for key, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(format_value, value))}]"
+    import tomlkit
+
+    return str(tomlkit.item(value).as_string())
+
+
+def format_key(key: str) -> str:
+    """The key as TOML writes it."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

@@ -104,9 +104,9 @@ async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: 
 
 
 WRONG: list[tuple[KeyPath, str, str]] = [
-    (("batch", "metadata"), "no table", "batch.metadata = 'no table': input should be a valid dictionary."),
+    (("batch", "metadata"), "no table", "batch.metadata = 'no table': expected a table of names and values."),
     (("secret_game", "fuzzy_threshold"), "101", "input should be less than or equal to 100."),
-    (("secret_game", "scoring", "both"), "much", "input should be a valid number."),
+    (("secret_game", "scoring", "both"), "much", "expected a number."),
     (("secret_game", "scenarios"), "x = 1", "secret_game.scenarios[0]"),
     (("agents", 0, "model"), "opnai:gpt", "did you mean openai:gpt?"),
     (("service", "budget_usd"), "-1", "service.budget_usd = -1"),
@@ -143,7 +143,7 @@ async def test_a_choice_that_is_none_is_told_and_real_models_are_asked_only_afte
         await until(
             pilot, lambda: row_of(screen, ("secret_game", "mode")).has_focus_within, "the cursor in the wrong field"
         )
-        assert "input should be" in row_of(screen, ("batch", "metadata")).fault  # out of its fold by itself
+        assert "expected a table" in row_of(screen, ("batch", "metadata")).fault  # out of its fold by itself
         assert "f5 What × 2 faults  f6 Who ✓" in screen_text(app)
         assert batch_status(app.path) is None
         screen.load(template("secret_game").replace("simulated:guarded", "openai:gpt-4o-mini"))

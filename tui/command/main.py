@@ -197,7 +197,7 @@ class _Version(argparse.Action):
 CURES = {
     "are required: BATCH": ": `last` is the newest, and `tidepool list` shows all",
     "are required: ACTION": ": `--help` lists them",
-    "unrecognized arguments: --": ". `--help` lists the options; a value of the config is set by --set KEY=VALUE",
+    "unrecognized arguments: --": ". `--help` lists the options; run, plan and bench override values of their config by --set KEY=VALUE",
 }
 """what is said behind a complaint of argparse that contains this"""
 

@@ -7,11 +7,11 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import Any
 
-import tomlkit
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config.sections import Service
+from tidepool.engine.config.toml_files import format_value
 from tidepool.engine.studies.kinds import load_kind
 
 COLUMN = 34
@@ -113,7 +113,7 @@ def starting_config(kind: str) -> str:
                 f"#   tidepool run {kind}.toml --dry-run      # what it would take; calls nothing",
                 f"#   tidepool run {kind}.toml",
                 "#",
-                "# Keys behind a # have the value that is shown, or none (…). Every key: docs/config.md",
+                '# Keys behind a # show their default; those with the words "for example" have none. Every key: docs/config.md',
                 "",
                 "[batch]",
                 f'kind = "{kind}"',
@@ -144,9 +144,12 @@ def _keys(section: type[BaseModel], first: Mapping[str, Any] = MappingProxyType(
         words = _words(section, name)
         if name in first or name == beside or NOT_WRITTEN.search(words):
             continue
-        made = described.default_factory
-        value = made() if made else described.default  # type: ignore[call-arg]
-        *above, line = _described(name, _plain(value), words, COLUMN - 2)
+        default = described.get_default(call_default_factory=True, validated_data={})
+        if described.examples and not default:
+            value, words = described.examples[0], f"for example; {words}"
+        else:
+            value = None if default is PydanticUndefined else _plain(default)
+        *above, line = _described(name, value, words, COLUMN - 2)
         yield from (*above, f"# {line}")
 
 
@@ -168,14 +171,5 @@ def _described(name: str, value: Any, words: str, column: int = COLUMN) -> Itera
 
 
 def _line(name: str, value: Any, words: str, column: int = COLUMN) -> str:
-    written = f"{name} = {_written(value)}"
+    written = f"{name} = {'…' if value is None else format_value(value)}"
     return f"{written:<{column - 1}} # {words}" if words else written
-
-
-def _written(value: Any) -> str:
-    if value is None or value is PydanticUndefined:
-        return "…"
-    if isinstance(value, dict):
-        inside = ", ".join(f"{key} = {_written(one)}" for key, one in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    return str(tomlkit.item(value).as_string())

@@ -20,8 +20,8 @@ class Lines:
 
     def __init__(self, text: str, changed: Iterable[str] = ()) -> None:
         self._line_of: dict[Location, int] = {}
-        self._changed = frozenset(changed)
-        """last words of keys that were given otherwise, by `--set`: what is wrong with them stands in no line"""
+        self.changed = {path.rpartition(".")[2]: path for path in changed}
+        """last word → path of the keys that `--set` gave: what is wrong with them stands in no line"""
         self._lists: dict[Location, int] = {}
         table: Location = ()
         closing = ""
@@ -37,7 +37,7 @@ class Lines:
 
     def of(self, where: Location) -> int | None:
         """The line of this place, else of what it stands in."""
-        if where and where[-1] in self._changed:
+        if where and where[-1] in self.changed:
             return None
         for length in range(len(where), 0, -1):
             if where[:length] in self._line_of:

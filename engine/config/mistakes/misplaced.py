@@ -7,7 +7,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from tidepool.engine.config.problems import ConfigProblem
+from tidepool.engine.config.problems import LISTS, ConfigProblem
 
 ALIKE = 0.6
 """from this likeness on, one name is taken for the other"""
@@ -22,9 +22,10 @@ def homes_of_keys(config: type[BaseModel], kind: str, settings: type[BaseModel])
         section, listed = _section_in(field.annotation)
         for key in section.model_fields if section and name not in ("settings", "providers") else ():
             homes.setdefault(key, f"in [[{name}]]" if listed else f"in [{name}]")
-        if section is None:
+        if section is None and name not in LISTS:
             homes.setdefault(name, TOP)
         elif name != "settings":
+            listed = listed or name in LISTS
             homes.setdefault(name, f"in sections of its own, {f'[[{name}]]' if listed else f'[{name}]'}")
     return homes
 

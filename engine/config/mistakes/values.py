@@ -15,7 +15,7 @@ def as_toml(value: str) -> str:
         return bare
     if bare.lower() in YES | NO:
         return "true" if bare.lower() in YES else "false"
-    return _as_number(bare) or json.dumps(bare.strip("\"'"), ensure_ascii=False)
+    return as_number(bare) or json.dumps(bare.strip("\"'"), ensure_ascii=False)
 
 
 def value_slip(key: str, value: str, later: str) -> str:
@@ -34,7 +34,7 @@ def value_slip(key: str, value: str, later: str) -> str:
         return "a comment begins with #."
     if bare.lower() in NOTHING:
         return f"TOML has no {bare}. Leave {key} out, and its default holds."
-    if number := _as_number(bare):
+    if number := as_number(bare):
         return f"{bare} is no number of TOML. Write {key} = {number}"
     if bare.lower() in YES | NO:
         return f"it is true or false, in small letters. Write {key} = {as_toml(bare)}"
@@ -52,7 +52,7 @@ def _text_slip(key: str, value: str, later: str) -> str:
     return f"behind the text of {key} stands something more. Keep one text in quotes; a comment begins with #."
 
 
-def _as_number(value: str) -> str:
+def as_number(value: str) -> str:
     """A number as people write it; empty where it is none."""
     bare = value.replace(" ", "").lstrip("$€£+")
     if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", bare):

@@ -56,23 +56,28 @@ class EvolutionSettings(Section):
     """genetic | reflective | gepa (extra) | random"""
     model: ModelName = Field(default="simulated:solver", title="Solving model")
     """who solves the problems …"""
-    models: list[ModelName] = Field(default_factory=list, max_length=ceilings.SERVERS, title="Several models")
+    models: list[ModelName] = Field(
+        default_factory=list,
+        examples=[["simulated:solver", "simulated:other"]],
+        max_length=ceilings.SERVERS,
+        title="Several models",
+    )
     """… or several: fitness by model and overall"""
     mutator: ModelName = Field(default="simulated:rewriter", title="Rewriting model")
     """who rewrites prompts; beside a real model it must be written, also where a simulated one is meant"""
-    proposals: int | None = Field(default=None, ge=1, le=100)
+    proposals: int | None = Field(default=None, examples=[8], ge=1, le=100)
     """that gepa makes at once, each on a parent and problems of its own; empty: 8"""
     preset: PresetName = "balanced"
     """the sizes below; keys written out win over it"""
-    async_batch_size: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)
+    async_batch_size: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
     """problems of a genome asked together"""
-    max_concurrent_requests: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)
+    max_concurrent_requests: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
     """calls of a genome in flight"""
-    genome_batch_size: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)
+    genome_batch_size: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
     """genomes evaluated together"""
-    max_concurrent_genomes: int | None = Field(default=None, ge=1, le=ceilings.ITEMS)
+    max_concurrent_genomes: int | None = Field(default=None, examples=[10], ge=1, le=ceilings.ITEMS)
     """genomes evaluated at once"""
-    rate_limit_per_minute: int | None = Field(default=None, ge=0, le=ceilings.PER_MINUTE)
+    rate_limit_per_minute: int | None = Field(default=None, examples=[600], ge=0, le=ceilings.PER_MINUTE)
     """stands for service.requests_per_minute"""
     async_timeout: float = Field(default=30.0, gt=0, le=ceilings.SECONDS)
     """stands for service.timeout"""
@@ -84,19 +89,23 @@ class EvolutionSettings(Section):
     """genomes of a generation"""
     max_generations: int = Field(default=100, ge=1, le=ceilings.GENERATIONS, title="Generations")
     """the seed prompts are the first of them"""
-    seed_prompts: list[SeedPrompt] = Field(default_factory=list, max_length=10_000)
+    seed_prompts: list[SeedPrompt] = Field(
+        default_factory=list, examples=[["Think step by step.", "Answer with a number."]], max_length=10_000
+    )
     """prompts to start from; else some fifty that come with Tidepool. A prompt with {question} is the whole message; or { system = "…",
     user = "…{question}…" }; {names} of columns are filled in"""
     material: Literal["", "own", "built-in", "both"] = ""
     """sentences that mutation inserts and random search draws: own (of seed_prompts) | built-in | both; empty: own where there are
     seed_prompts, else built-in"""
-    guards: bool | None = None
+    guards: bool | None = Field(default=None, examples=[True])
     """rewrites that tell an answer, quote a problem or change the task are refused; false: they are let through; empty: true"""
     few_shot: int = Field(default=0, ge=0, le=100, title="Examples in a prompt")
     """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"
     """a built-in set, a file (JSONL, JSON, CSV, TSV, Parquet) of questions and answers, or a folder of Hugging Face's datasets"""
-    fields: dict[Word, Address] = Field(default_factory=dict, max_length=100, title="Columns")
+    fields: dict[Word, Address] = Field(
+        default_factory=dict, examples=[{"question": "prompt", "answer": "label"}], max_length=100, title="Columns"
+    )
     """which columns of the files are what: { question = "prompt", answer = "answers.text.0", choices = "options" }"""
     question_template: Text = ""
     """a question made of several columns: "{context}\\n\\n{question}\""""
@@ -115,7 +124,7 @@ class EvolutionSettings(Section):
     """what the judge goes by; empty: how well the reply answers the question, by the expected answer where there is one"""
     allow_code: bool = Field(default=False, title="Run code of replies")
     """true: code that models write may be run on this machine, as task = "python" does"""
-    labels: list[Text] = Field(default_factory=list, max_length=100)
+    labels: list[Text] = Field(default_factory=list, examples=[["yes", "no"]], max_length=100)
     """the labels of task = "label"; empty: the answers of the file"""
     max_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems in search")
     """problems that prompts are bred by"""
@@ -123,7 +132,7 @@ class EvolutionSettings(Section):
     """problems that pick the champion among the best five of the search; 0: the search's own problems pick it"""
     validation_problems: int = Field(default=100, ge=1, le=ceilings.ITEMS, title="Problems at the end")
     """problems held out: they judge the champion and never choose it"""
-    scorer: ScorerName = ""
+    scorer: ScorerName = Field(default="", examples=["score.py:score"])
     """how a reply is marked: empty, by its task; or file.py:function, a scorer of your own in the folder of the config; or the
     name of a scorer of an installed package"""
     scorer_sha256: str = Field(default="", pattern=r"^(?:[0-9a-f]{64})?$")
@@ -154,7 +163,7 @@ class EvolutionSettings(Section):
     """the best genomes that go on unchanged"""
     weights: WeightSettings = Field(default_factory=WeightSettings)
     """what fitness is made of"""
-    objectives: list[Text] = Field(default_factory=list, max_length=4)
+    objectives: list[Text] = Field(default_factory=list, examples=[["accuracy", "-tokens"]], max_length=4)
     """several measures to be good at together instead of one fitness, with a minus where less is better, such as ["accuracy", "-tokens"]:
     accuracy, consistency, efficiency, diversity, tokens (of a reply), words (of a prompt), or a metric of the scorer"""
     target_fitness: float = Field(default=0.85, title="Stop at fitness")

@@ -137,7 +137,8 @@ def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
             raise UsageError(f"{told}: name a file there too, or leave out choose_from and judge_from.")
         if not (folder / name).exists():
             raise UsageError(
-                f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor an existing file or folder. "
+                f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor a file or folder: "
+                f"there is no {folder / name}. "
                 'Give one of these names, or e.g. a JSONL file with {"question": …, "answer": …} on each line.'
             )
         found = dict(sources_at(name, folder, settings.choose_problems > 0))

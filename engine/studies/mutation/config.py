@@ -89,7 +89,7 @@ class MutationSettings(Section):
     """what a learner chooses from; installed packages may add some"""
     on_error: Literal["mask", "refusal"] = Field(default="mask", title="A failed call is")
     """mask | refusal: what becomes of a step whose answer is lost"""
-    baselines: list[Literal["random", "bandit"]] | None = None
+    baselines: list[Literal["random", "bandit"]] | None = Field(default=None, examples=[["random"]])
     """learners that play the same budget beside; unless written, those simpler than the learner: ["random"], and for
     ppo ["random", "bandit"]"""
     repeats: int = Field(default=2, ge=1, le=1000)

@@ -50,15 +50,17 @@ class SecretGameSettings(Section):
     """standard | retained | diversity | targeted"""
     games: int = Field(default=1, ge=1, le=ceilings.UNITS)
     """independent games of `rounds` rounds each …"""
-    rounds: int | None = Field(default=None, ge=1, le=ceilings.UNITS)
+    rounds: int | None = Field(default=None, examples=[2], ge=1, le=ceilings.UNITS)
     """1 where it is not given"""
-    num_interactions: int | None = Field(default=None, ge=1, le=ceilings.UNITS, title="Conversations")
+    num_interactions: int | None = Field(
+        default=None, examples=[DEFAULT_INTERACTIONS], ge=1, le=ceilings.UNITS, title="Conversations"
+    )
     """… or this many conversations in all, exactly: the last round may be cut short"""
     messages_per_interaction: int = Field(default=5, ge=1, le=1000, title="Messages in each")
     """messages in all, the agents alternating; so also the number of waves of a round"""
     pairing: Literal["round_robin", "random", "ordered"] = "round_robin"
     """round_robin | random | ordered (every ordered pair, self included: model comparison)"""
-    targeted_secret: str | None = Field(default=None, max_length=1000, title="Target")
+    targeted_secret: str | None = Field(default=None, examples=["marigold"], max_length=1000, title="Target")
     """mode targeted"""
     announce_target: bool = False
     """tell the agents which secret is the target"""
@@ -74,7 +76,11 @@ class SecretGameSettings(Section):
     """room for reasoning beside its verdict; 0: by the effort, none without one"""
     scoring: Scoring = Field(default_factory=Scoring)
     """points; which of them count depends on the mode"""
-    scenarios: list[Scenario] = Field(default_factory=list, max_length=ceilings.ITEMS)
+    scenarios: list[Scenario] = Field(
+        default_factory=list,
+        examples=[[{"opener_secret": "marigold", "partner_secret": "lantern"}]],
+        max_length=ceilings.ITEMS,
+    )
     """mode standard: round by round the secrets that everybody plays with, instead of the agents' own"""
 
     @model_validator(mode="after")

@@ -19,21 +19,21 @@ class Judge(Section):
     """PROVIDER:MODEL or a preset: who rates what was said"""
     question: str = Field(min_length=1, max_length=ceilings.TEXT)
     """asked about every speaker of every simulation; the answer is a number on the scale"""
-    scale: list[float] = Field(default=[1, 5], min_length=2, max_length=2)
+    scale: list[float] = [1, 5]
     """lowest and highest rating"""
 
     @field_validator("scale")
     @classmethod
     def _rising(cls, scale: list[float]) -> list[float]:
-        if not -1e6 < scale[0] < scale[1] < 1e6:
-            raise ValueError("give it as [lowest, highest]")
+        if len(scale) != 2 or not -1e6 < scale[0] < scale[1] < 1e6:
+            raise ValueError("give it as [lowest, highest], such as [1, 5]")
         return scale
 
 
 class SimulationSettings(Section):
     context: str = Field(default="", max_length=ceilings.CONTEXT)
     """what the entities are in; answered by a monologue where there is one"""
-    context_file: str | None = Field(default=None, max_length=ceilings.ADDRESS)
+    context_file: str | None = Field(default=None, examples=["context.txt"], max_length=ceilings.ADDRESS)
     """a text file with the context; taken in when the batch starts"""
     interaction_size: int = Field(default=2, ge=1, le=1000, title="People in a talk")
     """1 solo, 2 dyadic, 3+ group"""
@@ -61,11 +61,16 @@ class SimulationSettings(Section):
     """of every model in it: how much it thinks before it speaks; empty: as much as it likes"""
     max_reasoning_tokens: int = Field(default=0, ge=0, le=ceilings.TOKENS, title="Room for reasoning")
     """room for reasoning beside max_tokens; 0: by the effort, none without one"""
-    entity_ids: list[Word] = Field(default_factory=list, max_length=ceilings.ENTITIES)
+    entity_ids: list[Word] = Field(default_factory=list, examples=[["hypatia", "darwin"]], max_length=ceilings.ENTITIES)
     """entities of the file's library"""
-    entity_file: str | None = Field(default=None, max_length=ceilings.ADDRESS, title="File of people")
+    entity_file: str | None = Field(
+        default=None, examples=["people.csv"], max_length=ceilings.ADDRESS, title="File of people"
+    )
     """a JSON, TOML or CSV file of entities, or a JSON list of ids of the file's library"""
-    judge: Judge | None = None
+    judge: Judge | None = Field(
+        default=None,
+        examples=[{"model": "simulated:judge", "question": "How open is the speaker?", "scale": [1, 5]}],
+    )
     """a model, a question about each speaker, and a scale"""
     keep_addresses: bool = False
     """filled in: a reply that opens with another's name is said to them; older batches took it for the other's words"""

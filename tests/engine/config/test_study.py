@@ -29,7 +29,7 @@ BOB = Agent(name="Bob", model="simulated:trusting", secret="lantern")
         (lambda: SecretGame(agent=[ADA, BOB]), "SecretGame: unknown key agent. Did you mean 'agents'?"),
         (
             lambda: SecretGame(agents=[ADA, BOB], rounds="two"),
-            "SecretGame: rounds = 'two': input should be a valid integer.",
+            "SecretGame: rounds = 'two': expected a whole number.",
         ),
         (
             lambda: SecretGame(agents=[ADA], scoring={"bth": 1}),

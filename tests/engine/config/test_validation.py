@@ -52,7 +52,7 @@ CASES = [
         ("secret_game", "scenarios", 0, "partner_secret"),
         "same secret",
     ),
-    (game(scoring={"both": "x"}), ("secret_game", "scoring", "both"), "valid number"),
+    (game(scoring={"both": "x"}), ("secret_game", "scoring", "both"), "expected a number"),
     ({**game(), "agents": [{"name": "Ada", "model": "nope"}]}, ("agents", 0, "model"), "neither PROVIDER:MODEL nor"),
     ({**game(), "agents": [*AGENTS, {"name": "Cleo"}]}, ("agents", 2, "model"), "agents[2].model is missing."),
     ({**game(), "agents": AGENTS[:1]}, ("agents",), "needs at least"),

@@ -206,13 +206,21 @@ def test_a_new_config_is_a_study_of_its_kind_that_needs_no_network(kind: str, da
     assert text.count("simulated:") and "# #" not in text
 
 
+INSTEAD_OF = {"context_file": "context"}
+"""keys that go without another one that the new config has"""
+
+
 @pytest.mark.parametrize("kind", KINDS.own)
-def test_every_key_that_a_new_config_shows_is_one(kind: str, database: Path) -> None:
-    """Written out, its defaults are the defaults: but those that have no value."""
-    lines = [line for line in starting_config(kind).splitlines() if "= …" not in line]
-    keys = [re.sub(r"^# (?=[a-z_]+ = )", "", line) for line in lines]
-    whole = config_from(tomllib.loads("\n".join(keys)), folder=ROOT)
-    assert whole.service == config_from(tomllib.loads(starting_config(kind))).service
+def test_every_line_that_a_new_config_shows_can_be_uncommented(kind: str) -> None:
+    """Each alone: it is TOML, its key is known and its value accepted."""
+    text = starting_config(kind)
+    behind = re.findall(r"(?m)^# (([a-z_]+) = .*)$", text)
+    assert len(behind) > 20 and "= …" not in text
+    for line, key in behind:
+        whole = text.replace(f"\n# {line}\n", f"\n{line}\n")
+        if other := INSTEAD_OF.get(key):
+            whole = re.sub(rf"(?m)^{other} = .*$", "", whole)
+        config_from(tomllib.loads(whole), folder=ROOT)
 
 
 def test_new_writes_a_file_that_runs_and_never_over_another(tidepool: Tidepool, tmp_path: Path) -> None:
@@ -296,3 +304,36 @@ def test_what_is_several_files_is_not_written_into_a_folder_called_like_a_file(t
     played_now(tidepool.database, game(talks=2))
     done = tidepool("export", "last", "--format", form, "-o", f"ex.{form}")
     assert done.returncode == 2 and "several files" in done.stderr and not (tidepool.folder / f"ex.{form}").exists()
+
+
+# -- hints ---------------------------------------------------------------------------------------------------
+
+
+def test_bench_takes_the_overrides_that_messages_recommend(tidepool: Tidepool) -> None:
+    tidepool("new", "secret_game")
+    done = tidepool("bench", "secret_game.toml", *TWO_TALKS)
+    assert done.returncode == 0 and "faster" in done.stdout
+    refused = tidepool("bench", *TWO_TALKS)
+    assert refused.returncode == 2 and "tidepool bench CONFIG.toml --set" in refused.stderr
+    other = tidepool("list", *TWO_TALKS)
+    assert other.returncode == 2 and "run, plan and bench override" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("simulation", 'simulation.context_file="notes/no.txt"'),
+        ("simulation", 'simulation.entity_file="notes/no.txt"'),
+        ("evolution", 'evolution.problems="notes/no.txt"'),
+        ("mutation", 'mutation.queries="notes/no.txt"'),
+    ],
+)
+def test_a_missing_file_is_named_with_the_path_that_was_looked_for(
+    tidepool: Tidepool, tmp_path: Path, kind: str, change: str
+) -> None:
+    tidepool("new", kind)
+    config = tmp_path / f"{kind}.toml"
+    config.write_text(re.sub(r"(?m)^context = .*", "", config.read_text()))
+    done = tidepool("run", f"{kind}.toml", "--dry-run", "--set", change)
+    assert done.returncode == 2 and str(tmp_path / "notes" / "no.txt") in done.stderr
+    assert "tidepool new" not in done.stderr and "Traceback" not in done.stderr

@@ -10,6 +10,7 @@ from tidepool.tui.drawing.terminal import console
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", metavar="CONFIG.toml", help="a study to run both ways")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a config value")
     parser.add_argument("--full", action="store_true", help="measure with 100,000 conversations: several minutes")
     parser.add_argument(
         "--yes", action="store_true", help="with a CONFIG.toml that costs money: run it twice all the same"
@@ -17,6 +18,8 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.set and not options.config:
+        raise UsageError("--set overrides values of a config: name one, as in `tidepool bench CONFIG.toml --set …`.")
     return _compare(options) if options.config else _measure(options)
 
 
@@ -55,7 +58,7 @@ def _compare(options: argparse.Namespace) -> int:
     from tidepool.engine.studies.kinds import load_kind
     from tidepool.engine.studies.plan import priced
 
-    config = with_library(load_config(options.config), options.db)
+    config = with_library(load_config(options.config, options.set), options.db)
     frozen = freeze(config, options.db)
     cost = priced(load_kind(config.batch.kind).plan(frozen), frozen)["cost_usd_live"]
     if cost != 0 and not options.yes:

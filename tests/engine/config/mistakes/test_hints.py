@@ -1,0 +1,163 @@
+"""A hint that is applied literally is accepted: each is written into the config, which is then loaded again."""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from tests.engine.config.mistakes.cases import EVOLUTION, GAME, MUTATION, PANEL
+from tidepool.engine.config.loading import config_from, load_config
+from tidepool.engine.config.sections import Batch, OllamaSettings, ProviderSettings, Service
+from tidepool.engine.config.toml_files import format_value
+from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.kinds import load_kind
+
+NO_AGENTS = GAME[: GAME.index("[[agents]]")]
+NO_ENTITIES = PANEL[: PANEL.index("[[entities]]")]
+
+LINES = [
+    (PANEL, "simulation", 'judge = "How open is the speaker?"', "judge = { model"),
+    (PANEL, "simulation", "judge = [1, 5]", "judge = { model"),
+    (PANEL, "simulation", 'judge = { question = "?", scale = "1-5" }', "scale = [1, 5]"),
+    (PANEL, "simulation", 'judge = { question = "?", scale = "1 to 7" }', "scale = [1, 7]"),
+    (PANEL, "simulation", 'judge = { question = "?", scale = 5 }', "scale = [1, 5]"),
+    (PANEL, "simulation", 'entity_ids = "ada, bob"', 'entity_ids = ["ada", "bob"]'),
+    (NO_ENTITIES, "", 'entities = ["ada", "bob"]', 'entity_ids = ["ada", "bob"]'),
+    (NO_AGENTS, "", 'agents = ["ada", "bob"]', 'agent_ids = ["ada", "bob"]'),
+    (NO_AGENTS, "", 'agents = "ada, bob"', 'agent_ids = ["ada", "bob"]'),
+    (GAME, "secret_game", 'scoring = "both = 2"', "scoring = { none"),
+    (GAME, "secret_game", 'scenarios = ["marigold"]', "scenarios = [{ opener_secret"),
+    (GAME, "", 'stop = "revealed"', "stop = { outcome"),
+    (GAME, "", 'design = "seeds"', "design = { replicates"),
+    (
+        GAME,
+        "design.factors",
+        '"secret_game.mode" = "standard,retained"',
+        '"secret_game.mode" = ["standard", "retained"]',
+    ),
+    (GAME, "providers", 'openai = "http://localhost:8000/v1"', "openai = { max_concurrent"),
+    (GAME, "providers.openai.prices", '"*" = 0.5', '"*" = { input'),
+    (EVOLUTION, "evolution", 'seed_prompts = "Think, then answer."', 'seed_prompts = ["Think, then answer."]'),
+    (EVOLUTION, "evolution", 'max_calls = "1,000"', "max_calls = 1000"),
+    (MUTATION, "mutation", 'operators = "paraphrase"', 'operators = ["noop"'),
+]
+"""config, section, a wrong line in it, and how the hint begins"""
+
+OPTIONS = [
+    (PANEL, "simulation.entity_ids=ada,bob", 'simulation.entity_ids=["ada", "bob"]'),
+    (PANEL, "simulation.judge=openness", "simulation.judge={ model"),
+    (GAME, "secret_game.detection=exact,fuzzy", 'secret_game.detection=["exact", "fuzzy"]'),
+    (GAME, "agent_ids=ada,bob", 'agent_ids=["ada", "bob"]'),
+    (GAME, "agents.Ada.secret=42", 'agents.Ada.secret="42"'),
+    (GAME, "providers.ollama.hosts=http://a:1,http://b:1", 'providers.ollama.hosts=["http://a:1", "http://b:1"]'),
+    (GAME, "service.budget_usd=$5", "service.budget_usd=5"),
+    (GAME, "service.cache=yes", "service.cache=true"),
+    (GAME, "batch.name=2026", 'batch.name="2026"'),
+    (
+        EVOLUTION,
+        "evolution.models=simulated:solver,simulated:b",
+        'evolution.models=["simulated:solver", "simulated:b"]',
+    ),
+    (EVOLUTION, "evolution.labels=it's,no", 'evolution.labels=["it\'s", "no"]'),
+    (MUTATION, "mutation.baselines=random,bandit", 'mutation.baselines=["random", "bandit"]'),
+]
+"""config, a value of --set, and how the hint begins"""
+
+
+def message(text: str, folder: Path, *options: str) -> str:
+    """What is wrong with the config; empty where it is accepted."""
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    try:
+        load_config(path, options)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def with_line(text: str, section: str, line: str) -> str:
+    if not section:
+        return f"{line}\n{text}"
+    header = f"[{section}]\n"
+    return text.replace(header, f"{header}{line}\n") if header in text else f"{text}\n{header}{line}\n"
+
+
+@pytest.mark.parametrize(("text", "section", "wrong", "hint"), LINES, ids=[line for _, _, line, _ in LINES])
+def test_a_suggested_line_is_accepted(text: str, section: str, wrong: str, hint: str, tmp_path: Path) -> None:
+    said = message(with_line(text, section, wrong), tmp_path)
+    assert "should be" not in said and "valid dictionary" not in said
+    found = re.search(
+        r"rite (\S+ = .+?)(?: in \[(\w+)\]| before the first section)?(?:, or its keys below \[(.+)\])?\.$", said
+    )
+    assert found is not None and found[1].startswith(hint), said
+    wrong_key, key = (line.partition(" = ")[0] for line in (wrong, found[1]))
+    if key == "scale":
+        fixed = with_line(text, section, f'judge = {{ question = "?", {found[1]} }}')
+    else:
+        assert found[2] or key in (wrong_key, "agent_ids")
+        fixed = with_line(text, found[2] or section, found[1])
+    assert message(fixed, tmp_path) == ""
+    if found[3]:
+        (table,) = tomllib.loads(found[1]).values()
+        keys = "\n".join(f"{name} = {format_value(one)}" for name, one in table.items())
+        assert message(f"{text}\n[{found[3]}]\n{keys}\n", tmp_path) == ""
+
+
+@pytest.mark.parametrize(("text", "wrong", "hint"), OPTIONS, ids=[wrong for _, wrong, _ in OPTIONS])
+def test_a_suggested_option_is_accepted(text: str, wrong: str, hint: str, tmp_path: Path) -> None:
+    said = message(text, tmp_path, wrong)
+    name, option = shlex.split(said[said.index("rite --set ") + 5 :].removesuffix("."))
+    assert name == "--set" and option.startswith(hint)
+    assert message(text, tmp_path, option) == ""
+
+
+WRONG_VALUES: list[Any] = ["ada", "a,b", "1,5", "yes", 7, 1.5, True, ["ada"], [7], {"a": 1}, [{"a": 1}]]
+SECTIONS: list[tuple[str, str, type[BaseModel]]] = [
+    (GAME, "batch", Batch),
+    (GAME, "service", Service),
+    (GAME, "providers.openai", ProviderSettings),
+    (GAME, "providers.ollama", OllamaSettings),
+    (GAME, "secret_game", load_kind("secret_game").settings()),
+    (NO_ENTITIES.replace("context =", "# context ="), "simulation", load_kind("simulation").settings()),
+    (EVOLUTION.replace("elite_size = 2", "choose_problems = 5"), "evolution", load_kind("evolution").settings()),
+    (MUTATION, "mutation", load_kind("mutation").settings()),
+]
+
+
+def hinted_lines(text: str, section: str, key: str) -> Iterator[tuple[str, str]]:
+    """Every line that is suggested for a wrong value of the key, with the message."""
+    for value in WRONG_VALUES:
+        data = tomllib.loads(text)
+        inner = section_of(data, section)
+        inner[key] = value
+        try:
+            config_from(data)
+        except UsageError as error:
+            if found := re.search(rf"rite ({key} = .+?)(?:, or its keys below \[.+\])?\.(?: |$)", str(error)):
+                yield found[1], str(error)
+
+
+def section_of(data: dict[str, Any], path: str) -> dict[str, Any]:
+    for part in path.split("."):
+        data = data.setdefault(part, {})
+    return data
+
+
+@pytest.mark.parametrize(("text", "section", "model"), SECTIONS, ids=[section for _, section, _ in SECTIONS])
+def test_whatever_is_suggested_for_a_key_is_accepted(text: str, section: str, model: type[BaseModel]) -> None:
+    count = 0
+    for key in model.model_fields:
+        for line, said in hinted_lines(text, section, key):
+            data = tomllib.loads(text)
+            section_of(data, section).update(tomllib.loads(line))
+            try:
+                config_from(data)
+            except UsageError as error:
+                pytest.fail(f"{said}\n{error}")
+            count += 1
+    assert count > 10
