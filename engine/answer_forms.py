@@ -20,6 +20,31 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     name: {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
     for name, fields in _FIELDS.items()
 }
+MOST_LEVELS = 11
+"""of a scale whose ratings are whole numbers: 0 to 10"""
+
+
+def levels_of(scale: tuple[float, float]) -> tuple[int, ...]:
+    """The levels of a Likert scale such as 1 to 5; none where any number between the ends is a rating, as from 0 to 1."""
+    low, high = map(float, scale)
+    likert = low.is_integer() and high.is_integer() and 2 <= high - low < MOST_LEVELS
+    return tuple(range(int(low), int(high) + 1)) if likert else ()
+
+
+def schema_of(form: str, scale: tuple[float, float] | None = None) -> dict[str, Any]:
+    """The JSON schema of a form. A scale is an enum or words, since Anthropic refuses `minimum` and `maximum`."""
+    schema = SCHEMAS[form]
+    if scale is None:
+        return schema
+    levels = list(levels_of(scale))
+    bounded = {"type": "integer", "enum": levels} if levels else {"type": "number", "description": _bounds(scale)}
+    return {**schema, "properties": {**schema["properties"], "rating": bounded}}
+
+
+def _bounds(scale: tuple[float, float]) -> str:
+    return f"From {scale[0]:g} to {scale[1]:g}."
+
+
 _BEGINNING = re.compile(r"\s*(?:```\w*\s*)?\{(?=\s*(?:[\"}]|$))")
 _PAIR = re.compile(
     r'\s*"(?P<name>(?:[^"\\]|\\.)*)"\s*:\s*'

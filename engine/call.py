@@ -42,6 +42,8 @@ class Call(NamedTuple):
     """room for that, beside `max_tokens`"""
     form: str = ""
     """the shape its reply is to have (`tidepool.engine.answer_forms`), where the model can be held to one"""
+    scale: tuple[float, float] | None = None
+    """the lowest and the highest rating that a reply of the form `rating` may give"""
 
     @property
     def most_output(self) -> int:

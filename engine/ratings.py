@@ -1,6 +1,7 @@
 """Reading a judge's verdict. What is no clear rating on the scale is missing, never guessed."""
 
 import re
+from collections.abc import Collection
 
 from tidepool.engine.answer_forms import AFTER, fields_of, number_of, text_of
 
@@ -20,10 +21,19 @@ _UNENDED = re.compile(r"[-+−\d.,]+\s*$")
 _ANY = re.compile(rf"(?<![\w.,]){_NUMBER}(?!\w)")
 
 
-def read_rating(reply: str, scale: tuple[float, float], *, cut: bool = False) -> float | None:
+def read_rating(
+    reply: str, scale: tuple[float, float], *, cut: bool = False, levels: Collection[float] = ()
+) -> float | None:
     """The rating in a judge's reply: labelled, else 'N out of M', else the only number of the reply.
 
+    Where the scale has levels, any other number is no rating.
+
     A reply that was cut has said its verdict only where it is labelled, and where something follows it."""
+    rating = _read(reply, scale, cut)
+    return None if levels and rating not in levels else rating
+
+
+def _read(reply: str, scale: tuple[float, float], cut: bool) -> float | None:
     fields = fields_of(reply)
     if fields is not None:
         found = next((fields[name] for name in (*_LABELS, AFTER) if name in fields), None)

@@ -10,6 +10,7 @@ from tidepool.engine.call import Call, Message
 from tidepool.engine.config.sections import REASONING_ROOM, Agent, reasoning_of
 from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat
 from tidepool.engine.providers.error_mapping import ProviderComplaint
+from tidepool.engine.providers.ollama.provider import _extras
 from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat
 from tidepool.engine.providers.protocol import Notices
 from tidepool.engine.ratings import read_rating
@@ -161,6 +162,25 @@ def test_a_form_goes_to_each_provider_in_its_own_words_and_is_no_part_of_the_key
     assert "response_format" not in OpenAIRequestFormat(Notices(), False).body(plain, 1)
     body = AnthropicRequestFormat(Notices()).body(asked("anthropic:claude-haiku-5-5", form=form))
     assert body["output_config"] == {"format": {"type": "json_schema", "schema": SCHEMAS[form]}}
+
+
+@pytest.mark.parametrize(
+    ("scale", "rating"),
+    [
+        ((1.0, 5.0), {"type": "integer", "enum": [1, 2, 3, 4, 5]}),
+        ((0.0, 1.0), {"type": "number", "description": "From 0 to 1."}),
+    ],
+)
+def test_a_rating_is_bounded_in_the_schema_of_each_provider(
+    scale: tuple[float, float], rating: dict[str, object]
+) -> None:
+    """By nothing that one of them refuses: Anthropic answers 400 to `minimum` and `maximum`."""
+    call = asked("openai:gpt-4o-mini", form="rating", scale=scale)
+    sent = OpenAIRequestFormat(Notices(), False).body(call, 1)["response_format"]["json_schema"]["schema"]
+    assert sent["properties"]["rating"] == rating and SCHEMAS["rating"]["properties"]["rating"] == {"type": "number"}
+    anthropic = AnthropicRequestFormat(Notices()).body(call._replace(model="anthropic:claude-haiku-5-5"))
+    assert anthropic["output_config"]["format"]["schema"] == sent
+    assert _extras(call._replace(model="ollama:llama3.2"))["format"] == sent
 
 
 def test_a_model_that_takes_no_form_is_asked_without_one_from_then_on() -> None:

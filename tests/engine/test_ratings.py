@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.ratings import read_rating
 
 
@@ -37,6 +38,39 @@ from tidepool.engine.ratings import read_rating
 )
 def test_a_verdict_is_read_or_missing_never_guessed(reply: str, rating: float | None) -> None:
     assert read_rating(reply, (1, 5)) == rating
+
+
+@pytest.mark.parametrize(
+    ("scale", "levels"),
+    [
+        ((1, 5), (1, 2, 3, 4, 5)),
+        ((-2.0, 2.0), (-2, -1, 0, 1, 2)),
+        ((0, 10), tuple(range(11))),
+        ((0, 1), ()),
+        ((0, 100), ()),
+        ((0.5, 5), ()),
+        ((float("nan"), 5), ()),
+        ((1, float("inf")), ()),
+    ],
+)
+def test_only_a_likert_scale_has_levels(scale: tuple[float, float], levels: tuple[int, ...]) -> None:
+    assert levels_of(scale) == levels
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [
+        ("Rating: 4", 4),
+        ('{"rating": 4}', 4),
+        ("Rating: 1.5", None),
+        ('{"rating": 1.5}', None),
+        ('{"rating": -1}', None),
+        ("Rating: −1", None),
+        ("Rating: 6", None),
+    ],
+)
+def test_what_is_no_level_of_a_likert_scale_is_missing(reply: str, rating: float | None) -> None:
+    assert read_rating(reply, (1, 5), levels=levels_of((1, 5))) == rating
 
 
 def test_a_scale_may_go_below_nought() -> None:

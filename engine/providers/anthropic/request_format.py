@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tidepool.engine.answer_forms import SCHEMAS
+from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call, prompt_hash
 from tidepool.engine.prices import PriceTag, expected_tokens
 from tidepool.engine.providers.error_mapping import ProviderComplaint
@@ -68,7 +68,7 @@ class AnthropicRequestFormat:
         if call.reasoning_effort not in ("", "none") and not samples(call.model_name):
             output["effort"] = EFFORTS.get(call.reasoning_effort, call.reasoning_effort)
         if call.form:
-            output["format"] = {"type": "json_schema", "schema": SCHEMAS[call.form]}
+            output["format"] = {"type": "json_schema", "schema": schema_of(call.form, call.scale)}
         return output
 
     def headers(self, call: Call) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.answer_forms import SCHEMAS
+from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.deadlines import Deadline
@@ -220,7 +220,7 @@ def _options(call: Call, seed: int) -> dict[str, Any]:
 
 def _extras(call: Call) -> dict[str, Any]:
     """A schema for the reply, and how much to think: nothing of it is sent where nothing was said about it."""
-    extras: dict[str, Any] = {"format": SCHEMAS[call.form]} if call.form else {}
+    extras: dict[str, Any] = {"format": schema_of(call.form, call.scale)} if call.form else {}
     if call.reasoning_effort:
         extras["think"] = THINKING.get(call.reasoning_effort, call.reasoning_effort)
     return extras

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tidepool.engine.answer_forms import SCHEMAS
+from tidepool.engine.answer_forms import schema_of
 from tidepool.engine.call import Call
 from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.error_mapping import ProviderComplaint
@@ -48,7 +48,7 @@ class OpenAIRequestFormat:
         if call.reasoning_effort and self.habits.takes(name, "reasoning_effort"):
             body["reasoning_effort"] = call.reasoning_effort
         if call.form and self.habits.takes(name, "response_format"):
-            form = {"name": call.form, "strict": True, "schema": SCHEMAS[call.form]}
+            form = {"name": call.form, "strict": True, "schema": schema_of(call.form, call.scale)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 

@@ -20,7 +20,7 @@ class Judge(Section):
     question: str = Field(min_length=1, max_length=ceilings.TEXT)
     """asked about every speaker of every simulation; the answer is a number on the scale"""
     scale: list[float] = [1, 5]
-    """lowest and highest rating"""
+    """lowest and highest rating; with whole ends and 3 to 11 levels, such as [1, 5], ratings are whole numbers"""
 
     @field_validator("scale")
     @classmethod

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.coding.report import coding_blocks
 from tidepool.engine.results.blocks import (
     COUNTS,
@@ -89,8 +90,12 @@ def _ratings(judged: Judgements | None) -> Iterator[Block]:
     yield Words(judged.question, "strong")
     yield Headline("mean rating", _mean_rating(judged), told)
     if judged.distribution:
-        series = Series("times given", tuple(float(times) for times in judged.distribution.values()), colour="accent")
-        labels = tuple(judged.distribution)
+        levels = dict.fromkeys(map(str, levels_of((low, high))), 0)
+        given = (
+            {**levels, **judged.distribution} if levels.keys() >= judged.distribution.keys() else judged.distribution
+        )
+        series = Series("times given", tuple(map(float, given.values())), colour="accent")
+        labels = tuple(given)
         yield Figure("bars", "ratings given", (series,), labels=labels, ylabel="times given", caption=COUNTS)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tidepool.engine.answer_forms import levels_of
 from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
@@ -161,7 +162,8 @@ class EntityConversation:
         try:
             reply = unit.told(step) or await unit.ask(self._question(place, talk))
             cut = reply.finish_reason == FinishReason.CUT
-            rating = read_rating(reply.text, (judge.scale[0], judge.scale[1]), cut=cut)
+            scale = (judge.scale[0], judge.scale[1])
+            rating = read_rating(reply.text, scale, cut=cut, levels=levels_of(scale))
         except CallFailed:
             rating = None
         if not unit.settled and not unit.has_told(step):
@@ -184,6 +186,7 @@ class EntityConversation:
             max_tokens=JUDGE_TOKENS,
             speaker=speaker,
             form="rating",
+            scale=scale,
             **reasoning_of(settings),
         )
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from tidepool.engine.call import Call
 from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.protocol import Answer
+from tidepool.engine.results.blocks import Figure
 from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.engine.studies.plan import priced
 from tidepool.engine.studies.simulation import study
+from tidepool.engine.studies.simulation.report import blocks
 
 MESSAGES = "SELECT * FROM messages ORDER BY conversation_id, wave, turn"
 
@@ -223,6 +226,26 @@ async def test_a_judge_rates_every_speaker_and_ratings_follow_the_planted_attrib
     assert agreeable["tests"]["rating"]["p_holm"] < 0.01
     assert statistics["by_attribute"]["shoe"]["tests"]["rating"]["p_holm"] > 0.05
     assert len(rows(file, "SELECT * FROM judgements WHERE rating BETWEEN 1 AND 5")) == 90
+
+
+async def test_a_rating_that_is_no_level_of_the_scale_is_missing_and_every_level_has_its_bar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, said = SimulatedProvider.answer, cycle(["1.5", "-1", "6", "2", "4"])
+
+    def stray(self: SimulatedProvider, call: Call, seed: int, *, batch: bool = False) -> Answer:
+        whole = answer(self, call, seed, batch=batch)
+        if call.form != "rating":
+            return whole
+        assert call.scale == (1, 5)
+        return whole._replace(text=f'{{"reason": "It is so.", "rating": {next(said)}}}')
+
+    monkeypatch.setattr(SimulatedProvider, "answer", stray)
+    summary = await run_batch(panel(num_simulations=5, judge=JUDGE), tmp_path / "s.db")
+    judged = summary["statistics"]["judgements"]
+    assert (judged["given"], judged["missing"], judged["distribution"]) == (4, 6, {"2": 2, "4": 2})
+    (bars,) = [one for one in blocks(summary["statistics"]) if isinstance(one, Figure) and one.form == "bars"]
+    assert bars.labels == ("1", "2", "3", "4", "5") and bars.series[0].ys == (0, 2, 0, 2, 0)
 
 
 async def test_a_judge_hears_neither_thoughts_nor_attributes(tmp_path: Path, calls: list[Call]) -> None:
