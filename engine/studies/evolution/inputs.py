@@ -21,6 +21,12 @@ from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
 BY_ANSWER = ("auto", "number", "choice", "label", "text")
 """tasks that compare a reply with the expected answer"""
+SIZES: Mapping[Split, tuple[str, str]] = {
+    "search": ("max_problems", "to search by"),
+    "choose": ("choose_problems", "to choose the champion"),
+    "judge": ("validation_problems", "held out"),
+}
+"""split → the key of its size, and what it is called"""
 MOST_LABELS = 100
 SHOWN = 3
 """doubtful answers that a warning quotes"""
@@ -101,14 +107,10 @@ def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> Evolution
     sources = _sources(settings, folder)
     by_answer = settings.task in BY_ANSWER
     columns = Columns(settings.fields, settings.question_template, by_answer and not settings.scorer, by_answer)
-    sizes: Mapping[Split, int] = {
-        "search": settings.max_problems,
-        "choose": settings.choose_problems,
-        "judge": settings.validation_problems,
-    }
+    sizes: Mapping[Split, int] = {split: getattr(settings, key) for split, (key, _) in SIZES.items()}
     intake = take_in(sources, columns, sizes, seed, lettered=settings.task == "choice")
     settings = _labelled(settings, intake.answers)
-    notes = [*intake.notes, *_doubts(settings, intake.drawn)]
+    notes = [*_shortened(settings, intake.drawn), *intake.notes, *_doubts(settings, intake.drawn)]
     notes += forewarnings(settings, [one.problem for one in intake.drawn["search"]])
     if settings.task == "auto" and intake.chosen_from:
         notes.append('The problems have choices, which are neither shown nor read: task = "choice" does both.')
@@ -120,6 +122,18 @@ def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> Evolution
         notes=notes,
     )
     return settings.model_copy(update={"frozen": frozen})
+
+
+def _shortened(settings: EvolutionSettings, drawn: Mapping[Split, Sequence[Finished]]) -> list[str]:
+    """Sizes that were written, and that the files are too small for."""
+    found = {key: (len(drawn.get(split, ())), words) for split, (key, words) in SIZES.items() if getattr(settings, key)}
+    written = settings.model_fields_set & found.keys()
+    short = [key for key in found if key in written and found[key][0] < getattr(settings, key)]
+    if not short:
+        return []
+    asked = ", ".join(f"{key} = {getattr(settings, key)}" for key in short)
+    parts = ", ".join(f"{number:,} {words}" for number, words in found.values())
+    return [f"There are fewer different problems than asked for ({asked}). The study uses {parts}."]
 
 
 def _entries(problems: Iterable[Finished]) -> list[ProblemEntry]:

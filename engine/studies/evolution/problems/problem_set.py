@@ -6,6 +6,7 @@ No two splits share a question: what selects a prompt must not also praise it. P
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from random import Random
 from typing import Any, Literal, TypeVar
 
@@ -48,17 +49,15 @@ def problem_set(name: str, training: int, validation: int, seed: int, choosing: 
 
 
 def split_problems(problems: Sequence[T], *sizes: int) -> tuple[tuple[T, ...], ...]:
-    """Parts of at most these sizes; too few problems are divided in the same proportion, and no part is empty that is
-    asked for."""
-    parts, start = [], 0
-    for place, size in enumerate(sizes):
-        left, rest = len(problems) - start, sizes[place:]
-        if size and left < sum(rest):
-            after = sum(other > 0 for other in rest[1:])
-            size = min(max(1, round(left * size / sum(rest))), left - after)
-        parts.append(tuple(problems[start : start + size]))
-        start += size
-    return tuple(parts)
+    """Parts of these sizes, the first one to search by. Of too few problems the others keep their size up to half of what
+    is left, and the search has the rest: asking for more of it than there is does not shorten the held-out part."""
+    lengths, left = [0] * len(sizes), len(problems)
+    for place in (*range(1, len(sizes)), 0):
+        unneeded = left - sizes[0] - sum(sizes[place + 1 :]) if place else left
+        lengths[place] = min(sizes[place], max(left // 2, unneeded))
+        left -= lengths[place]
+    ends = accumulate(lengths)
+    return tuple(tuple(problems[end - length : end]) for end, length in zip(ends, lengths, strict=True))
 
 
 def generate(set_name: str, count: int, rng: Random) -> list[Problem]:

@@ -73,7 +73,7 @@ async def test_gepa_takes_no_more_than_its_plan_says(tmp_path: Path) -> None:
 async def test_where_everything_is_solved_gepa_stops_by_itself(tmp_path: Path) -> None:
     problems = tmp_path / "easy.jsonl"
     problems.write_text("".join(json.dumps({"question": f"Say {n}", "answer": str(n)}) + "\n" for n in range(1, 9)))
-    config = study(strategy="gepa", service="live", problems=str(problems), max_problems=4, target_fitness=9.0)
+    config = study(strategy="gepa", service="live", problems=str(problems), max_problems=1, target_fitness=9.0)
     summary = await run(config, tmp_path / "study.db")
     assert summary["reason"] == "solved"
     assert summary["statistics"]["champion"]["accuracy"] == 1.0

@@ -53,7 +53,21 @@ def test_parts_are_disjoint_and_none_is_empty(count: int, sizes: list[int]) -> N
     assert len(together) == len(set(together)) == min(count, sum(sizes))
 
 
-def test_too_few_problems_are_divided_in_the_proportion_asked_for() -> None:
-    assert [len(part) for part in split_problems(range(30), 100, 200)] == [10, 20]
-    assert [len(part) for part in split_problems(range(30), 100, 100, 100)] == [10, 10, 10]
-    assert [len(part) for part in split_problems(range(3), 100, 1, 0)] == [2, 1, 0]
+@pytest.mark.parametrize(
+    ("count", "sizes", "lengths"),
+    [
+        (60, (100, 30), [30, 30]),
+        (60, (30, 30), [30, 30]),
+        (60, (10, 100), [10, 50]),
+        (60, (100, 100), [30, 30]),
+        (60, (100, 40), [30, 30]),
+        (60, (100, 10, 20), [30, 10, 20]),
+        (30, (100, 15, 5), [10, 15, 5]),
+        (30, (100, 100, 100), [8, 15, 7]),
+        (3, (100, 1, 0), [2, 1, 0]),
+    ],
+)
+def test_of_too_few_problems_the_held_out_part_keeps_its_size_up_to_half(
+    count: int, sizes: tuple[int, ...], lengths: list[int]
+) -> None:
+    assert [len(part) for part in split_problems(range(count), *sizes)] == lengths

@@ -33,11 +33,16 @@ def test_gsm8k_is_read_as_it_is(tmp_path: Path) -> None:
     assert everything(taken(tmp_path)) == {"How many clips?": "1,072", "How much?": "12"}
 
 
-def test_a_file_too_small_is_divided_in_the_proportion_asked_for_and_shuffled_by_the_seed(tmp_path: Path) -> None:
+def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp_path: Path) -> None:
     written(tmp_path, "all.jsonl", ROWS)
-    found = taken(tmp_path, max_problems=100, choose_problems=50, validation_problems=150)
+    found = taken(tmp_path, max_problems=100, choose_problems=5, validation_problems=15)
     assert (len(found.training), len(found.choosing), len(found.validation)) == (10, 5, 15)
     assert len(everything(found)) == 30
+    assert found.notes[0] == (
+        "There are fewer different problems than asked for (max_problems = 100). "
+        "The study uses 10 to search by, 5 to choose the champion, 15 held out."
+    )
+    assert not [note for note in taken(tmp_path).notes if "fewer" in note], "nobody asked for the defaults"
     assert [one.question for one in found.training] != [row["question"] for row in ROWS[:10]]
 
 
