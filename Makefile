@@ -9,11 +9,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check site pythons format bench prove screenshots clean
 
-# What users have …
-$(VENV)/.installed: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(PIP) --editable .
+
+# What users have, with Parquet for `tidepool publish` …
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[parquet]'
 	touch $@
 
 # … and what developers have on top: every extra, and the tools.
@@ -37,8 +39,11 @@ check: $(DEV) site
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_rooms.py
 
-# The documentation as a site, in site/. A link that leads nowhere fails it; `.venv/bin/zensical serve` shows it while you write.
-site: $(DEV)
+# The documentation as a site, in site/. A broken link fails it; `.venv/bin/zensical serve` shows it while you write.
+$(BIN)/zensical: | $(BIN)/python
+	$(PIP) zensical
+
+site: $(BIN)/zensical
 	$(BIN)/zensical build --strict
 
 # The installed package on every supported Python of this machine, with journeys through the app; those that are missing are named.

@@ -18,14 +18,16 @@ def main() -> int:
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         if code:
             return code
-    print(f"\nAll of it is in {database.relative_to(ROOT)}. Open it: {_command()} --db {database.relative_to(ROOT)}")
+    print(f"\nAll studies are in {database.relative_to(ROOT)}. Next:\n")
+    print("\n".join(f"  {line}" for line in next_commands()))
     return 0
 
 
-def _command() -> str:
-    """As it can be typed here: an environment that make has set up is not on the path."""
-    beside = Path(sys.executable).with_name("tidepool")
-    return str(beside.relative_to(ROOT)) if beside.is_relative_to(ROOT) else "tidepool"
+def next_commands() -> list[str]:
+    """What to type in the checkout: the environment that make has set up is not on the PATH."""
+    scripts = Path(sys.executable).parent
+    activate = [f"source {scripts.relative_to(ROOT)}/activate"] if scripts.is_relative_to(ROOT) else []
+    return [*activate, "tidepool demo/tidepool.db"]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from zipfile import ZipFile
 import pytest
 import yaml
 
+from benchmarks.demo import next_commands
+
 ROOT = Path(__file__).parent.parent
 ROOMS = ("engine", "storage", "tui")
 NOT_OURS = shutil.ignore_patterns(
@@ -152,3 +154,22 @@ def test_what_is_installed_says_that_it_is_typed(wheel: Path) -> None:
     with ZipFile(wheel) as packed:
         metadata = packed.read(next(name for name in packed.namelist() if name.endswith("METADATA"))).decode()
     assert "Typing :: Typed" in metadata
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize(("target", "installed"), [("site", "zensical"), ("demo", "--editable '.[parquet]'")])
+def test_make_installs_only_what_its_target_needs(target: str, installed: str, tmp_path: Path) -> None:
+    """No PyTorch for the site; Parquet for the last step of the tutorial."""
+    done = subprocess.run(
+        ["make", "-n", target, f"VENV={tmp_path / 'venv'}"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    pip = [line.partition("constraints.txt ")[2] for line in done.stdout.splitlines() if "constraints.txt " in line]
+    assert pip == [installed]
+
+
+def test_the_demo_ends_with_commands_that_put_tidepool_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(ROOT / ".venv" / "bin" / "python"))
+    assert next_commands() == ["source .venv/bin/activate", "tidepool demo/tidepool.db"]
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    assert next_commands() == ["tidepool demo/tidepool.db"]
+    assert "source .venv/bin/activate" in (ROOT / "README.md").read_text(encoding="utf-8")
