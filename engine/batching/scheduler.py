@@ -115,8 +115,11 @@ class BatchScheduler:
         if self._departures.leave() or self._run.room.let_in_urgent():
             return
         waiting = self.jobs.all or self._tasks or not self._departures.is_empty
-        if not waiting and not self._run.finished:
-            self._context.fail(RunError("The study waits for something that nobody will bring: this is a bug in it."))
+        busy = any(tasks.busy for tasks in self._run.all_tasks)
+        if not (waiting or busy or self._run.finished):
+            self._context.fail(
+                RunError("Deadlock: every task is waiting. This is a bug in the study; please report it.")
+            )
 
     def _can_go_on(self, job: ProviderBatch) -> bool:
         """Some wait for it who can be dealt with, though not all have come."""

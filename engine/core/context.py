@@ -34,6 +34,8 @@ class SharedRun:
         self.run_id = run_id
         """the study's id, or the batch's own: what its provider batches are named after"""
         self.tasks = Tasks()
+        self.all_tasks = {self.tasks}
+        """those and the ones of batches whose calls wait for no wave"""
         self.closing = False
         """no new calls leave"""
         self.paused = False
@@ -82,6 +84,7 @@ class RunContext:
         self.listener = listener
         self.tasks = tasks or self.run.tasks
         """its own ones where none of its calls waits for a wave: then no wave of another batch waits for it"""
+        self.run.all_tasks.add(self.tasks)
         self.room = self.run.room if self.tasks is self.run.tasks else self.run.live_room
 
     @property

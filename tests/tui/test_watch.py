@@ -35,6 +35,7 @@ from tidepool.tui.app.widgets.watching.wavefront import Wavefront
 SLOW = game(name="Slow one", talks=40, latency=0.2)
 KILLED = game(name="Killed one", talks=120, latency=0.2)
 LONG = game(name="Long one", talks=4000, latency=0.2)
+CELLS = LONG + '[design.factors]\n"agents.Bob.model" = ["simulated:trusting", "simulated:talkative"]\n'
 
 
 def started(path: Path, config: Path) -> "subprocess.Popen[bytes]":
@@ -155,10 +156,11 @@ async def test_a_batch_is_stopped_after_a_question(tmp_path: Path) -> None:
         assert batch_status(path) == "interrupted"
 
 
-async def test_a_running_batch_is_paused_continued_and_given_new_limits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("study", [LONG, CELLS], ids=["batch", "design"])
+async def test_a_running_batch_is_paused_continued_and_given_new_limits(study: str, tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     async with opened(path) as (app, pilot):
-        app.run_config(config_file(tmp_path, LONG), "long")
+        app.run_config(config_file(tmp_path, study), "long")
         await until_running(app, pilot)
         await pilot.press("p")
         await until_seen(pilot, "paused")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.emulator.faults import Faults
+from tests.emulator.server import Emulator
 from tests.engine.design.designs import FACTORS, written
 from tests.support.command import Tidepool
 from tests.support.killing import wait_for_calls
@@ -101,6 +103,17 @@ def test_a_study_is_stopped_and_goes_on_by_any_of_its_names(tmp_path: Path) -> N
     assert query(database, "SELECT sum(paused) FROM batch") == [(0,)], (
         "a cell that has ended is not paused with the others"
     )
+
+
+async def test_a_wave_that_waits_only_for_a_live_cell_is_no_deadlock(tmp_path: Path) -> None:
+    """Ollama has no batch API: the mixed cell waits for the first message, which the other cell buys live."""
+    mixed = '[design.factors]\n"agents.Dr. Bob.model" = ["ollama:llama3.2", "simulated:naive"]\n'
+    more = "[service]\nbatch_from = 0\npoll_interval = 0.01\n[providers.ollama]\nbase_url = "
+    async with Emulator(ollama=Faults(latency=0.1)) as emulator:
+        path = written(tmp_path, factors=mixed, talks=1, more=more + f'"{emulator.urls["ollama"]}"')
+        path.write_text(path.read_text().replace("simulated:guarded", "ollama:llama3.2"))
+        summary = await run_study(load_config(path), tmp_path / "study.db")
+    assert summary["status"] == "completed" and summary["calls"]["cached"] == 1
 
 
 async def _pause(database: Path, number: int) -> None:

@@ -1,0 +1,90 @@
+"""A run that is paused sends nothing until it is continued, and then comes to the same end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.random_studies import KINDS, random_study
+from tests.support.state import end_state, query
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.core import run_control
+from tidepool.engine.design.running import run_study
+from tidepool.engine.events import CallAnswered, Event, Logged
+from tidepool.engine.run import run_batch
+from tidepool.storage.study_rows.studies import steer_any
+
+SERVICES: dict[str, Any] = {
+    "live": {"name": "live", "max_concurrent": 8},
+    "auto": {"name": "auto", "batch_from": 0, "poll_interval": 0.01},
+}
+SLOW = {"simulated": {"latency": 0.01, "batch_seconds": 0.05}}
+DESIGN = {"design": {"factors": {"secret_game.messages_per_interaction": [3, 4]}}}
+STUDIES = {**{kind: random_study(kind, 3) for kind in KINDS}, "design": random_study("secret_game", 3) | DESIGN}
+STUDIES["simulation"]["simulation"] |= {"num_simulations": 30, "simulation_rounds": 3, "n_turns": 4}
+STUDIES["mutation"]["mutation"] |= {"use_batching": True, "episode_length": 2, "baselines": []}
+RUNS: dict[str, Callable[..., Awaitable[Any]]] = {"design": run_study}
+
+
+@pytest.fixture(autouse=True)
+def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_control, "LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(run_control, "HEARTBEAT_SECONDS", 0.0)
+
+
+class Pauser:
+    """Pauses at the first reply and after each continuation, and continues when nothing is in flight."""
+
+    def __init__(self, database: Path, pauses: int) -> None:
+        self.database, self.pauses = database, pauses
+        self.steering: asyncio.Task[None] | None = None
+        self.asked = self.paused = False
+        self.answered_while_paused = 0
+
+    def listen(self, event: Event) -> None:
+        if isinstance(event, CallAnswered):
+            if self.pauses and not self.asked:
+                self.asked = True
+                self.pauses -= 1
+                steer_any(self.database, "last", "pause")
+            self.answered_while_paused += self.paused
+        elif isinstance(event, Logged) and event.message == "Paused.":
+            self.steering = asyncio.ensure_future(self._continue())
+        elif isinstance(event, Logged) and event.message == "Continued.":
+            self.asked = self.paused = False
+
+    async def _continue(self) -> None:
+        await self._beats(3)
+        while query(self.database, "SELECT 1 FROM progress WHERE in_flight <> '[]'"):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        await self._beats(3)
+        self.paused = True
+        await self._beats(3)
+        steer_any(self.database, "last", "continue")
+
+    async def _beats(self, count: int) -> None:
+        beats = "SELECT max(heartbeat) FROM progress"
+        first = query(self.database, beats)[0][0]
+        while query(self.database, beats)[0][0] < first + count:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("study", STUDIES)
+async def test_a_run_is_paused_twice_and_comes_to_the_same_end(study: str, service: str, tmp_path: Path) -> None:
+    data = STUDIES[study] | {"service": SERVICES[service], "providers": SLOW}
+    run = RUNS.get(study, run_batch)
+    ends = []
+    for pauses in (0, 2):
+        database = tmp_path / f"{pauses}.db"
+        pauser = Pauser(database, pauses)
+        summary = await run(config_from(data, source=""), database, on_event=pauser.listen)
+        assert summary["status"] == "completed" and not pauser.pauses
+        assert not pauser.asked, "every pause was continued"
+        assert not pauser.answered_while_paused or service == "auto", "a provider batch may end during a pause"
+        ends.append(
+            [end_state(database, batch) for (batch,) in query(database, "SELECT id FROM batch ORDER BY number")]
+        )
+    assert ends[0] == ends[1]
