@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+from tidepool.engine.call import Call
 from tidepool.engine.config.presets import unknown_provider
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.deadlines import Deadline
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.keys import carries_secret
-from tidepool.engine.providers.protocol import Provider, ProviderSpec
+from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, ProviderSpec, Silence
 from tidepool.engine.registries import PROVIDERS
 
 
@@ -20,7 +22,23 @@ def open_provider(name: str, settings: ProviderSettings) -> Provider:
     if name not in PROVIDERS:
         raise UsageError(unknown_provider(name), ("providers", name))
     spec: ProviderSpec = PROVIDERS[name]
-    return spec.open(settings)
+    return spec.open(settings) if name in PROVIDERS.own else _with_timeout(spec.open(settings))
+
+
+def _with_timeout(provider: Provider) -> Provider:
+    """Ends each call of a package's provider at its timeout. Our own providers time each request to a server."""
+    complete = provider.complete
+
+    async def complete_in_time(call: Call, seed: int, attempt: int) -> Answer:
+        try:
+            async with Deadline(provider.settings.timeout):
+                return await complete(call, seed, attempt)
+        except TimeoutError as error:
+            words = f"no answer within {provider.settings.timeout:g} s"
+            raise ProviderError(ErrorClass.HEALS, words, silence=Silence.TIMEOUT) from error
+
+    provider.complete = complete_in_time  # type: ignore[method-assign]
+    return provider
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:

@@ -79,8 +79,8 @@ class EvolutionSettings(Section):
     """genomes evaluated at once"""
     rate_limit_per_minute: int | None = Field(default=None, examples=[600], ge=0, le=ceilings.PER_MINUTE)
     """stands for service.requests_per_minute"""
-    async_timeout: float = Field(default=30.0, gt=0, le=ceilings.SECONDS)
-    """stands for service.timeout"""
+    async_timeout: float | None = Field(default=None, gt=0, le=ceilings.SECONDS)
+    """seconds a live call may take, at most service.timeout; empty: service.timeout where it is written, else 30"""
     dynamic: bool = False
     """true: the sizes are ignored, the adaptive limiter alone decides"""
     enable_async_evaluation: bool = True

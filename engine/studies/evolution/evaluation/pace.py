@@ -36,6 +36,8 @@ PRESETS: dict[str, dict[str, int]] = {
 }
 DYNAMIC_CONCURRENT = 100
 """where the adaptive limiter starts when nothing states a ceiling"""
+TIMEOUT = 30.0
+"""seconds of a call where nothing states them"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,12 @@ def with_limits(service: Service, settings: EvolutionSettings) -> Service:
     """What the sizes mean for all calls; what [service] states is a ceiling."""
     stated = service.model_fields_set
     bounds = [_at_once(settings), service.max_concurrent if "max_concurrent" in stated else None]
+    timeouts = [settings.async_timeout, service.timeout if "timeout" in stated else None]
     rates = [rate for rate in (service.requests_per_minute, settings.rate_limit_per_minute) if rate]
     limits: dict[str, object] = {
         "max_concurrent": min((bound for bound in bounds if bound is not None), default=DYNAMIC_CONCURRENT),
         "requests_per_minute": min(rates, default=0),
-        "timeout": min(service.timeout, settings.async_timeout) if "timeout" in stated else settings.async_timeout,
+        "timeout": min((timeout for timeout in timeouts if timeout is not None), default=TIMEOUT),
     }
     if not settings.enable_async_evaluation:
         limits["name"] = "live"
