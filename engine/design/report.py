@@ -7,7 +7,7 @@ from typing import Any
 from tidepool.engine.design.study_report import study_blocks
 from tidepool.engine.results.blocks import Block, Cell, Report, Words, table
 from tidepool.engine.results.report import GOING_ON
-from tidepool.engine.results.wording import money, span
+from tidepool.engine.results.wording import money, requests, span
 
 SIMULATED = "Answers of this study are simulated: they say nothing about real models."
 MOST_CELLS = 40
@@ -36,8 +36,7 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     cells, replicates = len(summary["cells"]), design.get("replicates", 1)
     yield "cells", f"{cells:,} batches, {replicates:,} replicate{'s' * (replicates != 1)} of each combination"
     yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
-    counted = ", ".join(f"{calls[name]:,} {name}" for name in ("bought", "cached", "replayed", "retried", "failed"))
-    yield "calls", f"{calls['total']:,}: {counted}"
+    yield "calls", requests(**calls)
     if summary["calls_saved"]:
         yield "saved", f"{summary['calls_saved']:,} calls in all, by stopping when sure"
     unpriced = ": a price is not known" if summary["cost_usd"] is None else ""

@@ -15,7 +15,7 @@ from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Repo
 from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.placing import placed
 from tidepool.engine.results.simulated_roles import simulated_words
-from tidepool.engine.results.wording import in_flight, money, number, span
+from tidepool.engine.results.wording import in_flight, money, number, requests, span
 from tidepool.engine.stopping.report import stopping_blocks
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
@@ -93,8 +93,7 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     if (origin := summary["origin"]) is not None:
         yield "origin", f"branched off batch {origin['batch_id']} at {origin['at']}"
     yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
-    counted = ", ".join(f"{calls[name]:,} {name}" for name in ("bought", "cached", "replayed", "retried", "failed"))
-    yield "calls", f"{calls['total']:,}: {counted}"
+    yield "calls", requests(**calls)
     if odd := ", ".join(
         words.format(summary["replies"][name]) for name, words in ODD.items() if summary["replies"][name]
     ):

@@ -40,6 +40,14 @@ def money(amount: float | None) -> str:
     return "unknown" if amount is None else f"${amount:,.4f}"
 
 
+def requests(total: int, bought: int, cached: int, **more: int) -> str:
+    """Where the replies to all requests came from. Billed again: attempts that were paid for beyond one per new request."""
+    new = total - cached
+    rest = {"billed again": bought - new, **more}
+    told = ", ".join(f"{count:,} {name}" for name, count in rest.items() if count > 0)
+    return f"{total:,} request{'s' * (total != 1)}: {new:,} new, {cached:,} cached{f'; {told}' if told else ''}"
+
+
 def span(seconds: float) -> str:
     """A length of time in two words at most: 850 ms, 12.3 s, 4 min 05 s, 2 h 10 min, 3 d 4 h."""
     if seconds < 0.01:

@@ -96,7 +96,7 @@ class ProgressTally:
         parts += [
             f"{count:,} {name}"
             for count, name in (
-                (self.cached, "cached"),
+                (0 if self.ended else self.cached, "cached"),
                 (self.replayed, "replayed"),
                 (self.retried, "retried"),
                 (self.failed, "failed"),
@@ -123,7 +123,10 @@ class ProgressTally:
         return min(left, round(self.calls_expected * max(0, self.units - self.units_done) / max(1, self.units)))
 
     def calls_told(self) -> str:
-        if self.ended or not self.calls_left:
+        if self.ended:
+            new = self.calls_done - self.replayed - self.cached
+            return words.requests(new + self.cached, new, self.cached)
+        if not self.calls_left:
             return f"{self.calls:,} calls"
         return f"{self.calls:,} of {'' if self.exact else 'about '}{self.calls_expected:,} calls"
 

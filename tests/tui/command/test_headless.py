@@ -75,6 +75,22 @@ def test_the_readable_summary_goes_to_stdout_and_progress_to_stderr(tidepool: Ti
     assert "6/6 units" in done.stderr and "\x1b" not in done.stderr
 
 
+def test_the_sum_of_requests_adds_up_where_some_are_cached_and_some_billed_again(
+    tidepool: Tidepool, tmp_path: Path
+) -> None:
+    """Half of the second study is in the cache; slow calls time out, and may have been billed."""
+    assert tidepool("--run", str(written(tmp_path, 6, 3))).returncode == 0
+    slow = "[service]\ntimeout = 0.02\nretries = 50\n[providers.simulated]\nlatency = 0.01\njitter = 0.7"
+    done = tidepool("--run", str(written(tmp_path, 12, 3, more=slow)))
+    calls = tidepool.json("show", "last")["calls"]
+    again = calls["bought"] - (calls["total"] - calls["cached"])
+    assert calls["total"] == 36 and calls["cached"] >= 18 and again > 0
+    told = f"36 requests: {36 - calls['cached']} new, {calls['cached']} cached"
+    assert told in done.stderr
+    for shown in (done.stdout, tidepool("show", "last").stdout):
+        assert f"{told}; {again} billed again, {calls['retried']} retried" in shown
+
+
 @contextmanager
 def unread() -> Iterator[None]:
     """Standard output whose reader has gone away, as after `| head`; in another encoding than UTF-8 at that."""

@@ -15,7 +15,7 @@ from tidepool.engine.events import (
 )
 from tidepool.storage.states import BatchStatus
 from tidepool.tui.command.progress import ProgressTally
-from tidepool.tui.drawing.words import countdown, in_flight, rate
+from tidepool.tui.drawing.words import countdown, in_flight, rate, requests
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,19 @@ def test_the_progress_line_counts_down_what_calls_wait_for() -> None:
     assert "rests" not in tally.figures()
 
 
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ({"total": 54, "bought": 55, "cached": 4}, "54 requests: 50 new, 4 cached; 5 billed again"),
+        ({"total": 16, "bought": 16, "cached": 4}, "16 requests: 12 new, 4 cached; 4 billed again"),
+        ({"total": 1, "bought": 1, "cached": 0, "failed": 0}, "1 request: 1 new, 0 cached"),
+        ({"total": 9, "bought": 7, "cached": 0, "failed": 2}, "9 requests: 9 new, 0 cached; 2 failed"),
+    ],
+)
+def test_new_and_cached_requests_add_up(counts: dict[str, int], told: str) -> None:
+    assert requests(**counts) == told
+
+
 def test_progress_and_time_left_go_by_calls_and_an_estimate_says_so() -> None:
     tally = ProgressTally(started=time.monotonic() - 100)
     tally.take(UnitsExpected(10))
@@ -72,7 +85,7 @@ def test_progress_and_time_left_go_by_calls_and_an_estimate_says_so() -> None:
         tally.take(UnitEnded(unit, None))
     assert tally.calls_left == 20  # nine of ten units are over, whatever they have left unasked
     tally.take(BatchEnded(BatchStatus.PARTIAL, None))
-    assert tally.calls_told() == "100 calls"
+    assert tally.calls_told() == "100 requests: 100 new, 0 cached"
 
 
 def test_calls_that_were_read_back_are_no_pace() -> None:

@@ -24,7 +24,7 @@ from tidepool.tui.app.widgets.panels import Panel, PanelStrip
 from tidepool.tui.app.widgets.talk import TranscriptPane
 from tidepool.tui.app.widgets.talks import ConversationsPane
 from tidepool.tui.drawing.plain import one_line
-from tidepool.tui.drawing.words import count, dollars
+from tidepool.tui.drawing.words import count, dollars, requests
 
 MOST_WAVES = 10
 """that the overview shows"""
@@ -289,7 +289,7 @@ def so_far(batch: Watched, finding: Finding) -> list[Block]:
     ended = f"{count(batch.units_done)} of {count(batch.units_total)}"
     facts: list[tuple[Cell, ...]] = [
         ("ended", ended + (f", {count(batch.units_failed)} of them failed" if batch.units_failed else "")),
-        ("calls", count(batch.calls) + (f", {count(batch.failed)} failed" if batch.failed else "")),
+        ("calls", requests(batch.calls, batch.bought, batch.cached, failed=batch.failed)),
         ("spent", "nothing" if batch.free else dollars(batch.cost_usd)),
     ]
     if batch.simulated:

@@ -13,7 +13,7 @@ from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.throughput import Throughput, spark
 from tidepool.tui.app.widgets.batch_list import bar, status_of
 from tidepool.tui.drawing.plain import fitted, one_line
-from tidepool.tui.drawing.words import count, dollars, percent, rate, resting, span
+from tidepool.tui.drawing.words import count, dollars, percent, rate, requests, resting, span
 
 LONGEST_REASON = 60
 """letters of why a batch ended, so that its name is seen too; the overview has all of it"""
@@ -115,10 +115,12 @@ def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, widt
     going = batch.running and expected.calls > batch.calls
     figures = [
         percent(done, whole),
-        f"{count(batch.calls)} of {expected.about}{count(whole)} calls" if going else f"{count(batch.calls)} calls",
+        f"{count(batch.calls)} of {expected.about}{count(whole)} calls"
+        if going
+        else requests(batch.calls, batch.bought, batch.cached),
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
     ]
-    figures += [f"{count(value)} {name}" for value, name in _rare(batch) if value]
+    figures += [f"{count(value)} {name}" for value, name in _rare(batch, going) if value]
     left = seconds_left(batch, pulse, expected)
     time_words = span(batch.seconds) + (f", {expected.about}{span(left)} left" if left is not None else "")
     most = width - len(time_words) - 5 - SHORTEST_BAR
@@ -132,9 +134,9 @@ def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, widt
     return Content.assemble(*pieces, f"  {words}", (f"   {time_words}", "$quiet"))
 
 
-def _rare(batch: Watched) -> list[tuple[int, str]]:
+def _rare(batch: Watched, going: bool) -> list[tuple[int, str]]:
     return [
-        (batch.cached, "cached"),
+        (batch.cached if going else 0, "cached"),
         (batch.replayed, "replayed"),
         (batch.retried, "retried"),
         (batch.failed, "failed"),
