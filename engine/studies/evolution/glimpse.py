@@ -1,4 +1,5 @@
-"""The search so far: the best and the mean of each generation, and the front where there are several objectives."""
+"""The champion on held-out problems where it has met them, else the best prompt in training; and the search so far: the best
+and the mean of each generation, and the front where there are several objectives."""
 
 import json
 import sqlite3
@@ -9,17 +10,19 @@ from tidepool.engine.results.blocks import Block, Figure, Number, Series
 from tidepool.engine.results.glimpse import Told
 from tidepool.engine.studies.evolution.evaluation.objectives import Objective, dominates, objectives
 from tidepool.engine.studies.evolution.front_report import named, scaled
-from tidepool.engine.studies.evolution.records.finding_names import GENERATION
-from tidepool.engine.studies.evolution.report import generation_figures, generations_table
-from tidepool.engine.studies.evolution.statistics import GenerationStatistics
+from tidepool.engine.studies.evolution.records.finding_names import GENERATION, RESULT
+from tidepool.engine.studies.evolution.report import generation_figures, generations_table, held_out
+from tidepool.engine.studies.evolution.statistics import GenerationStatistics, Portrait
 from tidepool.storage.study_rows.evolution import judged_since
-from tidepool.storage.study_rows.findings import findings_after
+from tidepool.storage.study_rows.findings import finding, findings_after
 
 
 class EvolutionGlimpse:
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._goals = objectives(settings.get("objectives") or ())[:2]
         self._generations: dict[str, GenerationStatistics] = {}
+        self._champion: Portrait | None = None
+        """as it stands on held-out problems"""
         self._genomes = 0
         self._last_genome = 0
         self._front: list[tuple[float, float]] = []
@@ -34,6 +37,8 @@ class EvolutionGlimpse:
             self._genomes += 1
             if point := _point(self._goals, json.loads(details or "{}")):
                 self._meet(point)
+        champion = (finding(connection, batch_number, RESULT) or {}).get("champion")
+        self._champion = Portrait.from_json(champion) if champion else None
         return False
 
     def _meet(self, point: tuple[float, float]) -> None:
@@ -44,10 +49,13 @@ class EvolutionGlimpse:
         if not self._generations:
             return None
         generations = [self._generations[name] for name in sorted(self._generations)]
-        last = generations[-1]
-        n = f"generation {last.generation:,}, n = {self._genomes:,} prompts, in training"
+        blocks = tuple(self._blocks(generations))
+        if self._champion is not None and self._champion.validation_accuracy is not None:
+            n = f"n = {self._champion.validation_problems or 0:,} problems"
+            return Told("held out", held_out(self._champion), n, blocks)
+        n = f"generation {generations[-1].generation:,}, n = {self._genomes:,} prompts"
         best = max(one.best for one in generations)
-        return Told("best fitness", Number(best, 3), n, tuple(self._blocks(generations)))
+        return Told("training fitness", Number(best, 3), n, blocks)
 
     def _blocks(self, generations: list[GenerationStatistics]) -> Iterator[Block]:
         yield from list(generation_figures(generations))[:1]

@@ -71,8 +71,8 @@ def blocks(statistics: Mapping[str, Any]) -> list[Block]:
 def _headline(found: EvolutionStatistics) -> Iterator[Block]:
     champion, seed = found.champion, found.baseline
     if champion and seed and champion.validation_accuracy is not None:
-        before = text_of(_held_out(seed))
-        yield Headline("champion on held-out problems", _held_out(champion), f"best seed prompt {before}")
+        before = text_of(held_out(seed))
+        yield Headline("champion on held-out problems", held_out(champion), f"best seed prompt {before}")
 
 
 def further(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
@@ -87,8 +87,8 @@ def figures(statistics: Mapping[str, Any]) -> dict[str, Cell]:
         "generations": len(found.generations),
     }
     if found.champion and found.baseline:
-        told["champion, held out"] = _held_out(found.champion)
-        told["best seed, held out"] = _held_out(found.baseline)
+        told["champion, held out"] = held_out(found.champion)
+        told["best seed, held out"] = held_out(found.baseline)
     return {**told, "p": PValue(found.p_value), "stopped by": found.stopped_by or "–"}
 
 
@@ -101,7 +101,7 @@ def _share(value: float | None) -> Number:
     return Number(None if value is None else 100 * value, 1, " %")
 
 
-def _held_out(row: Portrait | ByModel) -> Estimate:
+def held_out(row: Portrait | ByModel) -> Estimate:
     bounds = row.validation_ci95
     percent = None if bounds is None else (100 * bounds[0], 100 * bounds[1])
     return Estimate(_share(row.validation_accuracy).value, percent, 1, " %")
@@ -140,7 +140,7 @@ def _finalists(found: EvolutionStatistics) -> Table:
             Number(row.fitness, 3),
             _share(row.accuracy),
             *((_share(row.choose_accuracy),) if chose else ()),
-            _held_out(row),
+            held_out(row),
             _share(row.missing if row.validation_missing is None else row.validation_missing),
             _words(row),
         )
@@ -181,7 +181,7 @@ def _models(found: EvolutionStatistics) -> Iterator[Block]:
     ours, theirs = ((row.models if row else None) or {} for row in (found.champion, found.baseline))
     if len(ours) > 1:
         rows: list[tuple[Cell, ...]] = [
-            (model, Number(row.fitness, 3), _held_out(row), _share(theirs[model].validation_accuracy))
+            (model, Number(row.fitness, 3), held_out(row), _share(theirs[model].validation_accuracy))
             for model, row in ours.items()
         ]
         yield table("the champion by model", ("model", "fitness", "held out (95 %)", "best seed"), rows)
@@ -256,15 +256,15 @@ def _prompts(found: EvolutionStatistics) -> Iterator[Block]:
 def _drawn(found: EvolutionStatistics) -> Iterator[Block]:
     rows = _finalist_rows(found)
     trained = Series("training", tuple(_share(row.accuracy).value for row in rows.values()), colour="accent")
-    estimates = [_held_out(row) for row in rows.values()]
-    held_out = Series(
+    estimates = [held_out(row) for row in rows.values()]
+    validated = Series(
         "held out",
         tuple(one.value for one in estimates),
         colour="primary",
         intervals=tuple(one.interval for one in estimates),
     )
     title = "mean score (%)" if found.marked_by else "right answers (%)"
-    yield Figure("bars", title, (trained, held_out), labels=tuple(rows), caption=SELECTED)
+    yield Figure("bars", title, (trained, validated), labels=tuple(rows), caption=SELECTED)
     yield from generation_figures(found.generations)
 
 
@@ -333,7 +333,7 @@ def _compared(place: int, batch: Mapping[str, Any], gap: tuple[Estimate, PValue]
     found = EvolutionStatistics.from_json(batch["statistics"])
     ours, theirs = (
         Estimate(one.value, one.interval) if one else Number(None)
-        for one in (row and _held_out(row) for row in (found.champion, found.baseline))
+        for one in (row and held_out(row) for row in (found.champion, found.baseline))
     )
     seed = Number(theirs.value)
     effort = (found.search_calls, Number(_tokens(batch) / 1000 or None, 0))

@@ -18,6 +18,7 @@ from tidepool.engine.run import run_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.file import connect
 from tidepool.storage.reading import new_rows
+from tidepool.tui.app.widgets.batch_list import FINDING
 
 EXAMPLES = ROOT / "examples"
 SMALL = {"mutation": ("mutation.num_env_steps=320", "mutation.num_steps=10", "mutation.repeats=1")}
@@ -89,24 +90,42 @@ def fittest(statistics: dict[str, Any]) -> float:
     return float(max(row["best"] for row in statistics["generations"]))
 
 
+def champion(statistics: dict[str, Any]) -> float:
+    return 100 * float(statistics["champion"]["validation_accuracy"])
+
+
 def learned(statistics: dict[str, Any]) -> float:
     return float(statistics["updates"][-1]["smoothed"])
 
 
+def policy(statistics: dict[str, Any]) -> float:
+    return float(statistics["heldout"]["policy"]["mean_reward"])
+
+
+Reading = tuple[str, Callable[[dict[str, Any]], float]]
+
+
 @pytest.mark.parametrize(
-    ("example", "figure"),
-    [("simulation_judged", judged), ("evolution_objectives", fittest), ("mutation", learned)],
+    ("example", "figure", "before"),
+    [
+        ("simulation_judged", ("mean rating", judged), None),
+        ("evolution_objectives", ("held out", champion), ("training fitness", fittest)),
+        ("mutation", ("held-out reward", policy), ("training reward", learned)),
+    ],
 )
 async def test_other_kinds_tell_what_their_statistics_tell(
-    tmp_path: Path, example: str, figure: Callable[[dict[str, Any]], float]
+    tmp_path: Path, example: str, figure: Reading, before: Reading | None
 ) -> None:
+    """A training score only before there is a held-out one."""
     path = tmp_path / "study.db"
     await run_batch(load_config(EXAMPLES / f"{example}.toml", SMALL.get(example, ())), path)
     summary = summarise(path, "last")
     connection = connect(path)
     config = json.loads(connection.execute("SELECT config FROM batch").fetchone()[0])
-    told = all_told(fresh(summary["kind"], config[summary["kind"]]), connection)
-    assert isinstance(told.figure, Estimate | Number) and told.figure.value is not None
-    assert told.figure.value == pytest.approx(figure(summary["statistics"]))
-    assert isinstance(told.headline(True), Headline) and text_of(told.figure).split(" (")[0] in told.brief
-    assert len(told.blocks) >= 2
+    for name, value in filter(None, (figure, before)):
+        told = all_told(fresh(summary["kind"], config[summary["kind"]]), connection)
+        assert isinstance(told.figure, Estimate | Number) and told.figure.value is not None
+        assert (told.name, told.figure.value) == (name, pytest.approx(value(summary["statistics"])))
+        assert isinstance(told.headline(True), Headline) and text_of(told.figure).split(" (")[0] in told.brief
+        assert name in told.brief and len(told.brief) <= FINDING and len(told.blocks) >= 2
+        connection.execute("DELETE FROM finding WHERE name IN ('result', 'heldout')")

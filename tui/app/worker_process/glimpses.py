@@ -98,14 +98,17 @@ def _name(cell: "StoredCell") -> str:
 
 
 def _by_cell(told: "dict[str, Told]") -> "tuple[Block, ...]":
-    """One mean and interval for each batch of a study, in the order of its cells."""
+    """One mean and interval for each batch of a study, in the order of its cells; those of one figure together."""
+    names = dict.fromkeys(one.name for one in told.values())
+    return tuple(block for name in names for block in _of_figure(name, told))
+
+
+def _of_figure(title: str, told: "dict[str, Told]") -> "tuple[Block, ...]":
     from tidepool.engine.results.blocks import Estimate, Figure, Number, Series, table
     from tidepool.engine.results.glimpse import CAPTION
 
-    if not told:
-        return ()
+    told = {name: one for name, one in told.items() if one.name == title}
     drawn = {name: one.figure for name, one in told.items() if isinstance(one.figure, Estimate | Number)}
-    title = next(iter(told.values())).name
     bounds = tuple(one.interval if isinstance(one, Estimate) else None for one in drawn.values())
     series = Series(title, tuple(one.value for one in drawn.values()), colour="done", intervals=bounds)
     return (
