@@ -66,13 +66,11 @@ class Watcher(TidepoolApp):
 
     async def _pictured(self, key: str) -> float:
         """Seconds from a key until the picture that it makes is written to the terminal: the first one after app, screen and
-        what has the focus have had their turns. Where nothing is to be drawn, until that is known."""
+        what has the focus have handled it. Where nothing is to be drawn, until that is known."""
         began = time.perf_counter()
         self.post_message(Key(key, None))
         await _turn(self.call_later)
-        await _turn(self.screen.call_later)
-        if self.focused is not None:
-            await _turn(self.focused.call_later)
+        await self._typed.join()
         self._written = None
         await _turn(self.screen.call_after_refresh)
         return (self._written or time.perf_counter()) - began

@@ -165,7 +165,7 @@ async def _kept(*ignored: object) -> str:
     return POISON
 
 
-def _made(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[Any]]:
+def dialogs_about(path: Path, about: Screen[object]) -> dict[type[Dialog[Any]], Dialog[Any]]:
     with reading(path) as connection:
         batch = all_watched(connection, path)[0]
     choices = [Choice(f"{POISON}{number}", POISON, POISON) for number in range(3)]
@@ -205,7 +205,7 @@ def _dialogs() -> set[type[Dialog[Any]]]:
 
 async def test_every_dialog_shows_it_to_the_letter(file: Path) -> None:
     async with opened(file, size=(110, 34)) as (app, pilot):
-        made = _made(file, app.screen)
+        made = dialogs_about(file, app.screen)
         assert set(made) == _dialogs()
         for dialog in made.values():
             app.push_screen(dialog)

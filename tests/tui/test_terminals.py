@@ -14,11 +14,15 @@ import pytest
 from benchmarks.journeys.journey import Journey, go
 from benchmarks.journeys.running import HERE
 from benchmarks.journeys.stage import Missing
+from benchmarks.terminal import Terminal
 from tests.tui.studies import game, played_now
 from tests.tui.test_web import browsing, process  # noqa: F401
+from tidepool.engine.library.type_library import known_types
 from tidepool.tui.app import launching
+from tidepool.tui.app.compose_model.draft import read_draft
 
 WAIT_SECONDS = 40.0
+DOWN, LEFT, END = "\x1b[B", "\x1b[D", "\x1b[F"
 
 
 def until(look: Callable[[], str], words: str) -> str:
@@ -84,6 +88,31 @@ def test_an_app_that_is_told_to_end_leaves_the_terminal_and_the_file_as_they_wer
     os.kill(int(app), number)
     assert "A game in tmux" not in until(tmux.screen, f"left with {128 + number}"), "the screen from before is back"
     assert not path.with_name("study.db-wal").exists(), "one plain file is left"
+
+
+# -- a terminal without anything between ------------------------------------------------------------------
+
+
+def test_keys_that_arrive_in_one_burst_take_effect_in_their_order(tmp_path: Path) -> None:
+    """In a search, in an editor of several lines, and in a dropdown of a form."""
+    path = tmp_path / "study.db"
+    with Terminal(launching.command(path), launching.environment()) as terminal:
+        terminal.until("Nothing here yet", WAIT_SECONDS)
+        terminal.press("5")
+        terminal.until("Entities 0", WAIT_SECONDS)
+        terminal.press("/humzzz\x7f\x7f\x7fan")
+        terminal.until("human", WAIT_SECONDS)
+        terminal.press("\x15\r\te")
+        terminal.until("Edit fantasy_character", WAIT_SECONDS)
+        terminal.press(f"{END}{LEFT}zz\x7f\x7f2\x13")
+        terminal.until("Types 4", WAIT_SECONDS)
+        terminal.press("2")
+        terminal.until("Name of the study", WAIT_SECONDS)
+        terminal.press(f"\t\t\t\r{DOWN}\r\x11")
+        assert terminal.ended(WAIT_SECONDS) == 0
+    assert "fantasy_character2" in known_types(path)
+    draft = read_draft(path)
+    assert draft is not None and 'mode = "retained"' in draft.text
 
 
 # -- a browser -------------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from typing import Any
 
 from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
-from textual.widgets import Input, Select, TextArea
+from textual.widgets import Input, OptionList, Select, TextArea
 
-from tests.tui.persons import ExaminesWithin, opened, until
+from tests.tui.persons import ExaminesWithin, opened, screen_text, until
 from tests.tui.studies import game, played
 from tests.tui.test_compose import composing, row_of, show_field
+from tests.tui.test_every_screen import dialogs_about, file, poisoned  # noqa: F401
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose_model.edits import Put, apply, value_at
 from tidepool.tui.app.compose_model.examining import Examined
@@ -22,6 +23,7 @@ from tidepool.tui.app.compose_model.fields import Field, Form, read
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.compose_model.outline import pages_of
 from tidepool.tui.app.dialogs.models import ModelDialog
+from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import template
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form.editors import TomlEditor
@@ -29,7 +31,7 @@ from tidepool.tui.app.widgets.form.people import PeopleList
 from tidepool.tui.app.widgets.form.row import FieldRow
 
 CLEAR = "\x15"
-BACKSPACE, TAB, SHIFT_TAB, DOWN, F2, CTRL_S = "\x7f", "\t", "\x1b[Z", "\x1b[B", "\x1bOQ", "\x13"
+BACKSPACE, TAB, SHIFT_TAB, UP, DOWN, F2, CTRL_S = "\x7f", "\t", "\x1b[Z", "\x1b[A", "\x1b[B", "\x1bOQ", "\x13"
 CTRL_Q = "\x11"
 
 
@@ -65,9 +67,16 @@ def send(app: TidepoolApp, text: str) -> None:
         app.post_message(event)
 
 
+async def keys_handled(app: TidepoolApp) -> None:
+    await messages_handled(app)
+    await app._typed.join()
+    await messages_handled(app.focused)
+
+
 async def quiet(pilot: Pilot[None], screen: ComposeScreen, examiner: SlowExaminer) -> None:
     """Until all is obeyed, written and examined."""
     examiner.may_answer.set()
+    await keys_handled(screen.tidepool)
     await pilot.pause()
     await screen.settled()
     await until(pilot, lambda: not any(worker.group == "study" for worker in screen.workers), "the examination's end")
@@ -213,6 +222,12 @@ async def test_typing_chooses_an_option_and_goes_no_further(tmp_path: Path) -> N
         row = row_of(screen, ("secret_game", "mode"))
         row.take_focus()
         await until(pilot, lambda: row.has_focus_within, "the cursor in the mode")
+        field: Select[str] = row.query_one(Select)
+        await choose_from(app, pilot, field)
+        assert "▌ Game" in screen_text(app), "the field is marked after its list has closed"
+        send(app, "\rdiv ")
+        await quiet(pilot, screen, examiner)
+        assert (field.value, field.expanded) == ("diversity", False), "letters and space choose in the open list too"
         before = deepcopy(screen.desk.values)
         send(app, "targeted")
         await quiet(pilot, screen, examiner)
@@ -295,12 +310,56 @@ async def test_letters_right_behind_a_slash_are_searched_for_and_press_no_keys(t
             await until(pilot, lambda key=key: app.screen.query(SEARCHES[key]), "the place")
             await pilot.pause()
             screen = app.screen
-            send(app, "/deus/x lantern")
+            assert {f"#{line.id}" for line in screen.query(Input)} == {place}, "a line that no test types into"
+            send(app, "/deus/xyz" + 2 * BACKSPACE + " lantern")
             await until(
                 pilot, lambda place=place: app.screen.query_one(place, Input).value[-1:] == "n", "the last letter"
             )
             assert (app.screen, app.screen.query_one(place, Input).value) == (screen, "deus/x lantern")
             await pilot.press("escape")
+            for field in screen.query(Select).results(Select):
+                field.focus()
+                await pilot.pause()
+                await choose_from(app, pilot, field)
+
+
+async def test_keys_keep_their_order_in_every_field_of_every_dialog(file: Path) -> None:  # noqa: F811
+    """Lines and texts take a burst with corrections in it, dropdowns the keys that open, move and choose; or the mouse."""
+    async with opened(file, size=(110, 34)) as (app, pilot):
+        made = dialogs_about(file, app.screen)
+        for dialog in made.values():
+            app.push_screen(dialog)
+            await until(pilot, lambda shown=dialog: app.screen is shown and shown.is_mounted)
+            for field in dialog.query("Input, TextArea, Select"):
+                field.focus()
+                await pilot.pause()
+                if isinstance(field, Select):
+                    await choose_from(app, pilot, field)
+                else:
+                    field.action_select_all()
+                    send(app, BACKSPACE + "1299" + 2 * BACKSPACE + "34")
+                    await keys_handled(app)
+                    assert (field.value if isinstance(field, Input) else field.text) == "1234", (dialog, field)
+            dialog.dismiss(None)
+            await until(pilot, lambda shown=dialog: app.screen is not shown)
+
+
+async def choose_from(app: TidepoolApp, pilot: Pilot[None], field: Select[Any]) -> None:
+    """By the mouse first, while nothing moves: another choice may change the height of the dialog."""
+    options = [value for _, value in field._options]
+    start = options.index(field.value)
+    place = 0 if start else min(1, len(options) - 1)
+    menu = field.query_one(OptionList)
+    await pilot.click(field)
+    await until(pilot, lambda: menu.has_focus and menu.region, "the list of options")
+    await pilot.click(menu, offset=(4, menu.gutter.top + place))
+    await until(pilot, lambda: (field.value, field.expanded) == (options[place], False), f"a choice of {field}")
+    field.value = options[start]
+    after = options[(start + 1) % len(options)]
+    for keys, value in (("\r" + DOWN + "\r", after), (" " + UP + "\r", options[start])):
+        send(app, keys)
+        await keys_handled(app)
+        assert (field.value, field.expanded, field.has_focus) == (value, False, True), (app.screen, field, keys)
 
 
 async def test_ctrl_q_ends_the_app_out_of_a_dialog(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from textual.command import Provider
 from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.screen import Screen
-from textual.widgets import TextArea
 
 from tidepool.engine.trust.record import tell_trouble_by
 from tidepool.storage.errors import TidepoolError
@@ -33,6 +32,7 @@ from tidepool.tui.app.dialogs.dialog import ErrorDialog
 from tidepool.tui.app.dialogs.help import Help
 from tidepool.tui.app.file_reader import FileReader
 from tidepool.tui.app.jump import JumpOverlay, go_to
+from tidepool.tui.app.key_order import OrderedKeysApp
 from tidepool.tui.app.plain_lines import PlainLines
 from tidepool.tui.app.screens.batches import BatchesScreen
 from tidepool.tui.app.screens.mode_screen import ModeScreen
@@ -83,7 +83,7 @@ LONGEST_FAREWELL = 10.0
 """seconds"""
 
 
-class TidepoolApp(App[None]):
+class TidepoolApp(OrderedKeysApp):
     TITLE = "Tidepool"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
@@ -145,6 +145,7 @@ class TidepoolApp(App[None]):
         self.set_keymap(self.settings.keys)
         for fault in self.settings.faults:
             self.notify(fault, severity="warning", markup=False, timeout=30)
+        self.forward_keys()
         self._mind_launched()
         if self.alone:
             self.set_timer(1.0, self._rest)
@@ -170,11 +171,6 @@ class TidepoolApp(App[None]):
         the selection, before that screen is on the stack. Then there is nothing to clear."""
         with suppress(ScreenStackError):
             super().clear_selection()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where tab indents, it goes nowhere."""
-        indents = isinstance(self.focused, TextArea) and self.focused.tab_behavior == "indent"
-        return not (action == "focus_next" and indents)
 
     def let_go(self) -> None:
         """Once the app has run: its threads and processes end; the batches it started go on."""

@@ -13,9 +13,9 @@ from textual.widgets import Button, Input, Static
 from tidepool.storage.errors import TidepoolError
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Path
 from tidepool.tui.app.dialogs.dialog import Confirm, Dialog
+from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.provider_view.settings import rules_in_draft
-from tidepool.tui.app.widgets.form.editors import worked_off
-from tidepool.tui.app.widgets.form.row import TO_AND_FRO, FieldRow
+from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.drawing.plain import plain
 
 Record = dict[str, Any]
@@ -56,7 +56,7 @@ class KeepingDialog(Dialog[str]):
         box = self.query_one(".dialog")
         box.border_subtitle = "at work …"
         try:
-            await worked_off(self.focused)
+            await messages_handled(self.focused)
             one = await self.kept()
         except TidepoolError as error:
             self.app.tell(error)  # type: ignore[attr-defined]
@@ -85,7 +85,6 @@ class KeepingDialog(Dialog[str]):
 
 
 class FormDialog(KeepingDialog):
-    BINDINGS = [*TO_AND_FRO]
     AUTO_FOCUS = "FieldRow Input"
 
     def __init__(

@@ -20,15 +20,16 @@ from tidepool.tui.app.compose_model.fields import Path as KeyPath
 from tidepool.tui.app.compose_model.outline import HOW, WHAT, WHO, pages_of
 from tidepool.tui.app.compose_model.plan_words import in_full, in_one_line
 from tidepool.tui.app.compose_model.step_words import help_of, marked
+from tidepool.tui.app.key_order import messages_handled
 from tidepool.tui.app.kind_screens import kind_titles
 from tidepool.tui.app.screens.draft_models import DraftModels
 from tidepool.tui.app.screens.draft_people import PAUSE_SECONDS, DraftPeople
 from tidepool.tui.app.screens.draft_travel import DraftTravel
 from tidepool.tui.app.shutdown import while_open
-from tidepool.tui.app.widgets.form.editors import TomlEditor, worked_off
+from tidepool.tui.app.widgets.form.editors import TomlEditor
 from tidepool.tui.app.widgets.form.page import FormPage
 from tidepool.tui.app.widgets.form.people import PeoplePage
-from tidepool.tui.app.widgets.form.row import TO_AND_FRO, FieldRow
+from tidepool.tui.app.widgets.form.row import FieldRow
 from tidepool.tui.app.widgets.name_strip import NameStrip
 from tidepool.tui.drawing.plain import one_line, shortened
 
@@ -76,7 +77,6 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
         Binding("ctrl+z", "undo", "Undo", id="compose.undo", show=False),
         Binding("ctrl+y", "redo", "Redo", id="compose.redo", show=False),
         Binding("escape", "leave_field", "Leave the field", show=False),
-        *TO_AND_FRO,
     ]
     AUTO_FOCUS = "#pages"
 
@@ -266,7 +266,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
             self._take_over(row)
 
     async def settled(self) -> str:
-        await worked_off(self.focused)
+        await messages_handled(self.focused)
         self.take_in()
         return await self.desk.written()
 

@@ -1,7 +1,6 @@
 """One way of typing for each form of value. All have the same two verbs: show a value, and say the one they hold."""
 
 import asyncio
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
-from textual.widgets import Checkbox, Input, Select, TextArea
+from textual.widgets import Checkbox, Input, OptionList, Select, TextArea
 
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, read, shown
 from tidepool.tui.app.compose_model.model_names import offered_names
@@ -35,34 +34,6 @@ HINTS = {
     Form.TABLE: "key = value, one a line",
     Form.RECORDS: "{ key = value, … }, one a line",
 }
-
-
-class InTurn:
-    """Obeys its own keys in their turn.
-
-    Textual carries a key that is no letter up to the app, which looks there for what it means. Letters that were typed
-    after it are in the text by then, and a backspace takes the wrong one.
-    """
-
-    async def on_key(self: Any, event: events.Key) -> None:
-        for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            if await self.app.run_action(binding.action, self):
-                event.stop()
-                event.prevent_default()
-                return
-
-
-MOST_SECONDS = 2.0
-"""that an editor is waited for"""
-
-
-async def worked_off(widget: Widget | None) -> None:
-    """Waits until the editor has obeyed every key that it was sent so far."""
-    if isinstance(widget, InTurn) and widget.is_attached:
-        done = asyncio.Event()
-        if widget.call_later(done.set):
-            with suppress(TimeoutError):  # one that is going away obeys nothing any more
-                await asyncio.wait_for(done.wait(), MOST_SECONDS)
 
 
 class FileNames(Suggester):
@@ -90,7 +61,7 @@ class Offered:
         return action != "offer" or self.form in OFFERED
 
 
-class LineEditor(Offered, InTurn, TextLine):
+class LineEditor(Offered, TextLine):
     BINDINGS = [OFFER]
 
     def __init__(self, field: Field) -> None:
@@ -142,7 +113,7 @@ class StepsBack:
             self.redo()
 
 
-class TextEditor(Offered, StepsBack, InTurn, TextArea):
+class TextEditor(Offered, StepsBack, TextArea):
     """Several lines; it grows with its text."""
 
     BINDINGS = [OFFER]
@@ -172,7 +143,7 @@ class TextEditor(Offered, StepsBack, InTurn, TextArea):
         return read(self.form, restored(self.text))
 
 
-class TomlEditor(StepsBack, InTurn, TextArea):
+class TomlEditor(StepsBack, TextArea):
     """The whole study as text."""
 
     _known = ""
@@ -192,7 +163,7 @@ class TomlEditor(StepsBack, InTurn, TextArea):
         return restored(self.text)
 
 
-class ChoiceEditor(InTurn, Select[str]):
+class ChoiceEditor(Select[str]):
     """The default is what is chosen where nothing is; a value that is none of the options is shown all the same.
 
     Typing chooses the option that begins so, or has it somewhere; a pause begins a new word.
@@ -204,7 +175,7 @@ class ChoiceEditor(InTurn, Select[str]):
     def __init__(self, field: Field) -> None:
         self._field = field
         prompt = f"{shown(field.form, field.default)}" or "choose"
-        super().__init__(self._entries(()), prompt=prompt, allow_blank=True)
+        super().__init__(self._entries(()), prompt=prompt, allow_blank=True, type_to_search=False)
 
     def _entries(self, more: tuple[str, ...]) -> list[tuple[Content, str]]:
         return [(self._label(option), option) for option in (*self._field.options, *more)]
@@ -223,15 +194,23 @@ class ChoiceEditor(InTurn, Select[str]):
             self.value = wanted or Select.NULL
 
     async def on_key(self, event: events.Key) -> None:
-        """No letter goes further: above, digits are the keys of other places."""
-        if event.character is None or not event.is_printable or event.key == "space":
+        """No letter goes further: above, digits are the keys of other places. In the open list, letters highlight an option
+        and space chooses it."""
+        if event.character is None or not event.is_printable or (event.key == "space" and not self.expanded):
             return
         event.stop()
         event.prevent_default()
+        if event.key == "space":
+            self._typed = ""
+            self.query_one(OptionList).action_select()
+            return
         new_word = event.time - self._typed_at > PAUSE_BETWEEN_WORDS
         self._typed, self._typed_at = ("" if new_word else self._typed) + event.character, event.time
         if (option := self._meant(self._typed.casefold())) is not None:
-            self.value = option
+            if self.expanded:
+                self.query_one(OptionList).highlighted = 1 + self._field.options.index(option)  # the default is first
+            else:
+                self.value = option
 
     def _meant(self, word: str) -> str | None:
         places = {option: option.casefold().find(word) for option in self._field.options}
@@ -245,7 +224,7 @@ class ChoiceEditor(InTurn, Select[str]):
         return UNSET if self.value is Select.NULL else self.value
 
 
-class Tick(InTurn, Checkbox):
+class Tick(Checkbox):
     """A box that is empty when it is off: with no colours the two must differ too."""
 
     @property

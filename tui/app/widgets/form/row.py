@@ -5,7 +5,6 @@ from typing import Any
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
@@ -14,12 +13,6 @@ from textual.widgets import Checkbox, Input, Select, Static, TextArea
 from tidepool.tui.app.compose_model.fields import UNSET, Field, Form, Path
 from tidepool.tui.app.widgets.form.editors import OFFERED, ChoicesEditor, LineEditor, TextEditor, editor_for
 from tidepool.tui.drawing.plain import one_line, shortened
-
-TO_AND_FRO = [
-    Binding("tab", "app.focus_next", "Focus Next", show=False, priority=True),
-    Binding("shift+tab", "app.focus_previous", "Focus Previous", show=False, priority=True),
-]
-"""for screens with fields: obeyed in their turn, so that letters typed after them reach the next field and not this one"""
 
 
 class OfferMark(Static):
@@ -151,7 +144,8 @@ class FieldRow(Vertical):
         self.post_message(self.Entered(self))
 
     def on_descendant_blur(self) -> None:
-        self._mark(here=False)
+        """A list that closes loses the focus to the field that it belongs to."""
+        self._mark(here=self.has_focus_within)
 
     def _mark(self, *, here: bool) -> None:
         """By a class of the name alone: `:focus-within` would have the whole row styled anew."""
