@@ -1,8 +1,9 @@
 """Keys and pastes take effect in the order in which they arrive, whichever widget has the focus.
 
 Textual queues a key at the focused widget. A key that is not text goes on from there to the app, which looks up its
-binding. Text that arrives meanwhile overtakes it: in a burst, a backspace deletes the wrong letter. Here such a key holds
-back all later ones until every widget on its way has handled the key and the messages that follow from it.
+binding. Text that arrives meanwhile overtakes it: in a burst, a backspace deletes the wrong letter. Here the bindings of
+a text field run in its own queue, in line with the text. Any other key holds back all later ones until every widget on
+its way has handled the key and the messages that follow from it.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from textual.app import App, ScreenStackError
 from textual.events import Event, Key, Paste
 from textual.message_pump import MessagePump
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 PATIENCE_SECONDS = 2.0
 """for one key; a widget that is being removed handles nothing any more"""
@@ -36,21 +38,34 @@ class OrderedKeysApp(App[None]):
         while True:
             event = await self._typed.get()
             with suppress(ScreenStackError, TimeoutError):
-                target = self.focused or self.screen
-                self.call_later(self._forward, event)
-                if isinstance(event, Paste) or not target.check_consume_key(event.key, event.character):
-                    async with asyncio.timeout(PATIENCE_SECONDS):
-                        await self._handled_by(target)
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await self._handled(event, self.focused or self.screen)
             self._typed.task_done()
 
-    async def _forward(self, event: Key | Paste) -> None:
-        await super().on_event(event)
-
-    async def _handled_by(self, target: Widget) -> None:
+    async def _handled(self, event: Key | Paste, target: Widget) -> None:
+        """Returns when the next key may follow."""
+        self.call_later(self._forward, event, target)
+        if isinstance(event, Key) and target.check_consume_key(event.key, event.character):
+            return
         await _drained(self)
+        if event.is_forwarded and _edits(target, event):
+            return
         for node in [*target.ancestors_with_self] * ROUNDS:
             await _drained(node)
         await _drained(self.screen)  # a new one sets its focus
+
+    async def _forward(self, event: Key | Paste, target: Widget) -> None:
+        await super().on_event(event)
+        if event.is_forwarded and isinstance(event, Key) and _edits(target, event):
+            event.stop()
+            target.call_later(self._check_bindings, event.key)
+
+
+def _edits(target: Widget, event: Key | Paste) -> bool:
+    """Whether a text field handles this alone. Enter submits a line, which may move the focus."""
+    if not isinstance(target, Input | TextArea):
+        return False
+    return isinstance(event, Paste) or (event.key != "enter" and event.key in target._bindings.key_to_bindings)
 
 
 async def messages_handled(pump: MessagePump | None) -> None:
