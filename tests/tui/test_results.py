@@ -133,6 +133,12 @@ async def walk_the_family(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await until(pilot, lambda: "over its mother" in str(told.content), "what it gained")
     await pilot.press("left")
     assert kin.cursor_node is youngest
+    kin.move_cursor(bred)
+    await pilot.press("w")
+    assert isinstance(bred.data, Kinsman)
+    answers, wanted = app.screen.query_one(ConversationsPane), f"@{bred.data.member.genome_id}"
+    await until(pilot, lambda: answers.filter.words == wanted, "the answers of the prompt under the cursor")
+    await until_seen(pilot, "i, w: only this problem, this prompt")
 
 
 def counted(app: TidepoolApp, query: str) -> int:

@@ -84,6 +84,12 @@ class FamilyPane(Container):
         return self
 
     @property
+    def selected(self) -> str | None:
+        """The id of the prompt under the cursor."""
+        node = self.query_one(Kin).cursor_node
+        return node.data.member.genome_id if node is not None and isinstance(node.data, Kinsman) else None
+
+    @property
     def _app(self) -> "TidepoolApp":
         return cast("TidepoolApp", self.app)
 

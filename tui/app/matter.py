@@ -256,7 +256,7 @@ class Answers(Matter):
 
     def told(self, numbers: Sequence[int], batch: Watched) -> str:
         return (
-            f"{count(len(numbers))} answers, wrong ones first · enter reads one · o, g: only this problem, this prompt"
+            f"{count(len(numbers))} answers, wrong ones first · enter reads one · i, w: only this problem, this prompt"
         )
 
     def heads(

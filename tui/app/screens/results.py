@@ -246,8 +246,10 @@ class ResultsScreen(BatchActions):
         self.query_one(ConversationsPane).step(by)
 
     def action_narrow(self, to: str) -> None:
+        family = self.query_one(FamilyPane)
+        prompt = family.selected if to == "genome" and family.has_focus_within else None
         self.query_one(PanelStrip).choose("panel-talks")
-        self.query_one(ConversationsPane).narrow(to)
+        self.query_one(ConversationsPane).narrow(to, prompt)
 
     @work(group="act")
     async def action_branch(self) -> None:

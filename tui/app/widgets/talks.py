@@ -251,18 +251,22 @@ class ConversationsPane(Vertical):
     def show_only(self, words: Iterable[str]) -> None:
         self.query_one("#search", Input).value = " ".join(words)
 
-    def narrow(self, to: str) -> None:
-        """To the problem or the prompt of the answer under the cursor, whoever answered; once more, to what was shown before."""
+    def narrow(self, to: str, prompt: str | None = None) -> None:
+        """To the problem or the prompt of the answer under the cursor, whoever answered; once more, to what was shown before.
+        `prompt`: to that one."""
         answer = self.query_one("#talk-text", TranscriptPane).answer
-        if answer is None:
+        if prompt is not None:
+            typed = f"@{prompt}"
+        elif answer is not None:
+            typed = f"#{answer.problem}" if to == "problem" else f"@{answer.genome_id}"
+        else:
             return
-        typed = f"#{answer.problem}" if to == "problem" else f"@{answer.genome_id}"
-        if self.filter.words == typed:
+        if self.filter.words == typed and prompt is None:
             self._filter(self._before or Wanted())
             self._before = None
         else:
             self._before = self._before or self.filter
-            split = answer.split if to == "problem" and answer.split in SPLITS else None
+            split = answer.split if answer and to == "problem" and answer.split in SPLITS else None
             self._filter(Wanted(typed, self.filter.show, None, split))
         self.list.focus()
 
