@@ -145,6 +145,7 @@ async def test_a_batch_is_stopped_after_a_question(tmp_path: Path) -> None:
     async with opened(path) as (app, pilot):
         app.run_config(config_file(tmp_path, LONG), "long")
         await until_running(app, pilot)
+        await until_seen(pilot, "of 12,000 calls")
         await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, StopDialog))
         await pilot.press("escape")
@@ -154,6 +155,7 @@ async def test_a_batch_is_stopped_after_a_question(tmp_path: Path) -> None:
         await pilot.press("s")
         await until_seen(pilot, "interrupted: stopped")
         assert batch_status(path) == "interrupted"
+        assert "of 12,000 calls" in screen_text(app), "progress is counted in calls, as before the stop"
 
 
 @pytest.mark.parametrize("study", [LONG, CELLS], ids=["batch", "design"])

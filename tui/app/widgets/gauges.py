@@ -9,6 +9,7 @@ from textual.widgets import Static
 
 from tidepool.engine.results.blocks import Headline
 from tidepool.storage.reading.watching import Watched
+from tidepool.storage.states import BatchStatus
 from tidepool.tui.app.theme import BATCH_GLYPHS, BATCH_STATES
 from tidepool.tui.app.throughput import Throughput, spark
 from tidepool.tui.app.widgets.batch_list import bar, status_of
@@ -37,6 +38,7 @@ class Expected:
 
 
 NOTHING_EXPECTED = Expected()
+UNFINISHED = (BatchStatus.IN_PROGRESS, BatchStatus.INTERRUPTED)
 SHORTEST_BAR = 8
 MOST_SLOWER = 4
 """than so far, that a batch is believed to become"""
@@ -61,8 +63,8 @@ class Gauges(Static):
 
 
 def advance(batch: Watched, expected: Expected) -> tuple[float, float]:
-    """(done, whole) in calls, since units may all end at the end; in units where the plan is not known, or all is over."""
-    if not batch.running or not expected.calls:
+    """(done, whole) in calls, since units may all end at the end; in units where the plan is not known, or the batch ended."""
+    if batch.status not in UNFINISHED or not expected.calls:
         return batch.units_done, batch.units_total
     left = max(0, expected.calls - batch.calls)
     if batch.units_failed:  # their further calls are not made
@@ -112,7 +114,7 @@ def _simulated(batch: Watched, expected: Expected) -> str:
 
 def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, width: int) -> Content:
     done, whole = advance(batch, expected)
-    going = batch.running and expected.calls > batch.calls
+    going = batch.status in UNFINISHED and expected.calls > batch.calls
     figures = [
         percent(done, whole),
         f"{count(batch.calls)} of {expected.about}{count(whole)} calls"
