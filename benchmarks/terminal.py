@@ -47,9 +47,13 @@ class Terminal:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def drawn(self) -> str:
+        return self._drawn.decode("utf-8", "replace")
+
     def shown(self) -> str:
         """All words that were drawn so far."""
-        return _STEERING.sub("", self._drawn.decode("utf-8", "replace"))
+        return _STEERING.sub("", self.drawn)
 
     def until(self, words: str, seconds: float) -> float:
         """Waits so many seconds at most; returns the seconds from the start until the words are drawn."""

@@ -29,6 +29,7 @@ from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.widgets.form.editors import TomlEditor
 from tidepool.tui.app.widgets.form.people import PeopleList
 from tidepool.tui.app.widgets.form.row import FieldRow
+from tidepool.tui.app.widgets.text_line import TextLine
 
 CLEAR = "\x15"
 BACKSPACE, TAB, SHIFT_TAB, UP, DOWN, F2, CTRL_S = "\x7f", "\t", "\x1b[Z", "\x1b[A", "\x1b[B", "\x1bOQ", "\x13"
@@ -189,6 +190,23 @@ async def test_every_character_typed_about_a_person_is_theirs(tmp_path: Path) ->
             assert screen.desk.values == before
 
 
+async def test_a_new_person_s_name_is_replaced_and_a_growing_text_scrolls_along(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        await screen.go_to_page("who")
+        screen.query_one(PeopleList).focus()
+        await pilot.pause()
+        send(app, "aHypatia")
+        await quiet(pilot, screen, examiner)
+        assert screen.desk.values["agents"][-1]["name"] == "Hypatia"
+        row = row_of(screen, ("agents", len(screen.desk.values["agents"]) - 1, "instructions"))
+        row.take_focus()
+        await until(pilot, lambda: row.has_focus_within, "the cursor in the instructions")
+        send(app, "".join(f"line {number}\r" for number in range(12)) + "the end")
+        await until(pilot, lambda: "the end" in screen_text(app), "the line with the caret")
+        send(app, 12 * UP)
+        await until(pilot, lambda: "line 0" in screen_text(app), "the first line")
+
+
 async def test_what_was_typed_about_one_person_does_not_reach_the_next(tmp_path: Path) -> None:
     async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
         await screen.go_to_page("who")
@@ -237,6 +255,17 @@ async def test_typing_chooses_an_option_and_goes_no_further(tmp_path: Path) -> N
         await quiet(pilot, screen, examiner)
         assert app.screen is screen
         assert value_at(screen.desk.values, ("secret_game", "mode")) == "targeted"
+
+
+async def test_the_plan_of_the_study_before_goes_when_another_is_loaded(tmp_path: Path) -> None:
+    async with slowly_examined(tmp_path / "study.db") as (app, pilot, screen, examiner):
+        await until(pilot, lambda: "100 conversations" in screen_text(app), "the plan")
+        examiner.may_answer.clear()
+        screen.load(template("simulation"))
+        await until(pilot, lambda: screen._kind_shown == "simulation", "the other study")
+        assert "100 conversations" not in screen_text(app) and "Calculating…" in screen_text(app)
+        await quiet(pilot, screen, examiner)
+        assert "Calculating…" not in screen_text(app)
 
 
 async def test_every_character_of_a_burst_is_in_the_toml_and_in_the_form_turned_to(tmp_path: Path) -> None:
@@ -311,11 +340,13 @@ async def test_letters_right_behind_a_slash_are_searched_for_and_press_no_keys(t
             await pilot.pause()
             screen = app.screen
             assert {f"#{line.id}" for line in screen.query(Input)} == {place}, "a line that no test types into"
-            send(app, "/deus/xyz" + 2 * BACKSPACE + " lantern")
+            assert isinstance(screen.query_one(place), TextLine)
+            send(app, "/deus/xyz" + 2 * BACKSPACE + "\x1b[200~ lan\ntern\x1b[201~ten" + 3 * BACKSPACE)
             await until(
                 pilot, lambda place=place: app.screen.query_one(place, Input).value[-1:] == "n", "the last letter"
             )
-            assert (app.screen, app.screen.query_one(place, Input).value) == (screen, "deus/x lantern")
+            await keys_handled(app)
+            assert (app.screen, app.screen.query_one(place, Input).value) == (screen, "deus/xlan tern")
             await pilot.press("escape")
             for field in screen.query(Select).results(Select):
                 field.focus()
@@ -333,6 +364,9 @@ async def test_keys_keep_their_order_in_every_field_of_every_dialog(file: Path) 
             for field in dialog.query("Input, TextArea, Select"):
                 field.focus()
                 await pilot.pause()
+                assert isinstance(field, TextLine | TextArea | Select), (
+                    "a plain line drops all but the first of a paste"
+                )
                 if isinstance(field, Select):
                     await choose_from(app, pilot, field)
                 else:

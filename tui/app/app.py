@@ -99,6 +99,9 @@ class TidepoolApp(OrderedKeysApp):
         Binding("ctrl+t", "theme", "Dark or light", show=False, id="theme"),
         Binding("ctrl+g", "jump", "Jump", show=False, id="jump", tooltip="a letter for every place on the screen"),
         Binding("y", "copy", "Copy to the clipboard", show=False, id="copy", tooltip="what is under the cursor"),
+        Binding(
+            "ctrl+z", "suspend_process", "Suspend", show=False, id="suspend", tooltip="to the shell; fg comes back"
+        ),
         Binding("ctrl+q", "quit", "Quit", id="quit", tooltip="running batches go on", priority=True),
     ]
 

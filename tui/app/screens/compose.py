@@ -36,6 +36,7 @@ from tidepool.tui.drawing.plain import one_line, shortened
 TOML, PLAN = "toml", "plan"
 LINES_BELOW, ROOM_FOR_KEYS = 3, 76
 """lines for the help of most fields, which has the key too; cells from which fields have it beside them"""
+CALCULATING = Content("Calculating…")
 STEP_KEYS = {
     WHAT: ("f5", "What is studied"),
     WHO: ("f6", "Who takes part"),
@@ -179,6 +180,12 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
             for place in ("#plan-full", "#plan-beside"):
                 self.query_one(place, Static).update(whole)
         self.query_one("#plan-line", Static).update(line, layout=False)
+
+    def _drop_plan(self) -> None:
+        """Another study takes the place of the one that was examined."""
+        self.workers.cancel_group(self, "study")
+        self._examined, self._sentences = Examined(), {}
+        self._show_plan(CALCULATING, CALCULATING)
 
     def _tell(self, rest: list[Complaint]) -> None:
         """The line below: what no field can show, or the help of the field one is in."""
@@ -358,6 +365,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
             event.strip.answered(event.name)
             return
         self.desk.switch(event.name)
+        self._drop_plan()
         await self._rebuild(self._last_form_page)
         self._study()
 
@@ -372,6 +380,7 @@ class ComposeScreen(DraftPeople, DraftModels, DraftTravel):
             self.call_next(self._loaded)
 
     async def _loaded(self) -> None:
+        self._drop_plan()
         await self._rebuild(WHAT if self.desk.readable else TOML)
         self._study()
 

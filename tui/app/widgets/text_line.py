@@ -9,3 +9,9 @@ class TextLine(Input):
         """Two clicks take hold of all that is in it: what is typed then stands in its place."""
         if event.chain == 2:
             self.select_all()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Joins the lines of a paste: Textual inserts the first one only."""
+        lines = event.text.splitlines()
+        if len(lines) > 1:
+            event.text = " ".join(filter(None, map(str.strip, lines)))

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.suggester import Suggester, SuggestFromList
 from textual.widget import Widget
@@ -73,7 +73,6 @@ class LineEditor(Offered, TextLine):
         super().__init__(
             placeholder=one_line(shown(field.form, field.default)),
             suggester=suggester,
-            select_on_focus=False,
         )
         self.form = field.form
 
@@ -132,6 +131,18 @@ class TextEditor(Offered, StepsBack, TextArea):
         if text != self.text:
             with self.prevent(TextArea.Changed):
                 self.load_text(text)
+
+    @on(TextArea.SelectionChanged)
+    def _caret_moved(self) -> None:
+        self.call_after_refresh(self._show_caret)
+
+    def _show_caret(self) -> None:
+        """Scrolls the page, which a growing text runs out of."""
+        page = next((one for one in self.ancestors if isinstance(one, VerticalScroll)), None)
+        if page is not None and self.has_focus:
+            line, view = self.cursor_screen_offset.y, page.scrollable_content_region
+            beyond = max(0, line - view.bottom + 1) + min(0, line - view.y)
+            page.scroll_relative(y=beyond, animate=False)
 
     def take_offer(self, text: str) -> None:
         """On a line of its own, behind the others."""
