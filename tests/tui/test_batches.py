@@ -4,12 +4,18 @@ import re
 from pathlib import Path
 
 import pytest
+from textual import actions
+from textual.binding import Binding
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 from textual.widgets._footer import FooterKey
 
+from tests.engine.design.designs import written
 from tests.tui.persons import batch_status, opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import config_file, game, played
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.running import run_study
 from tidepool.engine.trust import record
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.dialogs.dialog import Confirm, ErrorDialog
@@ -114,6 +120,31 @@ async def test_what_starts_a_study_in_an_empty_file_starts_none_in_a_filled_one(
         assert not {starter.title for starter in STARTERS} & {
             line.title for line in app.get_system_commands(app.screen)
         }
+
+
+async def test_the_footer_is_complete_before_the_cursor_moves(tmp_path: Path) -> None:
+    """Also where a list has the same key for something that it cannot do, as scrolling sideways."""
+    path = tmp_path / "study.db"
+    await run_study(load_config(written(tmp_path, talks=2)), path)
+    async with opened(path, size=(160, 40)) as (app, pilot):
+        await until_seen(pilot, "Firm or plain")
+        for mode, (key, _) in PLACES.items():
+            await pilot.press(key)
+            await until(pilot, lambda mode=mode: app.current_mode == mode, mode)  # type: ignore[misc]
+
+            def missing() -> set[str]:
+                shown = {one.description for one in app.screen.query(FooterKey)}
+                return {one.description for one in app.screen.BINDINGS if _offered(app.screen, one)} - shown
+
+            await until(pilot, lambda: not missing(), f"all keys in the footer of {mode}")
+            assert mode != "batches" or "Cells" in screen_text(app)
+
+
+def _offered(screen: Screen[object], binding: object) -> bool:
+    if not isinstance(binding, Binding) or not binding.show:
+        return False
+    _, action, parameters = actions.parse(binding.action)
+    return bool(screen.check_action(action, parameters))
 
 
 async def test_help_commands_and_quit_are_at_hand_at_any_width(tmp_path: Path) -> None:

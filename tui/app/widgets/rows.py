@@ -272,7 +272,9 @@ class Rows(ScrollView, can_focus=True):
         self.action_step(by * max(1, last - first))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where there is nothing to go through, the key may mean something else."""
+        """Where there is nothing to go through, the key may mean something else, and the footer shows that."""
+        if action in ("scroll_left", "scroll_right"):
+            return self.allow_horizontal_scroll
         return self._count > 0 if action == "edge" else super().check_action(action, parameters)
 
     def action_edge(self, last: bool) -> None:
