@@ -90,6 +90,18 @@ def test_an_app_that_is_told_to_end_leaves_the_terminal_and_the_file_as_they_wer
     assert not path.with_name("study.db-wal").exists(), "one plain file is left"
 
 
+def test_fg_brings_back_the_whole_screen_of_a_suspended_app(tmux: Tmux, tmp_path: Path) -> None:
+    tmux.start(["sh", "-i"], {**os.environ, **launching.environment(), "LANG": "C.UTF-8", "PS1": "sh> ", "ENV": ""})
+    tmux.press(shlex.join(launching.command(tmp_path / "study.db")), "Enter")
+    until(tmux.screen, "Nothing here yet")
+    before = until(tmux.screen, "Quit")
+    for _ in range(2):
+        tmux.press("C-z")
+        until(tmux.screen, "Stopped")
+        tmux.press("fg", "Enter")
+        assert until(tmux.screen, "Quit") == before
+
+
 # -- a terminal without anything between ------------------------------------------------------------------
 
 
@@ -126,7 +138,8 @@ def test_ctrl_z_suspends_the_app_which_draws_itself_again_when_it_continues(tmp_
         assert os.WIFSTOPPED(stopped[1]) and "\x1b[?1049l" in terminal.drawn, "the shell has its screen back"
         terminal.press("")
         os.kill(terminal.pid, signal.SIGCONT)
-        terminal.until("Nothing here yet", WAIT_SECONDS)
+        for words in ("6 Providers", "Nothing here yet", "Quit"):
+            terminal.until(words, WAIT_SECONDS)
         terminal.press("5")
         terminal.until("Entities 0", WAIT_SECONDS)
 

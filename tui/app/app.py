@@ -149,6 +149,7 @@ class TidepoolApp(OrderedKeysApp):
         for fault in self.settings.faults:
             self.notify(fault, severity="warning", markup=False, timeout=30)
         self.forward_keys()
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # the terminal cleared its screen
         self._mind_launched()
         if self.alone:
             self.set_timer(1.0, self._rest)
