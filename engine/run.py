@@ -283,7 +283,7 @@ def begin(session: Session, turn: Turn) -> None:
     """Short writes like this one go beside the loop: another batch of the same loop may be in the middle of its own."""
     if turn.resumed:
         batches.reopen_failures(session.path, turn.batch_id)
-    batches.begin(session.path, turn.batch_id, simulated=session.accounts.simulated)
+    batches.begin(session.path, turn.batch_id, simulated=session.accounts.simulated(turn.providers))
 
 
 def end(session: Session, turn: Turn, outcome: SessionOutcome) -> SessionVerdict:

@@ -5,7 +5,7 @@ recorder of answers, the control from outside, and `BatchRun`, which puts them t
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,10 @@ class RunContext:
         *,
         run: SharedRun | None = None,
         tasks: Tasks | None = None,
+        asks: Collection[str] = (),
     ) -> None:
+        """`asks`: the providers of this batch's models, of all whose accounts the run has."""
+        self.asks = asks
         self.run = run or SharedRun(batch_id)
         self.run.ledgers[ledger.batch_number] = ledger
         self.config = config

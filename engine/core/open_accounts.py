@@ -73,9 +73,8 @@ class OpenAccounts:
         for account in self.by_provider.values():
             account.provider.serve(batch_id)
 
-    @property
-    def simulated(self) -> bool:
-        return any(account.provider.simulated for account in self.by_provider.values())
+    def simulated(self, providers: Iterable[str]) -> bool:
+        return any(self.by_provider[name].provider.simulated for name in providers)
 
     def _refuse_blind_budget(self) -> None:
         for model in self._models:

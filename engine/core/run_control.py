@@ -116,6 +116,7 @@ class RunControl:
             ],
             limits={
                 "providers": {name: _limits_of(account) for name, account in accounts.items()},
+                "asks": sorted(context.asks),
                 "budget_usd": context.budget.cap,
                 "reserved_usd": context.budget.reserved,
                 **({"hands": hands} if (hands := context.run.hands()) else {}),

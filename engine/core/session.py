@@ -25,6 +25,7 @@ from tidepool.engine.events import BatchStarted, CallsExpected, Listener, Transp
 from tidepool.engine.stopping.gate import Gate
 from tidepool.engine.stopping.stages import stages_of
 from tidepool.engine.stopping.stop_rule import StopRule
+from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.planned_calls import Plan, together
 from tidepool.engine.studies.transport_plan import transport_plan
 from tidepool.engine.trust.seals import ReplySeals
@@ -77,6 +78,11 @@ class Turn:
     """when it is sure; several batches may share one"""
     cell: int = 0
     """which of the rule's cells the batch is"""
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """Those of its own models: accounts are those of all batches of a study."""
+        return frozenset(model.partition(":")[0] for model in load_kind(self.config.batch.kind).models(self.config))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +166,7 @@ class _Session:
                 *(turn.config, turn.batch_id, ledger, self._accounts, budget, turn.listener),
                 run=self._shared,
                 tasks=None if self._gathers(turn) else Tasks(),
+                asks=frozenset() if turn.ended else turn.providers,
             )
             if not self.runs:
                 self._scheduler = BatchScheduler(context)

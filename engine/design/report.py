@@ -7,9 +7,9 @@ from typing import Any
 from tidepool.engine.design.study_report import study_blocks
 from tidepool.engine.results.blocks import Block, Cell, Report, Words, table
 from tidepool.engine.results.report import GOING_ON
+from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
 from tidepool.engine.results.wording import money, requests, span
 
-SIMULATED = "Answers of this study are simulated: they say nothing about real models."
 MOST_CELLS = 40
 
 
@@ -22,7 +22,7 @@ def study_report(database: Path, summary: Mapping[str, Any]) -> Report:
 
 def _overview(summary: Mapping[str, Any]) -> Iterator[Block]:
     if summary["simulated"]:
-        yield Words(SIMULATED, "simulated")
+        yield from (Words(words, "simulated") for words in simulated_lines(summary["cells"]) or [NOT_YET])
     yield table("", ("", ""), list(_facts(summary)), left=2)
 
 

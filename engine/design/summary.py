@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.design.study_statistics import study_statistics
+from tidepool.engine.results.simulated_roles import merge_roles, simulated_roles
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.stopping.statistics import stopping_of
 from tidepool.storage.batches import progress_of, status_now
@@ -17,6 +18,7 @@ from tidepool.storage.study_rows import studies
 
 StudySummary = dict[str, Any]
 _SUMMED = ("units", "calls", "tokens")
+_OF_CELLS = ("status", "reason", "seed", "simulated", "simulated_roles", "roles", "units", "calls", "cost_usd")
 
 
 def read_study(reference: str = "last", database: str | Path = "tidepool.db") -> StudySummary:
@@ -35,6 +37,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
             for name in _SUMMED:
                 sums[name].update({key: value or 0 for key, value in one[name].items()})
         costs = [one["cost_usd"] for one in of_cells]
+        roles = merge_roles(one["roles"] for one in of_cells)
         stops = [stopping_of(connection, cell.batch["number"]) for cell in cells]
         design = {name: value for name, value in study.design.items() if name != "source"}
         return {
@@ -44,6 +47,8 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
             "status": status,
             "reason": reason,
             "simulated": any(one["simulated"] for one in of_cells),
+            "simulated_roles": simulated_roles(roles),
+            "roles": roles,
             "design": design,
             **{name: dict(counted) for name, counted in sums.items()},
             "cost_usd": None if None in costs else sum(costs),
@@ -54,7 +59,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
                     "batch_id": cell.batch["id"],
                     "replicate": cell.replicate,
                     "levels": cell.levels,
-                    **{name: one[name] for name in ("status", "reason", "seed", "units", "calls", "cost_usd")},
+                    **{name: one[name] for name in _OF_CELLS},
                 }
                 for cell, one in zip(cells, of_cells, strict=True)
             ],

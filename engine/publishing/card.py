@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from tidepool.engine.exports import markdown as md
 from tidepool.engine.publishing.contents import FILE, Publication
 from tidepool.engine.publishing.yaml import Value, yaml
+from tidepool.engine.results.method_words import listing
+from tidepool.engine.results.simulated_roles import simulated_roles
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.schema.reference import table_of
 from tidepool.storage.schema.view import View, ViewColumn
@@ -83,12 +85,24 @@ def _batches(published: Publication) -> Iterator[str]:
             f"{batch.completed:,} of {batch.units:,}",
             str(batch.seed),
             "; ".join(batch.models),
+            listing(simulated_roles(batch.roles)),
             " to ".join(dict.fromkeys(filter(None, (batch.created, batch.finished)))),
             batch.version,
         )
         for batch in published.batches[:MOST_BATCHES]
     ]
-    head = ("batch", "what", "kind", "status", "units completed", "seed", "models (as served)", "when", "Tidepool")
+    head = (
+        "batch",
+        "what",
+        "kind",
+        "status",
+        "units completed",
+        "seed",
+        "models (as served)",
+        "simulated",
+        "when",
+        "Tidepool",
+    )
     yield md.table(head, rows, left=len(head))
     if len(published.batches) > MOST_BATCHES:
         yield md.line(f"And {len(published.batches) - MOST_BATCHES:,} more: data/batches.parquet has all.")

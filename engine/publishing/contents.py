@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.publishing.about import About
+from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_words
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.exporting.factors import column_of, levels_of
 from tidepool.storage.exporting.whole_views import WITHOUT_FACTORS, factor_names
@@ -36,6 +37,8 @@ class PublishedBatch:
     models: tuple[str, ...]
     """as they were asked for, and in brackets as they were served"""
     levels: Mapping[str, str]
+    roles: tuple[Mapping[str, Any], ...]
+    """each model that was asked, with its role, its calls and whether it is simulated"""
 
     @property
     def unfinished(self) -> bool:
@@ -78,10 +81,10 @@ class Publication:
         """Empty where every answer came from a language model."""
         if not self.simulated:
             return ""
-        models = [model for batch in self.batches for model in batch.models]
-        if all(model.startswith("simulated:") for model in models):
+        words = simulated_words(merge_roles(batch.roles for batch in self.batches))
+        if words == ALL_SIMULATED:
             return "Simulated answers: no language model was asked, and nothing here says anything about one."
-        return "Some of its answers are simulated: those of models whose names begin with simulated."
+        return f"{words[:1].upper()}{words[1:]}."
 
     @property
     def kinds(self) -> list[str]:
@@ -111,6 +114,7 @@ def published_batch(copy: Path, connection: sqlite3.Connection, batch: sqlite3.R
         completed=told["units"]["completed"],
         models=tuple(dict.fromkeys(_served(model, served) for model in asked)),
         levels=levels_of(connection, batch),
+        roles=tuple(told["roles"]),
     )
 
 

@@ -4,7 +4,8 @@ Calls are counted by model, and a kind says which keys of its section name the m
 A model that stands for several roles has them all.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.results.method_words import counted, listing
@@ -41,6 +42,18 @@ def simulated_roles(roles: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(one["role"] for one in roles if one["simulated"]))
 
 
+def merge_roles(cells: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The roles of several batches, with the sums of their calls."""
+    calls: Counter[tuple[str, str]] = Counter()
+    for roles in cells:
+        for one in roles:
+            calls[one["role"], one["model"]] += one["calls"]
+    return [
+        {"role": role, "model": model, "calls": count, "simulated": is_simulated(model)}
+        for (role, model), count in calls.most_common()
+    ]
+
+
 def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
     """simulated: rewriter and judge (312 of 2,311 calls); solver openai:gpt-4o-mini."""
     asked = list(roles)
@@ -49,9 +62,44 @@ def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
         return NOT_YET
     if not real:
         return ALL_SIMULATED
+    if len(real) == len(asked):
+        return f"not simulated: {'; '.join(_by_providers(real))}"
     ours = sum(one["calls"] for one in asked if one["simulated"])
     share = f"{ours:,} of {counted(sum(one['calls'] for one in asked), 'call')}"
     return f"simulated: {listing(simulated_roles(asked))} ({share}); {'; '.join(_by_providers(real))}"
+
+
+def simulated_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The words on a study: one line on all of it, and one on each group of cells where cells differ in who was simulated.
+
+    A cell has `roles`, and `levels` by factor.
+    """
+    whole = merge_roles(cell["roles"] for cell in cells)
+    if not simulated_roles(whole):
+        return []
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for cell in cells:
+        if cell["roles"]:
+            # By role: cells whose real models differ, and nothing else, are one group.
+            parts = sorted({f"{one['simulated']} {one['role']}" for one in cell["roles"]})
+            groups.setdefault(tuple(parts), []).append(cell)
+    if len(groups) < 2:
+        return [simulated_words(whole)]
+    told = [
+        f"{_cells_named(own, cells)}: {simulated_words(merge_roles(cell['roles'] for cell in own))}"
+        for own in groups.values()
+    ]
+    return [simulated_words(whole), *told]
+
+
+def _cells_named(own: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]]) -> str:
+    """By the levels of one factor where those are enough, else by all levels of each cell."""
+    others = [cell["levels"] for cell in cells if cell not in own]
+    for factor in own[0]["levels"]:
+        levels = list(dict.fromkeys(cell["levels"].get(factor, "") for cell in own))
+        if not any(other.get(factor, "") in levels for other in others):
+            return f"{factor} = {listing(levels)}"
+    return listing(dict.fromkeys(", ".join(cell["levels"].values()) for cell in own))
 
 
 def _by_providers(real: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -66,8 +114,12 @@ def _by_providers(real: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def _named(kind: str, sections: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(role, PROVIDER:MODEL) as a stored config has them; it may be a stranger's, and hold something else."""
     spec = load_kind(kind) if kind in KINDS and isinstance(sections, Mapping) else None
+    section = sections.get(kind) if spec else None
+    idle = spec.idle_roles(section) if spec and isinstance(section, Mapping) else ()
     for key, role in (spec.roles if spec else {}).items():
-        found: Any = sections if key == "agents" else sections.get(kind)
+        if key in idle:
+            continue
+        found: Any = sections if key == "agents" else section
         for part in key.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
         for one in found if isinstance(found, list) else [found]:

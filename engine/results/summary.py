@@ -78,7 +78,7 @@ def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, pro
         "paused": bool(batch["paused"]),
         "reason": batch["reason"] and batch["reason"][:LONGEST_WORDS],
         "seed": batch["seed"],
-        "simulated": bool(batch["simulated"]),
+        "simulated": any(one["simulated"] for one in roles) if roles else bool(batch["simulated"]),
         "simulated_roles": simulated_roles(roles),
         "roles": roles,
         "metadata": config["batch"]["metadata"],

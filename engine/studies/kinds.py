@@ -127,6 +127,8 @@ class KindSpec:
     """which list of the config says who takes part"""
     roles: Mapping[str, str] = field(default_factory=dict)
     """which key of its section names the model of which role, as people are told; `agents` are the config's own list"""
+    idle_roles: Callable[[Mapping[str, Any]], Sequence[str]] = lambda section: ()
+    """which of these keys name a model that nobody asks, by the section's other values; they may be a stranger's"""
     files: tuple[str, ...] = ()
     """keys of its section that may name a file"""
     filled_in: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """Studies in a list of batches: one line for each, in the place of its newest batch, with its cells beneath."""
 
+import json
 import re
 import sqlite3
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from typing import Any, TypeVar
 
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.reading.queries import BatchLine
-from tidepool.storage.reading.watching import LONGEST_NAME, Watched
+from tidepool.storage.reading.watching import LONGEST_NAME, Watched, providers_asked
 from tidepool.storage.states import study_reason, study_status
 
 Line = TypeVar("Line", BatchLine, Watched)
@@ -71,6 +72,16 @@ def study_line(cells: Sequence[Line], study_id: str, name: str) -> Line:
         "study_id": None,
         "seed": first.seed,
         "cells": len(cells),
+        **_simulated(cells, running),
         **{name: sum(getattr(cell, name) for cell in cells) for name in _SUMMED if hasattr(first, name)},
     }
     return replace(running, **values)
+
+
+def _simulated(cells: Sequence[Line], running: Line) -> dict[str, Any]:
+    """Who is asked by any of the cells, in the form that the line has it."""
+    if not isinstance(running, Watched):
+        real = any(not cell.simulated or (isinstance(cell, BatchLine) and cell.partly_simulated) for cell in cells)
+        return {"partly_simulated": real and any(cell.simulated for cell in cells)}
+    asks = {name for cell in cells if isinstance(cell, Watched) for name in providers_asked(cell.limits)}
+    return {"limits": json.dumps({**json.loads(running.limits), "asks": sorted(asks)})}

@@ -120,7 +120,14 @@ def resting_in(limits: str) -> dict[str, Any]:
 
 def asks_a_provider(limits: str) -> bool:
     """Whether calls may go to any provider but the simulated one."""
-    return any(name != "simulated" for name in json.loads(limits).get("providers", {}))
+    return any(name != "simulated" for name in providers_asked(limits))
+
+
+def providers_asked(limits: str) -> list[str]:
+    """Those of the batch itself: accounts are shared by all batches of a study."""
+    found = json.loads(limits)
+    asks = found.get("asks")
+    return list(map(str, asks)) if isinstance(asks, list) else list(found.get("providers", {}))
 
 
 def _is_rest(rest: dict[str, Any]) -> bool:

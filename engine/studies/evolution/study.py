@@ -147,4 +147,8 @@ KIND = KindSpec(
     files=("problems", "choose_from", "judge_from"),
     filled_in=("frozen", "scorer_sha256"),
     roles={"model": "solver", "models": "solver", "mutator": "rewriter", "judge": "judge"},
+    idle_roles=lambda section: (
+        *(("mutator",) if section.get("strategy") == "random" else ()),
+        *(() if section.get("task") == "judge" and not section.get("scorer") else ("judge",)),
+    ),
 )

@@ -130,4 +130,5 @@ KIND = KindSpec(
     files=("queries", "policy"),
     filled_in=("query_list", "policy_content"),
     roles={"target": "target", "mutator": "rewriter", "judge": "judge", "encoder": "encoder"},
+    idle_roles=lambda section: () if section.get("reward") == "judge" else ("judge",),
 )

@@ -167,4 +167,5 @@ KIND = KindSpec(
     talks=True,
     people="agents",
     roles={"agents": "agents", "judge": "judge"},
+    idle_roles=lambda section: () if "'judge'" in str(section.get("detection")) else ("judge",),
 )

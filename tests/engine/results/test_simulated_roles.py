@@ -5,9 +5,18 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from tests.emulator import Emulator
 from tests.support.studies import game
 from tidepool import run_batch
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.report import study_report
+from tidepool.engine.design.running import run_study
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.publishing.about import About
+from tidepool.engine.publishing.folder import publish
+from tidepool.engine.results.blocks import Words
 from tidepool.engine.results.comparison_report import comparison_blocks
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.simulated_roles import (
@@ -20,6 +29,9 @@ from tidepool.engine.results.simulated_roles import (
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.file import reading
 from tidepool.storage.reading.queries import list_batches
+from tidepool.storage.reading.study_lines import with_studies
+from tidepool.storage.reading.study_watching import watched_any
+from tidepool.tui.command.main import main
 
 EVOLUTION = {"evolution": {"model": "openai:gpt-4o-mini", "models": [], "mutator": "simulated:rewriter"}}
 
@@ -31,10 +43,11 @@ def test_a_simulated_helper_beside_a_real_model_is_named_by_its_role() -> None:
 
 
 def test_one_model_in_two_roles_has_both_and_many_models_are_counted() -> None:
-    mutation = {"mutation": {"target": "ollama:a", "mutator": "simulated:x", "judge": "simulated:x"}}
+    mutation = {"mutation": {"target": "ollama:a", "mutator": "simulated:x", "judge": "simulated:x", "reward": "judge"}}
     roles = roles_asked("mutation", mutation, {"simulated:x": 2, "ollama:a": 1})
     assert simulated_words(roles) == "simulated: rewriter and judge (2 of 3 calls); target ollama:a"
-    agents = {"agents": [{"model": f"lab:{name}"} for name in "abcdef"], "secret_game": {"judge": "simulated:judge"}}
+    judged = {"judge": "simulated:judge", "detection": ["exact", "judge"]}
+    agents = {"agents": [{"model": f"lab:{name}"} for name in "abcdef"], "secret_game": judged}
     many = simulated_words(
         roles_asked("secret_game", agents, {f"lab:{name}": 1 for name in "abcdef"} | {"simulated:judge": 1})
     )
@@ -49,6 +62,100 @@ def test_only_where_all_was_simulated_nobody_was_asked() -> None:
 def test_a_stranger_s_config_names_no_roles() -> None:
     for config in ({}, {"evolution": []}, {"evolution": {"model": {"model": 3}, "models": [[]]}}):
         assert roles_asked("evolution", config, {"a:b": 1})[0]["role"] == "model"
+
+
+def test_a_model_has_no_role_that_nobody_asks() -> None:
+    for kind, section in (
+        ("secret_game", {"judge": "lab:a", "detection": ["exact"]}),
+        ("evolution", {"model": "lab:a", "mutator": "lab:a", "judge": "lab:a", "strategy": "random", "task": "number"}),
+        ("mutation", {"target": "lab:a", "judge": "lab:a", "reward": "keyword"}),
+    ):
+        (role,) = roles_asked(kind, {kind: section, "agents": [{"model": "lab:a"}]}, {"lab:a": 1})
+        assert role["role"] in ("agents", "solver", "target")
+
+
+STUDY = """
+[batch]
+kind = "secret_game"
+name = "Real and simulated"
+seed = 42
+[secret_game]
+num_interactions = 2
+messages_per_interaction = 2
+detection = {detection}
+judge = "simulated:judge"
+[providers.openai]
+base_url = "{url}"
+[[agents]]
+name = "Ada"
+model = "openai:gpt-4o-mini"
+secret = "marigold"
+[[agents]]
+name = "Bob"
+model = "openai:gpt-4o-mini"
+secret = "lantern"
+[design]
+[design.factors]
+who = [{{ level = "real", set = {{}} }}, {{ level = "made up", set = {{ {made_up} }} }}]
+"""
+JUDGE = "simulated: judge ({} of {} calls); agents openai:gpt-4o-mini"
+CASES: dict[str, tuple[str, list[str], list[str]]] = {
+    "one agent": (
+        '"agents.Bob.model" = "simulated:trusting"',
+        [
+            "simulated: judge and agents (10 of 16 calls); agents openai:gpt-4o-mini",
+            f"who = real: {JUDGE.format(4, 8)}",
+            "who = made up: simulated: judge and agents (6 of 8 calls); agents openai:gpt-4o-mini",
+        ],
+        ["partly simulated", "partly simulated"],
+    ),
+    "a cell without any": (
+        '"agents.*.model" = "simulated:trusting", "secret_game.detection" = ["exact", "judge"]',
+        [
+            "simulated: judge and agents (8 of 12 calls); agents openai:gpt-4o-mini",
+            "who = real: not simulated: agents openai:gpt-4o-mini",
+            f"who = made up: {ALL_SIMULATED}",
+        ],
+        ["", "simulated"],
+    ),
+    "the judge alone": ('"secret_game.messages_per_interaction" = 3', [JUDGE.format(8, 18)], ["partly simulated"] * 2),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_study_names_roles_and_cells_that_are_simulated_in_every_place(
+    case: str, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One role behind a real SDK, another simulated: run, show, stats, list, report, dataset card and app say so."""
+    made_up, lines, answers = CASES[case]
+    detection = ["exact", "judge"] if all(answers) else ["exact"]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
+    monkeypatch.setenv("COLUMNS", "200")
+    async with Emulator() as server:
+        (tmp_path / "study.toml").write_text(
+            STUDY.format(url=server.urls["openai"], made_up=made_up, detection=detection)
+        )
+        summary = await run_study(load_config(str(tmp_path / "study.toml")), database)
+    assert [block.text for block in study_report(database, summary).overview if isinstance(block, Words)] == lines
+    assert [cell["simulated"] for cell in summary["cells"]] == [bool(one) for one in answers]
+    for command in ("show", "stats"):
+        assert main(["--db", str(database), command, "last"]) == 0
+        told = capsys.readouterr().out
+        assert all(line in told for line in lines)
+    for name in ("html", "markdown"):
+        page = export_batch(database, "last", name, tmp_path)[0].read_text()
+        assert all(line[1:] in page for line in lines), name
+    publish(database, "last", tmp_path / "out", About())
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert lines[0][1:] in card.replace("\\", "") and "simulated |" in card
+    with reading(database) as connection:
+        cells = list_batches(database, connection)
+        study, *_ = with_studies(connection, cells)
+        watched = watched_any(connection, database, study.number)
+    found = [
+        "partly simulated" if one.partly_simulated else "simulated" if one.simulated else "" for one in cells[::-1]
+    ]
+    assert found == answers and study.partly_simulated and watched is not None and watched.partly_simulated
 
 
 async def test_the_label_is_the_same_in_every_report(database: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def _compare(job: dict[str, Any]) -> Any:
 def _expected(job: dict[str, Any]) -> Any:
     """How many calls and waves a batch is to have, by its own config; and which roles in it are simulated."""
     from tidepool.engine.branching.kind import kind_to_run
-    from tidepool.engine.results.simulated_roles import roles_asked, simulated_roles
+    from tidepool.engine.results.simulated_roles import merge_roles, roles_asked, simulated_roles
     from tidepool.engine.run import config_to_resume
     from tidepool.engine.studies.planned_calls import together
     from tidepool.storage.batches import find_batch
@@ -70,9 +70,10 @@ def _expected(job: dict[str, Any]) -> Any:
         batches = [job["batch"]] if study is None else [cell.batch["id"] for cell in cells_of(connection, study.id)]
         kind = kind_to_run(find_batch(connection, batches[0]), path)
     configs = [config_to_resume(batch, path) for batch in batches]
-    config = configs[0]
     plan = together([kind.plan(one) for one in configs])
-    roles = roles_asked(kind.name, config.as_written(), dict.fromkeys(sorted(kind.models(config)), 0))
+    roles = merge_roles(
+        roles_asked(kind.name, one.as_written(), dict.fromkeys(sorted(kind.models(one)), 0)) for one in configs
+    )
     return {
         "calls": plan.calls_expected,
         "exact": plan.exact,
