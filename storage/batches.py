@@ -17,6 +17,7 @@ from tidepool.storage import locks
 from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
+from tidepool.storage.plain_text import one_line
 from tidepool.storage.reading import search
 from tidepool.storage.reading.figures import models_to_keep
 from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
@@ -124,26 +125,48 @@ def newest(connection: sqlite3.Connection, back: int) -> list[sqlite3.Row]:
 
 
 def find_batch(connection: sqlite3.Connection, reference: str) -> sqlite3.Row:
-    """By id, unique prefix of one, `last`, or `last~1` for the one before it."""
+    """By id, unique prefix of one, `last`, or `last~1` for the one before it; a study of several batches is none of them."""
     pattern = reference.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     if (back := counted_back(reference)) is not None:
         rows = newest(connection, back)
+        if rows and rows[0]["study_id"]:
+            _refuse_study(connection, reference, rows[0]["study_id"])
     else:
         rows = connection.execute("SELECT * FROM batch WHERE id LIKE ? ESCAPE '\\' LIMIT 9", (pattern,)).fetchall()
         rows = [row for row in rows if row["id"] == reference] or rows
     if not rows or not reference:
-        if reference and connection.execute("SELECT 1 FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,)).fetchone():
-            raise NotFound(
-                f"{reference} is a study, and here a batch of it is meant. `tidepool list --cells` shows them."
-            )
+        found = connection.execute("SELECT id FROM study WHERE id LIKE ? ESCAPE '\\'", (pattern,)).fetchone()
+        if reference and found:
+            _refuse_study(connection, reference, found[0])
         raise NotFound(f"There is no batch {reference!r} in this file. `tidepool list` shows those there are.")
     if len(rows) > 1:
         ids = ", ".join(row["id"] for row in rows)
         raise NotFound(f"{reference!r} fits several batches ({ids}): give more of the id.")
-    found: sqlite3.Row = rows[0]
-    if not BATCH_ID.match(found["id"]):
+    batch: sqlite3.Row = rows[0]
+    if not BATCH_ID.match(batch["id"]):
         raise FileError("A batch of this file has an id that is none. The file was changed; take care with it.")
-    return found
+    return batch
+
+
+def _refuse_study(connection: sqlite3.Connection, reference: str, study_id: str) -> None:
+    """Raises with the ids to write instead; of a study of one batch there is no question."""
+    cells = connection.execute(
+        "SELECT b.id, substr(b.name, 1, 200), s.name FROM batch b LEFT JOIN study s ON s.id = b.study_id WHERE b.study_id = ? "
+        "ORDER BY b.number",
+        (study_id,),
+    ).fetchall()
+    if len(cells) == 1 and counted_back(reference) is not None:
+        return
+    named = [f"{one_line(cell[0])} ({one_line(str(cell[1]).removeprefix(f'{cell[2]} · '))})" for cell in cells]
+    more = f" and {len(cells) - MOST_NAMED:,} more" if len(cells) > MOST_NAMED else ""
+    raise NotFound(
+        f"{reference} is a study, and here one batch of it is meant. Write its id instead of {reference}: "
+        f"{', '.join(named[:MOST_NAMED])}{more}. `tidepool list --cells` shows all."
+    )
+
+
+MOST_NAMED = 8
+"""batches of a study that a message names"""
 
 
 def unfinished(connection: sqlite3.Connection, config: str) -> sqlite3.Row | None:

@@ -20,7 +20,7 @@ from tidepool.storage.exporting.contents import ExportContents, ExportTable
 from tidepool.storage.exporting.factors import levels_of
 from tidepool.storage.exporting.rows import filled
 from tidepool.storage.file import reading
-from tidepool.storage.study_rows.studies import StoredStudy, cells_of, study_of
+from tidepool.storage.study_rows.studies import StoredCell, StoredStudy, cells_of, study_of
 
 TableWriter = Callable[[sqlite3.Connection, sqlite3.Row, Path, Iterable[str], Iterable[ExportTable]], list[Path]]
 
@@ -109,7 +109,7 @@ def _html(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.files import write_text
 
     report = report_of(order.database, summarise(order.database, order.batch["id"]))
-    return write_text(order.file(".html"), html_report(order.connection, order.batch, report))
+    return write_text(order.file(".html"), html_report(order.connection, [StoredCell(order.batch, {})], report))
 
 
 def _markdown(order: ExportRequest) -> list[Path]:
@@ -119,7 +119,7 @@ def _markdown(order: ExportRequest) -> list[Path]:
     from tidepool.storage.exporting.files import write_text
 
     report = report_of(order.database, summarise(order.database, order.batch["id"]))
-    return write_text(order.file(".md"), markdown_report(order.connection, order.batch, report))
+    return write_text(order.file(".md"), markdown_report(order.connection, [StoredCell(order.batch, {})], report))
 
 
 def _svg(order: ExportRequest) -> list[Path]:

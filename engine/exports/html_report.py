@@ -3,7 +3,7 @@ system prompts, the first transcripts, and the config."""
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,31 +11,36 @@ from tidepool.engine.exports.html import Content, Html, element, folded, page, s
 from tidepool.engine.exports.html_blocks import drawn, named
 from tidepool.engine.results.blocks import Named, Report
 from tidepool.engine.results.marks import places_of
-from tidepool.engine.results.methods import prompts_of
+from tidepool.engine.results.methods import configs_of, prompts_of
 from tidepool.engine.results.wording import gave, number
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.exporting.json_files import units_of
 from tidepool.storage.reading.conversation_heads import everybody
 from tidepool.storage.reading.figures import conversations_of
+from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
 
 MOST_TRANSCRIPTS = 30
 
 
-def html_report(connection: sqlite3.Connection, batch: sqlite3.Row, report: Report) -> str:
+def html_report(
+    connection: sqlite3.Connection, cells: Sequence[StoredCell], report: Report, study: StoredStudy | None = None
+) -> str:
+    """Of a batch, or of a study: its transcripts are in the reports of its batches."""
+    batch = cells[0].batch
     return page(
         report.title,
         element("p", f"Made by Tidepool {batch['version']}", class_="soft"),
         element("p", batch["description"]) if batch["description"] else None,
         *drawn((*report.overview, *report.findings, *report.waves)),
         section("Methods", *drawn(report.methods)),
-        *_prompts(connection, batch),
-        *_transcripts(connection, batch),
-        section("Config", folded("The whole config, as the batch keeps it", _pretty(json.loads(batch["config"])))),
+        *_prompts(connection, cells),
+        *(_transcripts(connection, batch) if study is None else ()),
+        section("Config", *(folded(title, _pretty(content)) for title, content in configs_of(cells, study))),
     )
 
 
-def _prompts(connection: sqlite3.Connection, batch: sqlite3.Row) -> Iterator[Html]:
-    if prompts := prompts_of(connection, batch):
+def _prompts(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> Iterator[Html]:
+    if prompts := prompts_of(connection, cells):
         yield section("System prompts", *drawn(prompts))
 
 

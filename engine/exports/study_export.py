@@ -46,7 +46,7 @@ class StudyExport:
             case "svg":
                 from tidepool.engine.exports.pictures import write_pictures
 
-                report = study_report(first.database, summarise_study(first.database, self.study.id))
+                report = study_report(first.database, summarise_study(first.database, self.study.id), methods=False)
                 return write_pictures(report, self._target, self.study.id)
             case "toml":
                 return write_text(self._file(".toml"), study_toml(self.study, [one.batch for one in self.cells]))

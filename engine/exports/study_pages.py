@@ -4,17 +4,18 @@ from pathlib import Path
 
 from tidepool.engine.design.report import study_report
 from tidepool.engine.design.summary import summarise_study
-from tidepool.engine.exports import html_blocks, markdown_blocks
-from tidepool.engine.exports import markdown as md
-from tidepool.engine.exports.html import page
+from tidepool.engine.exports.html_report import html_report
+from tidepool.engine.exports.markdown_report import markdown_report
+from tidepool.storage.file import reading
+from tidepool.storage.study_rows.studies import cells_of, find_study
 
 
 def study_pages(database: Path, study_id: str) -> dict[str, str]:
     """Texts by the name of their file."""
     report = study_report(database, summarise_study(database, study_id))
-    blocks = (*report.overview, *report.findings, *report.waves, *report.methods)
-    parts = [md.heading(1, report.title), *markdown_blocks.drawn(blocks)]
-    return {
-        "report.html": page(report.title, *html_blocks.drawn(blocks)),
-        "report.md": "\n\n".join(filter(None, parts)) + "\n",
-    }
+    with reading(database) as connection:
+        study, cells = find_study(connection, study_id), cells_of(connection, study_id)
+        return {
+            "report.html": html_report(connection, cells, report, study),
+            "report.md": markdown_report(connection, cells, report, study),
+        }

@@ -33,7 +33,7 @@ from tidepool.storage.exporting.parquet_files import write_tables
 from tidepool.storage.exporting.sqlite_file import copy_to_publish
 from tidepool.storage.exporting.whole_views import batches_in, whole_tables
 from tidepool.storage.file import reading, settle
-from tidepool.storage.study_rows.studies import StoredStudy, cells_of, study_of
+from tidepool.storage.study_rows.studies import StoredCell, StoredStudy, cells_of, study_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,5 +193,5 @@ def _reports(folder: Path, connection: sqlite3.Connection, rows: Sequence[sqlite
     for row in rows:
         report = report_of(copy, summarise(copy, row["id"]))
         place = folder / "report" if study is None else folder / "reports" / row["id"]
-        write_text(place.with_suffix(".html"), html_report(connection, row, report))
-        write_text(place.with_suffix(".md"), markdown_report(connection, row, report))
+        write_text(place.with_suffix(".html"), html_report(connection, [StoredCell(row, {})], report))
+        write_text(place.with_suffix(".md"), markdown_report(connection, [StoredCell(row, {})], report))

@@ -5,6 +5,7 @@ seed. The design, the measures and the statistics are the kind's to tell (`metho
 an appendix, for pages; a screen has no room for them.
 """
 
+import json
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +29,12 @@ from tidepool.storage.exporting.provenance import (
     prompts_used,
 )
 from tidepool.storage.plain_text import shortened
+from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
 
 MOST_PROMPTS = 200
 MOST_FAILURES = 3
+MOST_CELLS = 4
+"""that the title of a prompt names"""
 SIMULATED_DATA = (
     "Simulated data: every answer came from Tidepool's simulated provider. No language model was asked, and nothing below is "
     "evidence about any."
@@ -42,50 +46,84 @@ Summary = Mapping[str, Any]
 def methods_of(
     connection: sqlite3.Connection, batch: sqlite3.Row, config: StoredConfig, summary: Summary
 ) -> tuple[Block, ...]:
-    """The paragraphs. That answers are simulated is said before anything else."""
+    """The paragraphs of a batch."""
+    digest = sha256(batch["config"].encode("utf-8", "surrogatepass")).hexdigest()
+    run_as = f"batch {batch['id']} with seed {batch['seed']}; the SHA-256 of its frozen config is {digest}"
+    kind = kind_methods(connection, batch, config, summary["statistics"])
+    return method_paragraphs(connection, [batch], summary, kind, run_as)
+
+
+def kind_methods(
+    connection: sqlite3.Connection, batch: sqlite3.Row, config: StoredConfig, statistics: Mapping[str, Any]
+) -> KindMethods:
     spec = kind_of(batch) if batch["kind"] in KINDS else None
-    kind = KindMethods(())
-    if spec and spec.methods:
-        kind = spec.methods(dict(batch), config, summary["statistics"], connection)
-    asked = models_asked(connection, batch["number"], branch=batch["origin"] is not None)
+    return spec.methods(dict(batch), config, statistics, connection) if spec and spec.methods else KindMethods(())
+
+
+def method_paragraphs(
+    connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], summary: Summary, kind: KindMethods, run_as: str
+) -> tuple[Block, ...]:
+    """Of a batch, or of the batches of a study. That answers are simulated is said before anything else."""
+    numbers = [batch["number"] for batch in batches]
+    asked = models_asked(connection, numbers, branch=any(batch["origin"] is not None for batch in batches))
+    name = batches[0]["kind"]
     told = (
         _simulated(summary["roles"]),
         paragraph(
             (
                 *kind.design,
-                *_units(summary, spec.units if spec else "units"),
+                *_units(summary, kind_of(batches[0]).units if name in KINDS else "units"),
                 *stopping_sentences(summary["statistics"]),
             )
         ),
-        paragraph(_collection(batch, summary, asked)),
+        paragraph(_collection(batches, summary, asked)),
         paragraph(kind.measures),
         paragraph((*_missing(summary), *kind.missing)),
         paragraph(kind.analysis) if summary["units"]["completed"] else "",
         paragraph(_coding(summary["statistics"].get("coding"))),
-        paragraph(_software(batch, summary, distinct_prompts(connection, batch["number"]))),
+        paragraph(_software(batches[0]["version"], run_as, summary, distinct_prompts(connection, numbers))),
     )
     return tuple(Words(text, "simulated" if place == 0 else "plain") for place, text in enumerate(told) if text)
 
 
-def prompts_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> list[Block]:
-    """The appendix: every system prompt in full, the most used first."""
-    total = distinct_prompts(connection, batch["number"])
+def prompts_of(connection: sqlite3.Connection, cells: Sequence[StoredCell]) -> list[Block]:
+    """The appendix: every system prompt in full, the most used first; of a study with the cells that had it."""
+    levels = {cell.batch["number"]: ", ".join(cell.levels.values()) for cell in cells}
+    total = distinct_prompts(connection, list(levels))
     if not total:
         return []
-    shown = prompts_used(connection, batch["number"], MOST_PROMPTS)
+    shown = prompts_used(connection, list(levels), MOST_PROMPTS)
     words = (
         f"{counted(total, 'distinct system prompt')}, each with the number of calls that had it. What stood beside it in a request "
         "(the talk so far, a question, a task) follows from the config and the replies."
     )
     if total > len(shown):
         words += f" The {len(shown):,} most used are given here; all are in the batch's file (table prompt)."
-    return [Words(words, "quiet"), *(Folded(_title(place, one), one.text) for place, one in enumerate(shown, 1))]
+    titles = (_title(place, one, levels) for place, one in enumerate(shown, 1))
+    return [Words(words, "quiet"), *(Folded(title, one.text) for title, one in zip(titles, shown, strict=True))]
 
 
-def _title(place: int, prompt: UsedPrompt) -> str:
+def configs_of(cells: Sequence[StoredCell], study: StoredStudy | None = None) -> list[tuple[str, Any]]:
+    """The other appendix: what to show under which title. The cells of a study differ in what the design sets."""
+    config = json.loads(cells[0].batch["config"])
+    if study is None:
+        return [("The whole config, as the batch keeps it", config)]
+    return [
+        ("The design of the study, with the config as it was written", study.design),
+        (
+            f"The whole config of batch {cells[0].batch['id']} ({', '.join(cells[0].levels.values())}); other cells differ in "
+            "what the design sets and in their seed",
+            config,
+        ),
+    ]
+
+
+def _title(place: int, prompt: UsedPrompt, levels: Mapping[int, str]) -> str:
     others = f" and {counted(prompt.speakers - 1, 'other')}" if prompt.speakers > 1 else ""
     who = f" as {prompt.speaker}{others}" if prompt.speaker else ""
-    return f"prompt {place}: {counted(prompt.calls, 'call')} to {prompt.model}{who}"
+    used = dict.fromkeys(words for number, words in levels.items() if number in prompt.batches)
+    where = f" in {listing(used, MOST_CELLS)}" if len(used) < len(set(levels.values())) else ""
+    return f"prompt {place}: {counted(prompt.calls, 'call')} to {prompt.model}{who}{where}"
 
 
 def _simulated(asked: Sequence[Mapping[str, Any]]) -> str:
@@ -113,10 +151,11 @@ def _units(summary: Summary, name: str) -> Iterator[str]:
         yield f"Of {units['total']:,} {name} planned, {units['completed']:,} were completed{failed}."
     if summary["status"] not in ("completed", "partial", "failed"):
         reason = f" ({summary['reason']})" if summary["reason"] else ""
-        yield f"The batch had not come to its end when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
+        what = "study" if "study_id" in summary else "batch"
+        yield f"The {what} had not come to its end when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
 
 
-def _collection(batch: sqlite3.Row, summary: Summary, asked: Sequence[AskedModel]) -> Iterator[str]:
+def _collection(batches: Sequence[sqlite3.Row], summary: Summary, asked: Sequence[AskedModel]) -> Iterator[str]:
     if not asked:
         return
     served: dict[str, list[str]] = {}
@@ -134,7 +173,7 @@ def _collection(batch: sqlite3.Row, summary: Summary, asked: Sequence[AskedModel
         yield "The providers did not say which versions of the models answered."
     ways = {wave["transport"] for wave in summary["waves"] if wave["transport"]}
     how = " and ".join(_WAYS[way] for way in _WAYS if any(way in one for one in ways))
-    yield f"Calls went to {providers}{f', {how},' if how else ''} {_when(batch)}."
+    yield f"Calls went to {providers}{f', {how},' if how else ''} {_when(batches)}."
     if cached := summary["calls"]["cached"]:
         yield f"{counted(cached, 'answer')} had been given to the very same call before, and came from the cache."
 
@@ -142,11 +181,11 @@ def _collection(batch: sqlite3.Row, summary: Summary, asked: Sequence[AskedModel
 _WAYS = {"live": "one by one", "batch": "through batch APIs"}
 
 
-def _when(batch: sqlite3.Row) -> str:
-    begun = _moment(batch["created_at"])
-    if batch["finished_at"] is None:
+def _when(batches: Sequence[sqlite3.Row]) -> str:
+    begun = _moment(min(batch["created_at"] for batch in batches))
+    if any(batch["finished_at"] is None for batch in batches):
         return f"from {begun} on"
-    ended = _moment(batch["finished_at"])
+    ended = _moment(max(batch["finished_at"] for batch in batches))
     return f"on {begun}" if begun == ended else f"between {begun} and {ended}"
 
 
@@ -223,15 +262,11 @@ def _share(row: Mapping[str, Any], name: str) -> str:
     return text_of(Estimate(row[f"{name}_percentage"], row[f"{name}_ci95"], 1, " %"))
 
 
-def _software(batch: sqlite3.Row, summary: Summary, prompts: int) -> Iterator[str]:
+def _software(version: str, run_as: str, summary: Summary, prompts: int) -> Iterator[str]:
     tokens, unpriced = summary["tokens"], summary["cost_usd"] is None
-    digest = sha256(batch["config"].encode("utf-8", "surrogatepass")).hexdigest()
-    yield (
-        f"The study was run with Tidepool {batch['version']} as batch {batch['id']} with seed {batch['seed']}; the SHA-256 of its "
-        f"frozen config is {digest}."
-    )
+    yield f"The study was run with Tidepool {version} as {run_as}."
     cost = "a price is not known" if unpriced else f"the cost was {money(summary['cost_usd'])}"
     yield f"It took {number(tokens['input'], 0)} tokens of input and {number(tokens['output'], 0)} of output; {cost}."
     if prompts:
         yield f"The {counted(prompts, 'distinct system prompt')} {'is' if prompts == 1 else 'are'} given in an appendix."
-    yield f"This text was made from the batch's own file, under Python {sys.version.split()[0]}."
+    yield f"This text was made from the study's own file, under Python {sys.version.split()[0]}."

@@ -3,10 +3,9 @@
 A kind that has no `report` of its own is shown by plain tables of its statistics.
 """
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidepool.engine.branching.kind import branch_report
 from tidepool.engine.config.stored import StoredConfig
@@ -15,15 +14,13 @@ from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Repo
 from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.placing import placed
 from tidepool.engine.results.simulated_roles import simulated_words
+from tidepool.engine.results.summary import checked
 from tidepool.engine.results.wording import in_flight, money, number, requests, span
 from tidepool.engine.stopping.report import stopping_blocks
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
 from tidepool.storage.reading.conversation_heads import everybody
-
-if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
 
 MOST_WAVES = 12
 GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
@@ -54,25 +51,20 @@ def report_of(database: Path, summary: Summary, *, methods: bool = True) -> Repo
         if further := getattr(own, "further", None):
             findings = [*findings, *further(connection, batch)]
         findings = placed(findings, everybody(connection, batch["number"]))
-        told = _methods(connection, batch, summary) if methods else ()
+        config = StoredConfig(batch["config"], checked)
+        told = methods_or_warning(lambda: methods_of(connection, batch, config, summary)) if methods else ()
     shown = (*stopping_blocks(summary["statistics"]), *findings)
     return Report(summary["name"], tuple(overview(summary)), tuple(waves(summary["waves"])), shown, told)
 
 
-def _methods(connection: sqlite3.Connection, batch: sqlite3.Row, summary: Summary) -> tuple[Block, ...]:
+def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ...]:
     """A stranger's config may not hold what its kind tells of; all else can be read without it."""
     try:
-        return methods_of(connection, batch, StoredConfig(batch["config"], _checked), summary)
+        return make()
     except (ArithmeticError, AttributeError, LookupError, TypeError, UsageError, ValueError):
         return (
             Words("How it was done cannot be told: the batch's own config does not hold what it should.", "warning"),
         )
-
-
-def _checked(text: str) -> "FrozenConfig":
-    from tidepool.engine.config.freezing import load_frozen
-
-    return load_frozen(text)
 
 
 # -- any batch -----------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def simulated_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     if len(groups) < 2:
         return [simulated_words(whole)]
     told = [
-        f"{_cells_named(own, cells)}: {simulated_words(merge_roles(cell['roles'] for cell in own))}"
+        f"cells with {_cells_named(own, cells)}: {simulated_words(merge_roles(cell['roles'] for cell in own))}"
         for own in groups.values()
     ]
     return [simulated_words(whole), *told]

@@ -7,8 +7,11 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
+from tests.engine.design.designs import FACTORS, written
 from tests.tui.persons import opened, rows_text, screen_text, until, until_seen
 from tests.tui.studies import EVOLUTION, game, played
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.running import run_study
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.family import Kin, Kinsman
 from tidepool.tui.app.screens.results import ResultsScreen
@@ -179,3 +182,19 @@ async def test_marked_batches_are_compared_side_by_side(tmp_path: Path) -> None:
         await until_seen(pilot, "side by side")
         text = screen_text(app)
         assert "First" in text and "Second" in text and "Ada: revealed" in text
+
+
+async def test_the_overview_of_a_study_has_no_heading_without_its_table(tmp_path: Path) -> None:
+    """Hypotheses first, where there are any; else the first outcome, with its cells and effects."""
+    for name, factors in (("stated", FACTORS), ("open", FACTORS.partition("[[design.hypotheses]]")[0])):
+        path = tmp_path / f"{name}.db"
+        await run_study(load_config(written(tmp_path, factors=factors, talks=2)), path)
+        async with opened(path, size=(160, 80)) as (app, pilot):
+            await until_seen(pilot, "Firm or plain")
+            await pilot.press("enter")
+            await until_seen(pilot, "16 of 16 completed")
+            lead = "confirmatory: stated before the first call" if name == "stated" else "sides that revealed, by cell"
+            lines = {line.strip("│ ") for line in screen_text(app).splitlines()}
+            assert lead in lines and "score" not in lines and ("revealed" in lines) == (name == "open")
+            await pilot.press("tab", "end")
+            await until_seen(pilot, "The study varied agents.Ada.model")

@@ -21,10 +21,10 @@ def print_summary(database: Path, summary: dict[str, Any], *, waves: bool = True
     print_report(console(), report_of(database, summary, methods=methods), waves=waves, methods=methods)
 
 
-def print_study(database: Path, summary: dict[str, Any]) -> None:
+def print_study(database: Path, summary: dict[str, Any], *, methods: bool = False) -> None:
     from tidepool.engine.design.report import study_report
 
-    print_report(console(), study_report(database, summary))
+    print_report(console(), study_report(database, summary, methods=methods), methods=methods)
 
 
 def print_report(out: Console, report: Report, *, waves: bool = True, methods: bool = False) -> None:

@@ -23,6 +23,7 @@ from tidepool.engine.results.summary import summarise
 from tidepool.engine.simulated.provider import SimulatedProvider
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import reading
+from tidepool.storage.study_rows.studies import StoredCell
 
 
 def told(database: Path) -> str:
@@ -61,7 +62,7 @@ async def test_models_as_served_what_failed_the_hash_and_every_prompt_are_told(
         assert sentence in text, sentence
     assert units["failed"] and text.startswith("Simulated data")
     with reading(database) as connection:
-        blocks = prompts_of(connection, find_batch(connection, "last"))
+        blocks = prompts_of(connection, [StoredCell(find_batch(connection, "last"), {})])
     prompts = [block for block in blocks if isinstance(block, Folded)]
     stored = {prompt for (prompt,) in query(database, "SELECT text FROM prompt")}
     assert {block.text for block in prompts} == stored and f"The {len(stored)} distinct system prompts" in text

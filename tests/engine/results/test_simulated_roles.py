@@ -104,8 +104,8 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         '"agents.Bob.model" = "simulated:trusting"',
         [
             "simulated: judge and agents (10 of 16 calls); agents openai:gpt-4o-mini",
-            f"who = real: {JUDGE.format(4, 8)}",
-            "who = made up: simulated: judge and agents (6 of 8 calls); agents openai:gpt-4o-mini",
+            f"cells with who = real: {JUDGE.format(4, 8)}",
+            "cells with who = made up: simulated: judge and agents (6 of 8 calls); agents openai:gpt-4o-mini",
         ],
         ["partly simulated", "partly simulated"],
     ),
@@ -113,8 +113,8 @@ CASES: dict[str, tuple[str, list[str], list[str]]] = {
         '"agents.*.model" = "simulated:trusting", "secret_game.detection" = ["exact", "judge"]',
         [
             "simulated: judge and agents (8 of 12 calls); agents openai:gpt-4o-mini",
-            "who = real: not simulated: agents openai:gpt-4o-mini",
-            f"who = made up: {ALL_SIMULATED}",
+            "cells with who = real: not simulated: agents openai:gpt-4o-mini",
+            f"cells with who = made up: {ALL_SIMULATED}",
         ],
         ["", "simulated"],
     ),

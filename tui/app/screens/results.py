@@ -177,10 +177,11 @@ class ResultsScreen(BatchActions):
         drawn = [block for block in report.findings if isinstance(block, Figure | Heat)]
         told = [block for block in report.findings if block not in drawn]
         with while_open(self.app):
-            await self.query_one("#overview", BlockList).show(_overview(report, told, drawn))
-            methods = () if batch.cells else report.methods_on_screen
+            await self.query_one("#overview", BlockList).show(
+                _overview(report, told, drawn, of_study=bool(batch.cells))
+            )
             waves = report.waves if _many(report.waves) else ()
-            await self.query_one("#statistics", BlockList).show([*told, *waves, *methods])
+            await self.query_one("#statistics", BlockList).show([*told, *waves, *report.methods_on_screen])
             await self.query_one("#plots", BlockList).show(drawn or [Words("nothing to draw yet", "quiet")])
             await self._show_family(batch)
 
@@ -277,11 +278,15 @@ def _page(title: str, inner: Widget, *, offered: bool = True) -> Panel:
     return Panel(title, inner, id=f"panel-{inner.id}", offered=offered, framed=False)
 
 
-def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block]) -> list[Block]:
+def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block], *, of_study: bool) -> list[Block]:
     """The finding first, below what must be said of it; then what was done, and a picture of what came out."""
     said = list(takewhile(lambda block: isinstance(block, Words), report.overview))
     strong = [block for block in told if isinstance(block, Words) and block.level == "strong"]
-    lead = [block for block in told if isinstance(block, Headline)] or strong
+    lead: list[Block] = [block for block in told if isinstance(block, Headline)] or [*strong]
+    if (
+        of_study
+    ):  # a heading for each outcome: the first section, which is what was stated beforehand or the first outcome
+        lead = [*told[:1], *takewhile(lambda block: block not in strong, told[1:])]
     waves = () if _many(report.waves) else report.waves
     return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *waves, *drawn[:1]]
 

@@ -85,7 +85,7 @@ def _show_study(options: argparse.Namespace, study_id: str) -> None:
 
     summary = summarise_study(options.db, study_id)
     if not options.json:
-        print_study(options.db, summary)
+        print_study(options.db, summary, methods=options.command == "show")
     else:
         say_json(summary["statistics"] if options.command == "stats" else summary)
 

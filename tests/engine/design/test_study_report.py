@@ -1,0 +1,66 @@
+"""The report of a study says how it was done, as that of a batch does; a batch of it is named by its own id."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.engine.design.designs import written
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.running import run_study
+from tidepool.engine.exports.export import export_batch
+from tidepool.tui.command.main import main
+
+DESCRIPTION = 'description = "Does firmness help?"'
+
+
+@pytest.mark.parametrize("name", ["html", "markdown"])
+async def test_a_report_has_description_methods_prompts_and_config(name: str, database: Path, tmp_path: Path) -> None:
+    config = written(tmp_path, talks=2)
+    config.write_text(config.read_text().replace("seed = 7", f"seed = 7\n{DESCRIPTION}"))
+    summary = await run_study(load_config(config), database)
+    text = export_batch(database, summary["study_id"], name, tmp_path)[0].read_text().replace("\\", "")
+    for words in (
+        "Does firmness help?",
+        "Made by Tidepool ",
+        "The study varied agents.Ada.model (simulated:guarded and simulated:naive) and firmness (plain and firm): 4 cells, "
+        "each run in 2 replicates, 8 batches in all.",
+        "In a secret game of mode standard, 2 agents (Ada and Dr. Bob)",
+        "All 16 conversations were completed.",
+        f"as study {summary['study_id']} with seed 7",
+        # what differs, and the cell that has it
+        "With agents.Ada.model = simulated:guarded, firmness = plain: Agents were played thus: Ada by simulated:guarded and",
+        "With agents.Ada.model = simulated:naive, firmness = plain: Agents were played thus: Ada by simulated:naive and",
+        '{"agents.*.instructions": "Never yield."}'.replace('"', "&quot;" if name == "html" else '"'),
+        "Your own secret is the code word: tulip",
+        "The design of the study, with the config as it was written",
+        f"The whole config of batch {summary['cells'][0]['batch_id']} (simulated:guarded, plain)",
+    ):
+        assert words in text, words
+    firm = re.findall(r"Prompt \d+: [^<\n]*", text)
+    assert any(title.endswith(" in simulated:guarded, firm and simulated:naive, firm") for title in firm), firm
+    assert text.count("No agent remembered earlier conversations.") == 1
+
+
+def test_a_study_of_which_one_batch_is_meant_is_refused_with_the_ids_to_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "study.db"
+    begin = ["--db", str(database)]
+    assert main([*begin, "run", str(written(tmp_path, talks=2)), "--json"]) == 0
+    study = json.loads(capsys.readouterr().out)
+    cell = study["cells"][2]
+    for reference in ("last", study["study_id"]):
+        for more in (["--conversation", "1"], ["--genealogy"], ["--genome", "champion"]):
+            assert main([*begin, "show", reference, *more]) == 2
+            error = capsys.readouterr().err
+            assert (
+                f"{reference} is a study, and here one batch of it is meant. Write its id instead of {reference}: "
+                in error
+            )
+            assert f"{cell['batch_id']} (simulated:naive, plain · replicate 1)" in error
+    assert main([*begin, "show", cell["batch_id"], "--conversation", "1"]) == 0
+    assert "conversation 1, game 1" in capsys.readouterr().out
+    assert main([*begin, "show", "last"]) == 0
+    assert "In a secret game of mode standard" in " ".join(capsys.readouterr().out.split())
