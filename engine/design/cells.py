@@ -22,6 +22,7 @@ from tidepool.engine.config.problems import placed, told
 from tidepool.engine.config.sections import Config
 from tidepool.engine.design.crossing import Cell, Factor, as_json, cells_of, factors_of
 from tidepool.engine.design.hypotheses import check_hypotheses, hypotheses_hash
+from tidepool.engine.design.ignored_factors import foreseen
 from tidepool.engine.design.study_statistics import study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
@@ -81,10 +82,15 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
     kept = _as_kept(whole, design, factors)
     try:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
-        warnings = check_hypotheses(kept, outcomes)
+        warnings = [*check_hypotheses(kept, outcomes), *_ignored(cells, design)]
     except UsageError as error:
         raise UsageError(told(config.origin.source, str(error)), error.where) from None
     return PlannedStudy(config.batch.name, kept, cells, config.origin.folder, tuple(warnings))
+
+
+def _ignored(cells: Sequence[PlannedCell], design: Design) -> list[str]:
+    own = [(cell.levels, cell.config) for cell in cells if cell.replicate == 1]
+    return foreseen(cells[0].config.batch.kind, own, paired=design.mode == "paired")
 
 
 def replicate_seed(seed: int, replicate: int) -> int:

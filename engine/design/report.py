@@ -11,7 +11,7 @@ from typing import Any
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.design.study_report import study_blocks
 from tidepool.engine.results.blocks import Block, Cell, Report, Words, table
-from tidepool.engine.results.method_words import KindMethods, counted, listing, paragraph
+from tidepool.engine.results.method_words import KindMethods, counted, judge_notes, listing, paragraph
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
 from tidepool.engine.results.report import GOING_ON, methods_or_warning
 from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
@@ -39,6 +39,9 @@ def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = 
 def _overview(summary: Mapping[str, Any]) -> Iterator[Block]:
     if summary["simulated"]:
         yield from (Words(words, "simulated") for words in simulated_lines(summary["cells"]) or [NOT_YET])
+    yield from (
+        Words(words, "warning") for words in judge_notes(summary["kind"], (one["model"] for one in summary["roles"]))
+    )
     yield table("", ("", ""), list(_facts(summary)), left=2)
 
 

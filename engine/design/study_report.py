@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidepool.engine.design.hypotheses import FEWEST_REPLICATES
+from tidepool.engine.design.ignored_factors import measured_words
 from tidepool.engine.design.outcomes import PERCENT
 from tidepool.engine.results.blocks import LONELY, Block, Cell, Estimate, Figure, PValue, Series, Words, table
 
@@ -15,7 +16,8 @@ def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     """`statistics` are those of `study_statistics`."""
     if not statistics["outcomes"]:
         return [Words("Nothing to compare yet: no batch of this study has an outcome.", "quiet")]
-    blocks = list(_confirmatory(statistics))
+    ignored = statistics.get("ignored_by_simulation", ())
+    blocks = [*(Words(measured_words(one), "warning") for one in ignored), *_confirmatory(statistics)]
     for name, outcome in statistics["outcomes"].items():
         blocks += _outcome(name, outcome, statistics)
     return [*blocks, *_method(statistics)]

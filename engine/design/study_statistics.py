@@ -15,6 +15,7 @@ from tidepool.engine.design.contrasts import Weighing, exploratory, weigh
 from tidepool.engine.design.effects import Effect, cell_mean, effect, in_direction
 from tidepool.engine.design.factors import Cell, Factors
 from tidepool.engine.design.hypotheses import Hypothesis, hypotheses_hash, read_hypotheses
+from tidepool.engine.design.ignored_factors import measured
 from tidepool.engine.design.outcome_tables import CellBatch, OutcomeTable, tables_of
 from tidepool.engine.design.outcomes import Outcome
 from tidepool.engine.errors import UsageError
@@ -25,6 +26,7 @@ from tidepool.engine.statistics.paired import SIGNIFICANT
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.study_rows.design_values import cells_of
+from tidepool.storage.study_rows.studies import cells_of as stored_cells
 
 FOUND, NOT_FOUND, OTHERWISE = "found", "not found", "not found: it points the other way"
 
@@ -43,6 +45,9 @@ def study_statistics(connection: sqlite3.Connection, study: Mapping[str, Any]) -
     return {
         **design_statistics(design, tables_of(outcomes, cells, batches)),
         "batches_lacking": _lacking(connection, study["id"], design),
+        "ignored_by_simulation": list(
+            measured(connection, stored_cells(connection, study["id"]), paired=factors.mode == "paired")
+        ),
     }
 
 

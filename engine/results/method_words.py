@@ -64,3 +64,17 @@ def sampling(settings: Mapping[str, Any], of: str = "a message") -> str:
     if room := settings.get("max_reasoning_tokens"):
         told.append(f"at most {room:,} tokens of reasoning")
     return listing(told)
+
+
+JUDGE = "simulated:judge"
+JUDGED_BY = {
+    "simulation": "The simulated judge does not read the question: it rates how far a speaker's words are for or against.",
+    "evolution": "The simulated judge does not read the question or the rubric: it looks for words of the expected answer.",
+    "mutation": "The simulated judge does not read the question: it looks for words of the reference answer.",
+}
+"""by kind, what the ratings of the simulated judge rest on"""
+
+
+def judge_notes(kind: str, models: Iterable[str]) -> list[str]:
+    """What a plan and a report say of the simulated judge, where it is among those who are asked."""
+    return [JUDGED_BY[kind]] if kind in JUDGED_BY and JUDGE in set(models) else []

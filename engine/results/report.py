@@ -11,6 +11,7 @@ from tidepool.engine.branching.kind import branch_report
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.blocks import Block, Cell, KindReport, Number, Report, Table, Words, table
+from tidepool.engine.results.method_words import judge_notes
 from tidepool.engine.results.methods import methods_of
 from tidepool.engine.results.placing import placed
 from tidepool.engine.results.simulated_roles import simulated_words
@@ -73,6 +74,9 @@ def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ..
 def overview(summary: Summary) -> Iterator[Block]:
     if summary["simulated"]:
         yield Words(simulated_words(summary["roles"]), "simulated")
+    yield from (
+        Words(words, "warning") for words in judge_notes(summary["kind"], (one["model"] for one in summary["roles"]))
+    )
     yield table("", ("", ""), list(_facts(summary)), left=2)
 
 

@@ -41,10 +41,24 @@ def responder_for(call: Call) -> Responder:
     return _responder(call.model_name)
 
 
+def reading_of(call: Call) -> object:
+    """All that the responder takes from a request: `reads` of its module. Without one it is taken to read everything."""
+    responders = _modules(call.model_name)
+    reader = responders[0]
+    if len(responders) > 1:
+        reader = next((one for one in responders if one.recognises(call.system)), reader)
+    reads: Callable[..., object] | None = getattr(reader, "reads", None)
+    return reads(call.model_name, call.system, call.messages) if reads else call
+
+
+@cache
+def _modules(model_name: str) -> list[ModuleType]:
+    return [load_place(f"{__package__}.{name}") for name in RESPONDERS.get(model_name, (GAME_PLAYER,))]
+
+
 @cache
 def _responder(model_name: str) -> Responder:
-    names = RESPONDERS.get(model_name, (GAME_PLAYER,))
-    responders: list[ModuleType] = [load_place(f"{__package__}.{name}") for name in names]
+    responders = _modules(model_name)
     if len(responders) == 1:
         return _speaking(model_name, lambda system: responders[0])
 

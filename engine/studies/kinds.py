@@ -16,7 +16,7 @@ and beside them pure rules. A kind of an installed package is a `KindSpec` under
 """
 
 import sqlite3
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,6 +29,7 @@ from tidepool.storage.exporting.contents import PLAIN, ExportContents
 
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import BranchKind
+    from tidepool.engine.call import Call
     from tidepool.engine.config.frozen import FrozenConfig
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
@@ -101,6 +102,8 @@ class KindSpec:
     of the user's own alone."""
     statistics: "Callable[[sqlite3.Connection, Mapping[str, Any], StoredConfig], dict[str, Any]]" = _nothing
     """The `statistics` of the JSON summary, from the file alone; of the config its plain values, or all of it checked."""
+    first_requests: "Callable[[FrozenConfig], Iterable[Call]] | None" = None
+    """What participants and judge are first asked: a plan warns if simulated models read no difference between cells."""
     differences: Callable[[sqlite3.Connection, Sequence[sqlite3.Row]], list[dict[str, Any]]] | None = None
     """Batch against batch: is the difference more than chance?"""
     outcomes: "Callable[[], KindOutcomes] | None" = None

@@ -13,6 +13,7 @@ from tidepool.engine.core.services import units_at_once
 from tidepool.engine.prices import PriceTag, worst_price
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.protocol import Provider
+from tidepool.engine.results.method_words import judge_notes
 from tidepool.engine.studies.planned_calls import Plan, PlannedCalls, merged
 from tidepool.engine.studies.transport_plan import transport_plan
 
@@ -61,7 +62,7 @@ def priced(plan: Plan, config: FrozenConfig, *, several: bool = False) -> dict[s
         "transport": transport.as_json(),
         "service": config.service.name,
         "budget_usd": config.service.budget_usd,
-        "notes": list(plan.notes),
+        "notes": [*plan.notes, *judge_notes(config.batch.kind, (planned.model for planned in plan.calls))],
         "warnings": list(plan.warnings),
     }
 

@@ -104,6 +104,11 @@ def speak(persona: str, system: str, messages: Sequence[Message], seed: int) -> 
     return SimulatedReply(_unnaming(role, dice), _NOTHING)
 
 
+def reads(persona: str, system: str, messages: Sequence[Message]) -> object:
+    """All that it takes from a request: its role, how many messages are left, and the talk so far."""
+    return cast(persona, system), read_prompt(system).messages_left, tuple(messages)
+
+
 @lru_cache(maxsize=8192)
 def cast(persona: str, system: str, met_before: bool = False) -> PlayedRole:
     facts = read_prompt(system)

@@ -34,6 +34,13 @@ def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     return SimulatedReply(f"Rating: {rating}\nReason: {asked['speaker']} {reason}.", f"stance {stance or 0.0:+.2f}")
 
 
+def reads(model_name: str, system: str, messages: Sequence[Message]) -> object:
+    """Who is to be rated on which scale, and the transcript. It does not read the question."""
+    transcript, _, question = messages[-1].text.partition("<transcript>\n")[2].rpartition("\n</transcript>")
+    asked = _ASKED.search(question)
+    return transcript, asked and asked.groups()
+
+
 def _words_of(speaker: str, transcript: str) -> str:
     tag = f"{speaker}: "
     return "\n".join(part[len(tag) :] for part in transcript.split("\n\n") if part.startswith(tag))

@@ -80,6 +80,13 @@ def speak(model_name: str, system: str, messages: Sequence[Message], seed: int) 
     return SimulatedReply(text, f"stance {stance:+.2f}")
 
 
+def reads(model_name: str, system: str, messages: Sequence[Message]) -> object:
+    """All that it takes from a request: the characters and the topics, and whom it talks with."""
+    if system.startswith(NARRATOR):
+        return cast_of(messages[0].text, "*a thought*" in system)
+    return role_of(system), system.rpartition("\nYou are ")[2].partition("\n")[0]
+
+
 def _last_heard(text: str) -> tuple[str, str]:
     """Who spoke last, and what; nobody at the start of a talk and in a monologue."""
     if text in (OPENING, GO_ON):

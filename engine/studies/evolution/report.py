@@ -42,7 +42,6 @@ MOST_GENERATIONS = 12
 UNLIKE_TOKENS = 1.25
 SELECTED = "Held out: with 95 % intervals. What was found in training decided who won: an interval of it would mislead."
 BAND = "The band is Student's 95 % interval of the mean over the generation's prompts."
-NO_RUBRIC = " The simulated judge reads no rubric: it looks for the words of the expected answer."
 BEST = "The best is one prompt, picked by this very figure: without an interval."
 
 
@@ -154,7 +153,7 @@ def _finalists(found: EvolutionStatistics) -> Table:
 def _marking(marked_by: str | None) -> Iterator[Block]:
     if marked_by:
         told = f"Training and held out are mean scores, which the {marked_by} gave."
-        yield Words(told + (NO_RUBRIC if marked_by.startswith("judge simulated:") else ""))
+        yield Words(told)
 
 
 def _words(row: Portrait) -> Cell:

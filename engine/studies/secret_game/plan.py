@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, comb
 
+from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import Agent, reasoning_of
 from tidepool.engine.prices import TOKENS_PER_MESSAGE
@@ -31,6 +32,8 @@ from tidepool.engine.studies.secret_game.tally import ScheduleTally, tally_of
 
 MESSAGE = UsualTokens(60, 23)
 VERDICT = UsualTokens(30, 12)
+MOST_ASKED = 200
+"""agents whose first requests are looked at"""
 JSON_TOKENS = 12
 """around a message in the transcript that a judge reads"""
 
@@ -47,6 +50,19 @@ def plan(config: FrozenConfig) -> Plan:
     worst = (*most.messages(), *most.verdicts(schedule.total))
     notes = (*_notes(players), *stop_notes(config, players.asked, schedule.total))
     return Plan(schedule.total, tuple(spread), notes, warnings_about(config), at_most=worst)
+
+
+def first_requests(config: FrozenConfig) -> Iterator[Call]:
+    """What each agent is asked if it opens a conversation."""
+    players = Cast.of(config)
+    names, settings = list(players.agents), players.settings
+    held = () if players.keeps_secrets else None
+    for place, name in enumerate(names[:MOST_ASKED]):
+        agent, scenario = players.agents[name], 0 if settings.scenarios else None
+        stand, _ = players.fresh(name, names[(place + 1) % len(names)], scenario)
+        prompt = players.prompt(stand.part, settings.messages_per_interaction, held)
+        sampling = {"temperature": agent.temperature, "max_tokens": agent.max_tokens, **reasoning_of(agent)}
+        yield Call("t1", 1, players.models[name], stand.before, prompt, **sampling)
 
 
 @dataclass(frozen=True)

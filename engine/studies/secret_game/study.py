@@ -1,7 +1,7 @@
 """The secret game as a study: its declaration, and what is checked before a batch begins."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from tidepool.engine.studies.secret_game.exports import CONTENTS
 
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import BranchKind
+    from tidepool.engine.call import Call
     from tidepool.engine.config.frozen import FrozenConfig
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
@@ -80,6 +81,12 @@ def plan(config: "FrozenConfig") -> "Plan":
     from tidepool.engine.studies.secret_game.plan import plan
 
     return plan(config)
+
+
+def first_requests(config: "FrozenConfig") -> "Iterator[Call]":
+    from tidepool.engine.studies.secret_game.plan import first_requests
+
+    return first_requests(config)
 
 
 def shape(config: "FrozenConfig") -> list[str]:
@@ -158,6 +165,7 @@ KIND = KindSpec(
     report=report,
     glimpse=glimpse,
     methods=methods,
+    first_requests=first_requests,
     differences=differences,
     outcomes=outcomes,
     contents=CONTENTS,

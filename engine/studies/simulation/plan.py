@@ -5,8 +5,10 @@ from dataclasses import replace
 from heapq import nlargest
 from math import comb
 
+from tidepool.engine.call import Call
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.services import groups_of
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.prices import TOKENS_PER_MESSAGE
@@ -22,7 +24,7 @@ from tidepool.engine.studies.planned_calls import (
 )
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
-from tidepool.engine.studies.simulation.prompts import OPENING, Setting, enacted_system, judgement, narrated
+from tidepool.engine.studies.simulation.prompts import OPENING, Setting, enacted, enacted_system, judgement, narrated
 from tidepool.engine.studies.simulation.story import JUDGE_TOKENS
 
 MESSAGE, THOUGHTFUL = UsualTokens(60, 36), UsualTokens(90, 48)
@@ -30,6 +32,8 @@ MESSAGE, THOUGHTFUL = UsualTokens(60, 36), UsualTokens(90, 48)
 RATING = UsualTokens(60, 13)
 NAME_TOKENS = 4
 """of a name before what is said, expected"""
+MOST_ASKED = 200
+"""entities whose first requests are looked at"""
 SAMPLED = 40
 """entities whose portraits are measured: some of all for the expected, the longest for the most"""
 
@@ -51,6 +55,25 @@ def plan(config: FrozenConfig) -> Plan:
 def models_of(settings: SimulationSettings) -> tuple[str, ...]:
     judge = (settings.judge.model,) if settings.judge else ()
     return tuple(resolve_model(model) for model in (settings.model, *judge))
+
+
+def first_requests(config: FrozenConfig) -> Iterator[Call]:
+    """What each entity is asked first, or the narrator of a scene; and what the judge is asked about a silent talk."""
+    settings = settings_of(config)
+    setting = Setting(settings.context, settings.language, settings.thoughts)
+    sampling = {"temperature": settings.temperature, "max_tokens": settings.max_tokens, **reasoning_of(settings)}
+    model, size = resolve_model(settings.model), settings.interaction_size
+    cast = [member.entity for member in cast_of(config)][:MOST_ASKED]
+    names = [entity.name for entity in cast]
+    for place, entity in enumerate(cast):
+        if settings.style == "narrated":
+            prompt = narrated((cast[place:] + cast[:place])[:size], setting, settings.n_turns)
+        else:
+            prompt = enacted(entity, (names[place + 1 :] + names[:place])[: size - 1], setting, ())
+        yield Call("t1", 1, model, prompt.messages, prompt.system, **sampling)
+    if judge := settings.judge:
+        asked = judgement(judge.question, (judge.scale[0], judge.scale[1]), settings.context, names[0], "")
+        yield Call("judge", 2, resolve_model(judge.model), asked.messages, asked.system)
 
 
 class _SimulationPlan:

@@ -1,7 +1,7 @@
 """Entity simulations as a study: their declaration, and what is taken in before a batch begins."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from tidepool.storage.exporting.contents import ExportContents
 
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import BranchKind
+    from tidepool.engine.call import Call
     from tidepool.engine.config.frozen import FrozenConfig
     from tidepool.engine.config.sections import Config, Section
     from tidepool.engine.config.stored import StoredConfig
@@ -45,6 +46,12 @@ def plan(config: "FrozenConfig") -> "Plan":
     from tidepool.engine.studies.simulation.plan import plan
 
     return plan(config)
+
+
+def first_requests(config: "FrozenConfig") -> "Iterator[Call]":
+    from tidepool.engine.studies.simulation.plan import first_requests
+
+    return first_requests(config)
 
 
 def shape(config: "FrozenConfig") -> list[str]:
@@ -131,6 +138,7 @@ KIND = KindSpec(
     report=report,
     glimpse=glimpse,
     methods=methods,
+    first_requests=first_requests,
     formats=formats,
     contents=ExportContents(of_units=("judgements",), details=""),
     branches=branches,

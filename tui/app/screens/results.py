@@ -283,10 +283,10 @@ def _overview(report: Report, told: Sequence[Block], drawn: Sequence[Block], *, 
     said = list(takewhile(lambda block: isinstance(block, Words), report.overview))
     strong = [block for block in told if isinstance(block, Words) and block.level == "strong"]
     lead: list[Block] = [block for block in told if isinstance(block, Headline)] or [*strong]
-    if (
-        of_study
-    ):  # a heading for each outcome: the first section, which is what was stated beforehand or the first outcome
-        lead = [*told[:1], *takewhile(lambda block: block not in strong, told[1:])]
+    if of_study:  # warnings, and the first section: what was stated beforehand, or the first outcome
+        warned = list(takewhile(lambda block: isinstance(block, Words) and block not in strong, told))
+        section = told[len(warned) :]
+        lead = [*warned, *section[:1], *takewhile(lambda block: block not in strong, section[1:])]
     waves = () if _many(report.waves) else report.waves
     return [Words(report.title, "strong"), *said, *lead, *report.overview[len(said) :], *waves, *drawn[:1]]
 

@@ -174,7 +174,8 @@ async def test_a_judges_words_stand_beside_the_reply_and_a_reply_without_a_mark_
     assert "problem 0: missing" in shown and "the judge slept" in shown and "judge " in shown
     assert shown.count("Rating") >= 5
     report = " ".join(told(capsys, database).split())
-    assert "mean scores, which the judge simulated:judge gave. The simulated judge reads no rubric" in report
+    assert "mean scores, which the judge simulated:judge gave." in report
+    assert "The simulated judge does not read the question or the rubric" in report
     assert "mean score (%)" in report and "right answers" not in report
 
 

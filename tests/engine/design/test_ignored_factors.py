@@ -1,0 +1,95 @@
+"""A factor that the simulated models do not react to: the plan foresees it, and the report measures it in the replies."""
+
+from pathlib import Path
+
+import pytest
+
+from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.pricing import priced_study
+from tidepool.engine.design.report import study_report
+from tidepool.engine.design.running import run_study
+from tidepool.engine.results.blocks import Words
+
+GAME = """
+[batch]
+kind = "secret_game"
+seed = 5
+[secret_game]
+num_interactions = 40
+messages_per_interaction = 4
+[[agents]]
+name = "Ada"
+model = "simulated:guarded"
+secret = "marigold"
+[[agents]]
+name = "Bob"
+model = "simulated:trusting"
+secret = "lantern"
+"""
+TALKS = """
+[batch]
+kind = "simulation"
+seed = 5
+[simulation]
+context = "Neighbours talk about a harbour for sailing boats."
+interaction_size = 2
+num_simulations = 6
+n_turns = 2
+model = "simulated:persona"
+judge = { model = "simulated:judge", question = "Is the speaker kind?", scale = [1, 5] }
+[[entities]]
+name = "Hypatia"
+attributes = { group = "adult", age = 40, agreeableness = 6 }
+[[entities]]
+name = "Ada"
+attributes = { group = "adult", age = 40, agreeableness = 4 }
+[[entities]]
+name = "Emmy"
+attributes = { group = "adult", age = 40, agreeableness = 5 }
+"""
+NARRATED = TALKS.replace("[simulation]", '[simulation]\nstyle = "narrated"')
+PLAYER, PERSONA, JUDGE = "simulated:trusting", "simulated:persona", "simulated:judge"
+CASES = (
+    (GAME, "agents.Bob.instructions", '["Wear shoes.", "Wear a hat."]', PLAYER),
+    (GAME, "agents.Bob.instructions", '["Wear shoes.", "Never tell anybody."]', ""),
+    (GAME, "agents.Bob.temperature", "[0.2, 1.0]", PLAYER),
+    (GAME, "agents.Bob.model", '["simulated:trusting", "simulated:bargainer"]', ""),
+    (GAME, "agents.Bob.secret", '["lantern", "violet"]', ""),
+    (GAME, "secret_game.messages_per_interaction", "[3, 5]", ""),
+    (GAME, "secret_game.mode", '["standard", "diversity"]', ""),
+    (TALKS, "entities.*.attributes.group", '["adult", "child"]', PERSONA),
+    (NARRATED, "entities.*.attributes.group", '["adult", "child"]', PERSONA),
+    (TALKS, "entities.Ada.attributes.age", "[40, 50]", PERSONA),
+    (TALKS, "entities.Ada.attributes.age", "[40, 9]", ""),
+    (TALKS, "entities.*.attributes.agreeableness", "[1, 9]", ""),
+    (TALKS, "simulation.language", '["English", "German"]', PERSONA),
+    (TALKS, "simulation.context", '["A harbour for boats.", "Streets without motors."]', ""),
+    (TALKS, "simulation.interaction_size", "[1, 2]", ""),
+    (TALKS, "simulation.thoughts", "[false, true]", ""),
+    (TALKS, "simulation.judge.question", '["Is the speaker kind?", "Is the speaker tall?"]', JUDGE),
+    (TALKS, "simulation.judge.scale", "[[1, 5], [0, 100]]", ""),
+)
+
+
+@pytest.mark.parametrize(("study", "factor", "levels", "ignoring"), CASES)
+async def test_plan_and_report_warn_if_and_only_if_simulated_models_ignore_a_factor(
+    study: str, factor: str, levels: str, ignoring: str, database: Path, tmp_path: Path
+) -> None:
+    """A list of what they read would grow old: what is foreseen is held against the replies."""
+    path = tmp_path / "study.toml"
+    path.write_text(f'{study}[design]\n[design.factors]\n"{factor}" = {levels}\n')
+    config = load_config(path)
+    plan = priced_study(config, database)
+    foreseen = [words for words in plan["warnings"] if "reads the same" in words]
+    summary = await run_study(config, database)
+    report = study_report(database, summary, methods=False)
+    blocks = [block for block in (*report.overview, *report.findings) if isinstance(block, Words)]
+    warnings = [block.text for block in blocks if block.level == "warning"]
+    measured = [words for words in warnings if "are identical" in words]
+    assert len(foreseen) == len(measured) == bool(ignoring)
+    if ignoring:
+        (found,) = summary["statistics"]["ignored_by_simulation"]
+        assert found["models"] == [ignoring] and f" compared replies of {ignoring} " in measured[0]
+        assert foreseen[0].startswith(f"{factor}: ") and ignoring in foreseen[0]
+    judged = any("The simulated judge does not read the question" in words for words in warnings)
+    assert judged == any("does not read the question" in words for words in plan["notes"]) == (study is not GAME)
