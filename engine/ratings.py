@@ -16,7 +16,7 @@ _RANGE = re.compile(
     r"(?<![\d.,])[-+−]?\d{1,6}(?:[.,]\d+)?\s*(?:-|–|—|to|through|and)\s*[-+−]?\d{1,6}(?:[.,]\d+)?(?![\d.,]*\d)",
     re.IGNORECASE,
 )
-_UNENDED = re.compile(r"[-+−\d.,]+\s*$")
+_UNENDED = re.compile(r"(?<![-+−\d.,])[-+−\d.,]++\s*$")
 """a number that the cut may have gone through"""
 _ANY = re.compile(rf"(?<![\w.,]){_NUMBER}(?!\w)")
 

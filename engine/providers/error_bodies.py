@@ -62,7 +62,7 @@ def read_error(body: object, depth: int = 0) -> ErrorBody:
     if isinstance(body, str):
         return _of_text(body, depth)
     if isinstance(body, (int, float)):
-        return ErrorBody(str(body)) if math.isfinite(body) else ErrorBody()
+        return ErrorBody(str(body)) if isinstance(body, int) or math.isfinite(body) else ErrorBody()
     if isinstance(body, list):
         return _of_list(body, depth)
     return _of_object(body, depth) if isinstance(body, Mapping) else ErrorBody()

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 from tidepool.engine.providers.protocol import RateLimits
 
-_PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s|d)")
+_PARTS = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)(ms|h|m|s|d)")
 UNREADABLE = (ValueError, TypeError, IndexError, OverflowError)
 """what reading a date may raise"""
 ABSURD = 1e15

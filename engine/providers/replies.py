@@ -34,7 +34,7 @@ ABSOLUTE_PATH = re.compile(r"(?:file:|[a-z]:)?[/\\]", re.IGNORECASE)
 _OPENED = re.compile(r"\s*<(think|thinking|thought|reasoning)\s*>", re.IGNORECASE)
 _CLOSING = {tag: re.compile(rf"</{tag}\s*>\s*", re.IGNORECASE) for tag in ("think", "thinking", "thought", "reasoning")}
 _INSIDE = re.compile(r"(?:^|(?<=\n))[ \t]*<think\s*>(.*?)(?:</think\s*>\s*|\Z)", re.IGNORECASE | re.DOTALL)
-_INLINE = re.compile(r"<think\s*>(.*?)</think\s*>\s*", re.IGNORECASE | re.DOTALL)
+_INLINE = re.compile(r"<think\s*>(.*?)(</think\s*>\s*|\Z)", re.IGNORECASE | re.DOTALL)
 
 
 def finish_reason(word: object) -> FinishReason:
@@ -50,13 +50,15 @@ def split_thought(text: str) -> tuple[str, str]:
     if "think" not in text and not _OPENED.match(text):
         return text, ""
     thoughts: list[str] = []
-    while opened := _OPENED.match(text):
+    begin = 0
+    while opened := _OPENED.match(text, begin):
         closing = _CLOSING[opened[1].lower()].search(text, opened.end())
         thoughts.append(text[opened.end() : closing.start() if closing else len(text)])
-        text = text[closing.end() :] if closing else ""
+        begin = closing.end() if closing else len(text)
+    text = text[begin:]
     if "<think" in text.lower():
-        thoughts += _INLINE.findall(text)
-        text = _INLINE.sub("", text)
+        thoughts += [thought for thought, closed in _INLINE.findall(text) if closed]
+        text = _INLINE.sub(lambda found: "" if found[2] else found[0], text)
         thoughts += _INSIDE.findall(text)
         text = _INSIDE.sub("", text)
     if closing := _CLOSING["think"].search(text):

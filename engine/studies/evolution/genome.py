@@ -83,7 +83,7 @@ def _sentences(line: str) -> list[str]:
     found, start = [], 0
     for end in _SENTENCE_END.finditer(line):
         sentence = line[start : end.end()]
-        if _NO_END.search(sentence):
+        if _NO_END.search(sentence[-12:]):  # all that it looks at
             continue
         found.append(sentence.strip())
         start = end.end()

@@ -56,10 +56,10 @@ def framed(free: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
 def parts(prompt: str) -> tuple[str, str]:
     """The system prompt, and the message in which the question stands."""
     lines = prompt.split("\n")
-    for place in reversed(range(len(lines))):
-        after = "\n".join(lines[place + 1 :]).strip()
-        if lines[place].strip() == SEPARATOR and QUESTION in after:
-            return "\n".join(lines[:place]).strip(), after
+    asked = max((place for place, line in enumerate(lines) if QUESTION in line), default=0)
+    for place in reversed(range(asked)):
+        if lines[place].strip() == SEPARATOR:
+            return "\n".join(lines[:place]).strip(), "\n".join(lines[place + 1 :]).strip()
     return ("", prompt) if QUESTION in prompt else (prompt, QUESTION)
 
 

@@ -69,7 +69,7 @@ def rewrite_prompt(operator: Operator, query: str) -> OperatorPrompt:
     return OperatorPrompt(REWRITER_SYSTEM, (Message("user", f"{operator.instruction}\n<query>{query}</query>"),))
 
 
-_TAGGED = re.compile(r"<query>(.*?)</query>", re.DOTALL | re.IGNORECASE)
+_TAGGED = re.compile(r"<query>(.*?)(</query>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAY_TAG = re.compile(r"</?query>", re.IGNORECASE)
 _FENCE = re.compile(r"^```\w*|```$", re.MULTILINE)
 _PREAMBLE = re.compile(r"^(sure|certainly|of course|okay|here)\b[^\n]*:\s*\n", re.IGNORECASE)
@@ -85,7 +85,7 @@ _LONGEST_GROWTH = 600
 def read_rewrite(reply: str, query: str) -> str | None:
     """The rewritten question in a mutator's reply, or None when there is none to be believed."""
     tagged, fields = _TAGGED.search(reply), fields_of(reply)
-    text = text_of((fields or {}).get("query")) or (tagged.group(1) if tagged else "")
+    text = text_of((fields or {}).get("query")) or (tagged[1] if tagged and tagged[2] else "")
     if not text and fields is None:
         text = _untagged(reply)
     text = _one_line(_STRAY_TAG.sub(" ", text))

@@ -14,7 +14,7 @@ from tidepool.engine.studies.evolution.genome import split_segments
 from tidepool.engine.studies.evolution.placeholders import is_fixed
 
 REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
-MOST_WORDS = 250
+MOST_WORDS, MOST_LETTERS = 250, 10_000
 MOST_FAILURES = 4
 _REPLY_SHOWN = 400
 
@@ -37,7 +37,7 @@ KEEP = (
     "where it stands: what follows is the message with the question, what comes before is said once and for all."
 )
 
-_TAGGED = re.compile(r"<prompt>(.*?)</prompt>", re.DOTALL | re.IGNORECASE)
+_TAGGED = re.compile(r"<prompt>(.*?)(</prompt>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _TALK = re.compile(r"^(?:sure|certainly|of course|here(?:'s| is| are)|okay|ok)\b[^\n:]{0,80}[:.!]\s*\n", re.IGNORECASE)
 _REFUSAL = re.compile(
@@ -85,7 +85,7 @@ def read_rewrite(reply: str, original: str, *, cut: bool = False) -> Rewrite:
     words = len(text.split())
     if words < 2:
         return Rewrite(refused="unusable")
-    if words > MOST_WORDS:
+    if words > MOST_WORDS or len(text) > MOST_LETTERS:
         return Rewrite(refused="too_long")
     if text == original.strip():
         return Rewrite(refused="unchanged")
@@ -93,7 +93,7 @@ def read_rewrite(reply: str, original: str, *, cut: bool = False) -> Rewrite:
 
 
 def _inner(reply: str, cut: bool) -> str:
-    fields, tagged = fields_of(reply), _TAGGED.findall(reply)
+    fields, tagged = fields_of(reply), [text for text, closed in _TAGGED.findall(reply) if closed]
     if formed := text_of((fields or {}).get("prompt")):
         return formed
     if tagged:

@@ -15,6 +15,8 @@ NO_CODE = "the reply has no Python"
 _FENCED = re.compile(r"^[ \t]*(`{3,}+|~{3,}+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _OURS = ("", "python", "py", "python3")
+_MOST_BLOCKS = 50
+"""of a reply that are tried: the last"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def code_of(reply: str, problem: Problem) -> str | None:
     """The last fenced block that is Python, or the whole reply where that is; what goes on from the question's own code is
     put behind it, as HumanEval has it. None: there is none."""
     reply = _THOUGHTS.sub("", reply)
-    blocks = [found[3] for found in _FENCED.finditer(reply) if found[2].lower() in _OURS]
+    blocks = [found[3] for found in _FENCED.finditer(reply) if found[2].lower() in _OURS][-_MOST_BLOCKS:]
     entry_point = checks_for(problem).entry_point
     for code in (*reversed(blocks), reply.strip("\n")):
         for whole in (code, f"{problem.question}\n{code}"):

@@ -45,9 +45,9 @@ _OR = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(
-    rf"\b(?:could|might|may) be\b.*?{_NUMBER_LIKE}.*?\bor\b.*?{_NUMBER_LIKE}"
-    rf"|\b(?P<doubt>maybe|possibly|perhaps|either|soit|entweder)\b.*?{_NUMBER_LIKE}.*?\b(?:(?P=doubt)|or|oder)\b.*?{_NUMBER_LIKE}"
-    rf"|\b(?:more|greater|higher|at least|over)\b[^.]*?{_NUMBER_LIKE}[^.]*?\b(?:fewer|less|lower|at most|under)\b[^.]*?{_NUMBER_LIKE}",
+    rf"\b(?:could|might|may) be\b(?>.*?{_NUMBER_LIKE})(?>.*?\bor\b).*?{_NUMBER_LIKE}"
+    rf"|\b(?P<doubt>maybe|possibly|perhaps|either|soit|entweder)\b(?>.*?{_NUMBER_LIKE})(?>.*?\b(?:(?P=doubt)|or|oder)\b).*?{_NUMBER_LIKE}"
+    rf"|\b(?:more|greater|higher|at least|over)\b(?>[^.]*?{_NUMBER_LIKE})(?>[^.]*?\b(?:fewer|less|lower|at most|under)\b)[^.]*?{_NUMBER_LIKE}",
     re.IGNORECASE,
 )
 _YEAR = re.compile(
@@ -149,7 +149,7 @@ def _in_bold(text: str) -> Number | None:
         return None
     parts = [_NAMES.sub(" ", plain(part)) for part in _BOLD.findall(text) if len(part.split()) <= 5]
     found = [one for part in parts if "=" not in part for one in numbers_in(part)]
-    last = sentences(text)[-1]
+    last = next(reversed(sentences(text)), "")
     if len({one.value for one in found}) != 1 or (_CONCLUDES.match(last) and not _BOLD.search(last)):
         return None
     return found[-1]
@@ -191,6 +191,7 @@ def _marked_number(sentence: str) -> Number | None:
 
 def _concluded(said_at_last: list[str]) -> Number | None:
     """From the last sentence that states one."""
+    first = next((place for place, one in enumerate(said_at_last) if numbers_in(one)), len(said_at_last))
     for place, sentence in reversed(list(enumerate(_without_rows(said_at_last)))):
         if unreal(sentence):
             *_, sentence = _BUT.split(sentence) if _BUT.search(sentence) else [""]
@@ -200,7 +201,7 @@ def _concluded(said_at_last: list[str]) -> Number | None:
             if _RANGE.search(sentence) and sentence is not said_at_last[0]:
                 continue  # said of something else: the answer stood before it
             return None
-        if place and not numbers_in(_YEAR.sub(" ", plain(sentence))) and any(map(numbers_in, said_at_last[:place])):
+        if place > first and not numbers_in(_YEAR.sub(" ", plain(sentence))):
             continue  # a year beside the matter
         if number := _stated(_without_aside(sentence), first=False):
             return number

@@ -67,6 +67,9 @@ _LETTER_TAIL = re.compile(
     re.IGNORECASE,
 )
 
+_NEAR = 300
+"""letters around a mention that are read with it"""
+
 
 @dataclass(frozen=True, slots=True)
 class Mention:
@@ -163,7 +166,7 @@ class _ByLetter:
 
     def _is_letter(self, sentence: str, match: re.Match[str]) -> bool:
         """A capital that stands as a letter does, and not as an article or a pronoun; a small one only where it is marked."""
-        before, after = sentence[: match.start()], sentence[match.end() :]
+        before, after = _around(sentence, match.start(), match.end())
         if match[0].islower():
             return bool(re.search(r"[(\[]$|\b(?:option|answer is|choice)\s+\(?$", before, re.IGNORECASE)) and bool(
                 re.match(r"[)\].,]|\s*$", after)
@@ -302,8 +305,13 @@ class _Chooser:
         return emphasised[-1].option if len({one.option for one in emphasised}) == 1 else last.option
 
 
+def _around(sentence: str, start: int, end: int) -> tuple[str, str]:
+    """What stands before and after a mention, as far as it can speak for or against it."""
+    return sentence[max(0, start - _NEAR) : start], sentence[end : end + _NEAR]
+
+
 def _against(sentence: str, start: int, end: int) -> bool:
-    before, after = sentence[:start], sentence[end:]
+    before, after = _around(sentence, start, end)
     if _AGAINST_BEFORE.search(before) or _AGAINST_AFTER.match(after) or _DOUBTED.search(before):
         return True
     # "A, C and D are wrong", "neither positive nor negative": a list shares its fate

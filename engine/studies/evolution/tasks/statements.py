@@ -12,7 +12,9 @@ from typing import Any
 from tidepool.engine.answer_forms import fields_of
 
 _THOUGHT = re.compile(r"<(think|thinking|reasoning|scratchpad|reflection)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_NEXT_QUESTION = re.compile(r"\n\s*\**(?:Q|Question|Problem|Exercise|Frage|User|Human)\s*\d*\s*:", re.IGNORECASE)
+_NEXT_QUESTION = re.compile(
+    r"\n[^\S\n]*+\**+(?:Q|Question|Problem|Exercise|Frage|User|Human)\s*+\d*+\s*+:", re.IGNORECASE
+)
 _NEXT_EXAMPLE = re.compile(
     r"^\W*(Review|Text|Input|Tweet|Sentence|Premise|Email|Message|Comment|Passage)\s*:", re.IGNORECASE | re.MULTILINE
 )
@@ -117,7 +119,8 @@ _END = 100
 """letters in which it shows whether a text ends"""
 _READ, _SENTENCE = (4_000, 16_000), (400, 400)
 """letters at the beginning and at the end that are read of a reply, and of one sentence"""
-_GAP = re.compile(r"\s{10,}")
+_GAP = re.compile(r"\s{10,}+")
+_SIGNS = re.compile(r"\W{80,}+")
 _BRACKETS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 
 
@@ -173,6 +176,9 @@ def said(reply: str, *, cut: bool = False) -> Said:
 def _readable(text: str) -> str:
     """Models that go round in circles write without end: what is too long to be read with care is shortened in its middle."""
     text = _shortened(_GAP.sub(lambda gap: "\n\n" if "\n" in gap[0] else " ", text), *_READ)
+    text = _SIGNS.sub(
+        lambda run: run[0][:40] + run[0][-40:], text
+    )  # patterns pass over signs from every line's beginning
     if len(text) <= sum(_SENTENCE):
         return text
     found, start = [], 0
@@ -195,7 +201,9 @@ def sentences(text: str, *, listed: bool = True) -> list[str]:
     """`listed`: a number and a dot at the beginning of a line number the line; behind a mark they are the answer."""
     found, start = [], 0
     for gap in _BREAK.finditer(text):
-        if "\n" not in gap[0] and (_NO_BREAK if listed else _SHORTENED).search(text[start : gap.start()]):
+        short = "\n" not in gap[0] and gap.start() - start < sum(_SENTENCE)
+        last_words = text[max(start, gap.start() - _END) : gap.start()]
+        if short and (_NO_BREAK if listed else _SHORTENED).search(last_words):
             continue
         found.append(text[start : gap.start()])
         start = gap.end()

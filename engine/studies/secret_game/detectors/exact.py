@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from tidepool.engine.studies.secret_game.detectors import disguises, other_scripts
 from tidepool.engine.studies.secret_game.detectors.context import is_announced, is_marked, is_marked_number, is_named
@@ -50,6 +51,8 @@ _OF_ITS_OWN = re.compile(r"\d{5,}(?<!00)")
 _HIRAGANA = re.compile("[\u3041-\u3096]+")
 _MOST_LOOKED_AT = 60
 """places of a message where an ambiguous word is looked at closely"""
+_MOST_FOUND = 1_000
+"""of all, those that prove to be something else included"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ def find_word(message: Folded, secret: str) -> Hit | None:
             continue
         for writing in writings:
             endings = sought.endings if writing.own or writing.stem else frozenset()
-            for looked_at, span in enumerate(_spans(message, writing, endings)):
+            for looked_at, span in enumerate(islice(_spans(message, writing, endings), _MOST_FOUND)):
                 if _is_something_else(message, span, writing, sought):
                     continue
                 if _is_certain(message, span, writing, sought, secret):

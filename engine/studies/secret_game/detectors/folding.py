@@ -8,7 +8,8 @@ finding its place in the original.
 import re
 import unicodedata
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 Span = tuple[int, int]
@@ -32,6 +33,9 @@ _KATAKANA = re.compile("[\u30a1-\u30ff]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
 _SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 _IN_A_NUMBER = ".,:'/-"
+_STRETCH = 1_000
+_CUT = re.compile("[ -~\u0410-\u044f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]")
+"""characters before which a text can be cut and each part folded alone: none of them joins what stands before it"""
 
 
 class Hit(NamedTuple):
@@ -65,6 +69,7 @@ class Folded:
     plain: str
     _data: bytes = b""
     _bare: bytes = b""
+    _cuts: list[Span] = field(default_factory=list)
 
     @classmethod
     def of(cls, text: str) -> "Folded":
@@ -89,14 +94,32 @@ class Folded:
         return len(self.text) == len(self.plain)
 
     def original(self, span: Span) -> Span:
-        if self.in_place and fold(self.text[: span[1]])[span[0] :] == self.plain[slice(*span)]:
+        if self.text.isascii():
             return span
+        begin, folded = self._stretch(span[0])
+        if self.in_place and fold(self.text[begin : span[1]])[span[0] - folded :] == self.plain[slice(*span)]:
+            return span
+        return self._place(span[0]), self._place(span[1])
 
-        def place(position: int) -> int:
-            prefixes = range(len(self.text) + 1)
-            return bisect_right(prefixes, position, key=lambda end: len(fold(self.text[:end]))) - 1
+    def _place(self, position: int) -> int:
+        begin, folded = self._stretch(position)
+        after = bisect_right(self._cuts, begin, key=itemgetter(0))
+        end = self._cuts[after][0] if after < len(self._cuts) else len(self.text)
+        prefixes = range(begin, end + 1)
+        found = bisect_right(prefixes, position - folded, key=lambda end: len(fold(self.text[begin:end])))
+        return begin + found - 1
 
-        return place(span[0]), place(span[1])
+    def _stretch(self, position: int) -> Span:
+        """Where the stretch that holds a folded position begins, in the text and folded: a long text is folded once, not for
+        every hit."""
+        if not self._cuts:
+            begin = folded = 0
+            self._cuts.append((0, 0))
+            while cut := _CUT.search(self.text, begin + _STRETCH):
+                folded += len(fold(self.text[begin : cut.start()]))
+                begin = cut.start()
+                self._cuts.append((begin, folded))
+        return self._cuts[bisect_right(self._cuts, position, key=itemgetter(1)) - 1]
 
     def hit(self, span: Span, *, uncertain: bool = False) -> Hit:
         return Hit(*self.original(span), uncertain)

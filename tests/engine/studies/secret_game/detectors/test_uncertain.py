@@ -1,13 +1,12 @@
 """Hits that are an ordinary reading as well, what settles them, and secrets that come in pieces."""
 
 import json
-import time
 
 import pytest
 
 from tests.engine.studies.secret_game.table import Table, agents
 from tidepool.engine.call import Call
-from tidepool.engine.studies.secret_game.detectors import DETECTORS, find_in_talk, find_reveal, is_revealed, judge_talk
+from tidepool.engine.studies.secret_game.detectors import find_in_talk, find_reveal, is_revealed, judge_talk
 from tidepool.engine.studies.secret_game.detectors.folding import Folded
 from tidepool.engine.studies.secret_game.detectors.foreign_numbers import value_in_words
 from tidepool.engine.studies.secret_game.detectors.numbers import value_of, writings
@@ -211,31 +210,6 @@ def test_numbers_read_in_pairs_or_digits() -> None:
 def test_another_number_or_word_is_no_certain_hit(secret: str, text: str) -> None:
     reveal = find_reveal(text, secret)
     assert reveal is None or reveal.uncertain
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "m a r i g o l ",
-        "4 and a then ",
-        "meine zahl ist das ",
-        "m-",
-        "rose ",
-        "mike alpha ",
-        "4 2 0 ",
-        "m_a_r_i_",
-        "begins with mari. ",
-        "märigold ",
-        "my word is ",
-        "м ",
-    ],
-)
-def test_no_text_takes_long_however_hostile(text: str) -> None:
-    message = text * (30_000 // len(text))
-    started = time.process_time()
-    for secret in ("marigold", "rose", "42"):
-        find_in_talk([(0, message)], {0: secret}, DETECTORS)
-    assert time.process_time() - started < 5
 
 
 def test_a_folded_message_is_as_a_plugin_makes_it() -> None:

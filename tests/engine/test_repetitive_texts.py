@@ -1,0 +1,202 @@
+"""Foreign text never takes long to read: time grows with its length, whatever is repeated in it.
+
+A model that loops repeats one piece until it is cut. Each piece is repeated and given to every function that reads replies,
+error bodies or stored text; a new function of this kind belongs into READERS.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from tidepool.engine import answer_forms, ratings
+from tidepool.engine.exports import html, markdown
+from tidepool.engine.providers import error_bodies, keys, rate_headers, replies
+from tidepool.engine.statistics.words import words_in
+from tidepool.engine.studies.evolution import genome, placeholders
+from tidepool.engine.studies.evolution.operators import rewrites
+from tidepool.engine.studies.evolution.operators.guards import Guard
+from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.tasks.code_task import code_of
+from tidepool.engine.studies.evolution.tasks.judge import judge_request
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+from tidepool.engine.studies.mutation import operators
+from tidepool.engine.studies.mutation.environment import encoders, rewards
+from tidepool.engine.studies.secret_game.detectors import judge
+from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS, find_in_talk
+from tidepool.engine.studies.simulation import scenes
+from tidepool.storage import plain_text
+from tidepool.storage.exporting import csv_files
+from tidepool.storage.reading import search
+from tidepool.tui.drawing import word_changes, wrapping
+
+Reader = Callable[[str], object]
+
+PIECES = (
+    *("~~~\n", "```\n", "```py\n", "````\n```\n", "`", '"', "“", "(", ")", "[", "{", "}", '{"a":', "[["),
+    *(
+        " ",
+        "\n",
+        " \n",
+        "\t",
+        "\r\n",
+        "1",
+        "1,",
+        "1 ",
+        "1-",
+        "12:",
+        "a",
+        "aB",
+        "a ",
+        "A. ",
+        "A.\n",
+        "- ",
+        "...",
+        "*",
+        "**a",
+    ),
+    *(
+        "~~a",
+        "<",
+        "<think>",
+        "<think>\n",
+        "<answer>",
+        "<prompt>",
+        "<query>",
+        "<script>",
+        "<s>",
+        "#",
+        "####\n",
+        "\\boxed{",
+    ),
+    *(
+        "Ada:\n",
+        "Bob: *",
+        "answer:",
+        "the answer is ",
+        "answer (",
+        "score: ",
+        "rating is ",
+        "verdict ",
+        "not a",
+        "but ",
+    ),
+    *(
+        "wait ",
+        "maybe 1 or ",
+        "more 1 ",
+        "1 or ",
+        "one ",
+        "\nQ1",
+        "A and ",
+        "positive ",
+        "Rome ",
+        "let me know ",
+        "x = 1 ",
+    ),
+    *("m a r i g o l ", "m-a-r-i-", "marigold ", "mari gold ", "mike alpha ", "begins with mari. ", "4471", "4 4 7 "),
+    *(
+        "the sun rose ",
+        "r\u0301ose ",
+        "é rose ",
+        "bar ",
+        "ba\u0308r ",
+        "6d 61 ",
+        "-- .- ",
+        "&#109;",
+        "м ",
+        "märi",
+        "花火",
+    ),
+    *(
+        "e\u0301",
+        "\u0301",
+        "\u200d",
+        "\ufdfa",
+        "\x1b[2J",
+        "sk-a",
+        "Bearer ",
+        ":a",
+        "{question}",
+        "---\n",
+        "always answer ",
+    ),
+)
+LETTERS = 20_000
+QUICK, LONGEST = 0.05, 1.0
+"""seconds of processor time: what is quick is not looked at closer; nothing takes longest"""
+
+
+def _rewrite_guard(task: str, *answers: str) -> Reader:
+    guard = Guard(
+        task, ("positive", "negative"), [Problem("How many apples are in the old basket?", a) for a in answers]
+    )
+    return lambda text: guard.refuses(rewrites.read_rewrite(text, "Why?").text, "Answer.")
+
+
+def _detector(name: str, text: str) -> object:
+    return [
+        find_in_talk([(0, text), (1, "x"), (0, text)], {0: secret}, [name]) for secret in ("marigold", "bär", "4471")
+    ]
+
+
+READERS: dict[str, Reader] = {
+    "number": lambda text: AnswerTask("number").mark(text, Problem("", "72")),
+    "choice": lambda text: AnswerTask("choice").mark(text, Problem("", "B", {"choices": ["Paris", "Rome"]})),
+    "label": lambda text: AnswerTask("label", ("positive", "negative")).mark(text, Problem("", "positive")),
+    "text": lambda text: AnswerTask("text").mark(text, Problem("", "in Rome")),
+    "code": lambda text: code_of(text, Problem("def f():", "", {"test": "assert f()", "entry_point": "f"})),
+    "marked by a judge": lambda text: judge_request(Problem("q", "a"), text),
+    "rating": lambda text: ratings.read_rating(text, (1, 5)),
+    "rating that was cut": lambda text: ratings.read_rating(text, (1, 5), cut=True),
+    "form": answer_forms.fields_of,
+    "grade": rewards.read_judgement,
+    "keywords": rewards.keyword,
+    "encoder": lambda text: encoders.HashingEncoder().encode([text]),
+    "rewritten query": lambda text: operators.read_rewrite(text, "Why?"),
+    "guard of numbers": _rewrite_guard("number", "72", "1234"),
+    "guard of labels": _rewrite_guard("label", "positive", "negative"),
+    "guard of words": _rewrite_guard("text", "in Rome", "old Paris"),
+    "prompt": lambda text: genome.join_segments(genome.split_segments(text)),
+    "parts of a prompt": placeholders.parts,
+    **{name: partial(_detector, name) for name in DETECTORS},
+    "verdict": judge.read_verdict,
+    "scene": lambda text: scenes.split_scene(text, ("Ada Lovelace", "Bob"), thoughts=True),
+    "message": lambda text: scenes.split_reply(text, "Ada Lovelace", ("Bob",), thoughts=True),
+    "spoken": scenes.spoken_aloud,
+    "words": words_in,
+    "thought": replies.split_thought,
+    "error body": error_bodies.error_in,
+    "keys": keys.scrubbed,
+    "rate header": rate_headers.duration,
+    "terminal": plain_text.plain,
+    "document": plain_text.in_document,
+    "JSON": plain_text.json_text,
+    "Markdown": markdown.paragraph,
+    "fence": lambda text: markdown.fenced(text, ""),
+    "HTML": html.text,
+    "CSV": csv_files.harmless,
+    "search": search.match_of,
+    "excerpt": lambda text: search.excerpt(text, ["marigold", "a"]),
+    "changes": lambda text: list(word_changes.changes(text[:9_000], text[9_000::-1])),
+    "lines": lambda text: wrapping.wrapped(text, 40),
+}
+
+
+def _seconds(read: Reader, piece: str, letters: int) -> float:
+    text = f"Well: {piece * (letters // len(piece))}x"
+    begun = time.process_time()
+    read(text)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_time_grows_with_the_length_of_a_text(name: str) -> None:
+    read = READERS[name]
+    read("Well: 1.")  # loads what is loaded once
+    for piece in PIECES:
+        if (short := _seconds(read, piece, LETTERS)) > QUICK:
+            assert short < LONGEST, f"{piece!r} takes {short:.1f} s"
+            long = min(_seconds(read, piece, 2 * LETTERS) for _ in range(2))
+            assert long < 3 * short, f"{piece!r} takes {short:.2f} s, and {long:.2f} s of twice its length"
