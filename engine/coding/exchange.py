@@ -11,6 +11,7 @@ from tidepool.engine.coding.code_book import CodeBook
 from tidepool.engine.coding.sample import Place
 from tidepool.engine.coding.session import CodingSession
 from tidepool.engine.coding.subject import Subject, subject_at
+from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
 from tidepool.storage.exporting.csv_files import csv_file, write_rows
 from tidepool.storage.file import reading
@@ -92,11 +93,10 @@ def take_codes(session: CodingSession, source: Path) -> Taken:
 def _text(source: Path) -> str:
     """Whatever a spreadsheet wrote: keys and codes are plain letters in every encoding."""
     try:
+        check_file(source, LARGEST_FILE)
         content = source.read_bytes()
     except OSError as error:
         raise UsageError(f"{source} cannot be read: {error.strerror or error}.") from None
-    if len(content) > LARGEST_FILE:
-        raise UsageError(f"{source} is too large to hold codes.")
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return content.decode("utf-16", "replace")
     try:

@@ -58,6 +58,14 @@ DATA_BYTES = 256 * 2**20
 """of a file of problems"""
 ROWS = 1_000_000
 """of a file of problems"""
+COLUMNS = 5_000
+"""of a table"""
+TABLES = 50_000
+"""headers in brackets of a TOML file"""
+KEY_PARTS = 100
+"""words of one dotted key"""
+PROBLEMS = 200
+"""mistakes of a config that are worded"""
 
 Text = Annotated[str, MaxLen(TEXT)]
 Word = Annotated[str, MaxLen(WORD)]

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from tidepool.engine.config import ceilings
 from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
 from tidepool.engine.config.mistakes.types import EXPECTED, nearest_choice, suggest_value
 from tidepool.engine.config.toml_files import format_key, format_value
@@ -18,8 +19,6 @@ from tidepool.engine.errors import Location, UsageError
 
 MOST_TOLD = 5
 """problems that one error message names"""
-MOST_FOUND = 100
-"""problems that are looked at: a long list may be wrong at every place"""
 LISTS = ("agents", "entities")
 """sections of which there are several"""
 
@@ -101,7 +100,7 @@ def problems_of(
 
     `write` is the syntax of suggested values: TOML, unless the section was made in code.
     """
-    return [_problem(one, model, prefix, around, write) for one in error.errors(include_url=False)[:MOST_FOUND]]
+    return [_problem(one, model, prefix, around, write) for one in error.errors(include_url=False)[: ceilings.PROBLEMS]]
 
 
 def problems_in(model: type[BaseModel], data: Any, prefix: Location = ()) -> list[ConfigProblem]:

@@ -3,6 +3,7 @@
 import codecs
 import json
 import re
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,24 @@ from tidepool.engine.config.paths import put_at
 from tidepool.engine.errors import UsageError
 
 SQLITE = b"SQLite format 3"
+_LONGEST_WORDS = 1_000
+_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
+_LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{ceilings.KEY_PARTS}}}")
+
+
+def check_file(path: Path, most: int = ceilings.FILE_BYTES) -> None:
+    """Refuses what must not be opened: a device or a pipe may never end, and a file may be larger than the memory."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        raise UsageError(f"{path} is a device or a pipe. Save its content as a file first.")
+    if found.st_size > most:
+        raise UsageError(f"{path} is larger than {most >> 20} MiB: this is no config or data file of a study.")
 
 
 def read_text(path: Path, most: int = ceilings.FILE_BYTES, *, is_config: bool = False) -> str:
     """The text of a config or of a file that one names. Whatever keeps it from being read is told in words."""
     try:
-        if path.stat().st_size > most:
-            raise UsageError(f"{path} is larger than {most >> 20} MiB: this is no config or data file of a study.")
+        check_file(path, most)
         with path.open("rb") as file:
             if file.read(len(SQLITE)) == SQLITE:
                 raise UsageError(f"{path} is a study file, no text. What to run of it is told by {path}#last, or #ID.")
@@ -61,13 +73,18 @@ def named_file(name: str, folder: Path | None, *where: str) -> Path:
 
 def parse_toml(text: str, source: str, form: str = "") -> dict[str, Any]:
     """The text as nested dictionaries. `source` is what an error calls it, `form` how such a file is written."""
+    if (tables := len(_TABLE.findall(text))) > ceilings.TABLES:
+        raise UsageError(f"{source} has {tables:,} tables in brackets, and {ceilings.TABLES:,} are the most.")
+    if found := _LONG_KEY.search(text):  # the parser takes the square of its length
+        line = text.count("\n", 0, found.start()) + 1
+        raise UsageError(f"{source}, line {line}: this key has {ceilings.KEY_PARTS} parts or more. Write it shorter.")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         from tidepool.engine.config.mistakes.not_toml import FORM, slip_in
 
         line, words = slip_in(text, str(error))
-        words = words.replace(FORM, form or FORM)
+        words = words[:_LONGEST_WORDS].replace(FORM, form or FORM)
         raise UsageError(f"{source}, line {line}: {words}") from None
 
 

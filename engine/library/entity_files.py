@@ -4,11 +4,13 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.toml_files import parse_toml
+from tidepool.engine.config import ceilings
+from tidepool.engine.config.toml_files import check_file, parse_toml
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entities import (
     Attribute,
@@ -86,6 +88,7 @@ def _cure(text: str, position: int) -> str:
 def read_text(path: Path) -> str:
     """The file's text, whatever keeps it from being read told in words."""
     try:
+        check_file(path)
         raw = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: the file cannot be read: {error.strerror or error}.") from None
@@ -99,8 +102,7 @@ def read_text(path: Path) -> str:
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {twice!r} is there twice in one object")
     return table
 
@@ -158,6 +160,8 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _header(cells: list[str], path: Path, fixed: Sequence[str]) -> list[str]:
+    if len(cells) > ceilings.COLUMNS:
+        raise UsageError(f"{path}, row 1: {len(cells):,} columns, and {ceilings.COLUMNS:,} are the most.")
     header = [cell.casefold() if cell.casefold() in fixed else cell for cell in cells]
     for column, name in enumerate(header, 1):
         if not name:

@@ -60,6 +60,8 @@ def _is_sqlite(path: Path) -> bool:
     from tidepool.engine.config.toml_files import SQLITE
 
     try:
+        if not path.is_file():  # opening a pipe waits for who writes into it
+            return False
         with path.open("rb") as file:
             return file.read(len(SQLITE)) == SQLITE
     except OSError:

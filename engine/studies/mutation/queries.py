@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
 from tidepool.engine.streams import stream
 
@@ -41,6 +42,7 @@ def load_queries(source: str, *, references_needed: bool = True) -> tuple[Query,
     if source == BUILTIN:
         return builtin_queries()
     try:
+        check_file(Path(source))
         text = Path(source).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{source}: not UTF-8 text. Save the queries as UTF-8 JSONL.") from None

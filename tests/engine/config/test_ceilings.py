@@ -1,5 +1,8 @@
 """What is larger than any study needs is refused with a clear word, before anything is planned or written."""
 
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,14 @@ from tidepool.engine.config.freezing import freeze, load_frozen
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.validation import validate_all
 from tidepool.engine.errors import UsageError
+from tidepool.engine.library.agent_files import read_agents
 from tidepool.engine.library.contents import stored_entity
 from tidepool.engine.library.entities import Entity
+from tidepool.engine.library.entity_files import read_entities
 from tidepool.engine.run import enlist
+from tidepool.engine.studies.evolution.problems.rows import rows_of
 from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.mutation.queries import load_queries
 from tidepool.storage.file import prepare
 from tidepool.storage.library import add_entities
 
@@ -114,3 +121,39 @@ def test_a_config_that_no_study_has_is_not_read(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(ceilings, "FILE_BYTES", 1000)
     with pytest.raises(UsageError, match="no study has such a one"):
         load_frozen("[" * 1001)
+
+
+def tables(count: int) -> str:
+    return "".join(f"[t{place}]\n" for place in range(count))
+
+
+BOMBS = {
+    "a key of many parts": ("a.toml", ".".join("a" * 50_000) + " = 1", "line 1: this key has 100 parts or more"),
+    "a table of many parts": ("a.toml", "\n[" + ".".join("a" * 50_000) + "]", "line 2: this key has 100 parts or more"),
+    "many tables": ("a.toml", tables(ceilings.TABLES + 1), "tables in brackets"),
+    "many agents": ("a.toml", '[[agents]]\nname = "Ada"\n' * (ceilings.TABLES + 1), "tables in brackets"),
+    "nested lists": ("a.toml", f"x = {'[' * 50_000}{']' * 50_000}", "line 1"),
+    "many columns": ("a.csv", ",".join(f"c{place}" for place in range(100_000)), "100,000 columns"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "words"), BOMBS.values(), ids=BOMBS)
+def test_a_small_file_that_takes_long_to_read_is_refused_at_once(
+    tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    begun = time.process_time()
+    with pytest.raises(UsageError, match=words) as refused:
+        read_agents(tmp_path / name) if name.endswith(".csv") else load_config(tmp_path / name)
+    assert time.process_time() - begun < 2 and len(str(refused.value)) < 2_000
+
+
+@pytest.mark.parametrize(
+    "read", [load_config, read_entities, read_agents, load_queries, rows_of], ids=lambda one: one.__name__
+)
+def test_a_device_or_a_pipe_is_not_opened(tmp_path: Path, read: Callable[..., Any]) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "zero.csv"):
+        with pytest.raises(UsageError, match="is a device or a pipe"):
+            list(read(tmp_path / name, name) if read is rows_of else read(tmp_path / name))

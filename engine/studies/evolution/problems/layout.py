@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config import ceilings
+from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import Location, UsageError
 from tidepool.engine.studies.evolution.problems.problem_set import Split
 from tidepool.engine.studies.evolution.problems.rows import FORMATS, SUFFIXES
@@ -117,6 +119,7 @@ def _listed(names: Any, path: Path, name: str) -> list[Path]:
 
 def _described(path: Path, name: str) -> dict[str, Any]:
     try:
+        check_file(path, ceilings.CONFIG_BYTES)
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         found = None

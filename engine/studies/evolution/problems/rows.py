@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
+from tidepool.engine.studies.evolution.problems.arrow_lines import REFUSED
 
 LINE_BYTES = 16 * 2**20
 """of one line: no problem has so much"""
@@ -37,8 +39,7 @@ def rows_of(path: Path, name: str) -> Iterator[Row]:
     try:
         if path.suffix.lower() in _OTHER:
             raise UsageError(f"{name} cannot be read: problems come from {FORMATS}. Save it as one of these.")
-        if (size := path.stat().st_size) > ceilings.DATA_BYTES:
-            raise _too_large(name, size)
+        check_file(path, ceilings.DATA_BYTES)
         for number, row in enumerate(reader(path, name)):
             if number == ceilings.ROWS:
                 raise UsageError(f"{name} has more than {ceilings.ROWS:,} rows: take a part of it.")
@@ -111,6 +112,8 @@ def _table(lines: Iterator[str], delimiter: str, name: str) -> Iterator[Row]:
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         columns = [cell.strip() for cell in next(reader, [])]
+        if len(columns) > ceilings.COLUMNS:
+            raise UsageError(f"{name} has {len(columns):,} columns, and {ceilings.COLUMNS:,} are the most.")
         if twice := next((column for column in columns if column and columns.count(column) > 1), None):
             raise UsageError(f"{name} has two columns {twice!r}: rename one of them.")
         for cells in reader:
@@ -146,6 +149,7 @@ def _decoded(content: bytes, where: str) -> str:
 def _arrow(path: Path, name: str) -> Iterator[Row]:
     """Read by a process of its own, which a damaged file may end."""
     words = [sys.executable, "-P", "-m", f"{__package__}.arrow_lines", str(path.resolve())]
+    words += map(str, (ceilings.ROWS, ceilings.DATA_BYTES))
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout and process.stderr
         try:
@@ -162,8 +166,10 @@ def _arrow(path: Path, name: str) -> Iterator[Row]:
             f"{name}: Parquet and Arrow need two small packages that are not installed: pip install 'tidepool-lab[parquet]'. "
             "JSONL and CSV need none."
         )
+    if process.returncode == REFUSED:
+        raise UsageError(f"{name} is not read: {why}.")
     if process.returncode:
-        told = f": {why}" if process.returncode == 1 else ""
+        told = f": {why}" if process.returncode == 1 else ", or needs too much memory: take a part of it"
         raise UsageError(f"{name} is no {path.suffix[1:].capitalize()} file, or is damaged{told}.")
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.config import OWN_SCORER
 from tidepool.engine.studies.evolution.tasks import workers
@@ -140,8 +141,7 @@ def _within(folder: Path, name: str) -> Path:
 
 def _content(path: Path) -> bytes:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"The scorer {path} is larger than {MOST_BYTES >> 20} MiB.", WHERE)
+        check_file(path, MOST_BYTES)
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"The scorer {path} cannot be read: {error.strerror}.", WHERE) from None

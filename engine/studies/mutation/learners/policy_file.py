@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 from tidepool.engine.studies.mutation.learners.normaliser import Normaliser
@@ -76,8 +77,7 @@ def load_policy(path: Path) -> SavedPolicy:
     """From the .safetensors file, or from the .json beside it."""
     arrays = policy_paths(path)[0] if path.suffix == ".json" else path
     try:
-        if arrays.stat().st_size > _LARGEST_FILE:
-            raise UsageError(f"{arrays}: larger than any policy Tidepool writes (64 MB); it is not read.")
+        check_file(arrays, _LARGEST_FILE)
         content = arrays.read_bytes()
     except OSError as error:
         raise UsageError(

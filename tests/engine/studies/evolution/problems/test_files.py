@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,18 @@ def test_files_larger_than_any_study_needs_are_refused(tmp_path: Path, monkeypat
     monkeypatch.setattr(rows.ceilings, "ROWS", 5)
     assert "more than 5 rows" in refusal(tmp_path, "a.jsonl")[1]
     monkeypatch.setattr(rows.ceilings, "DATA_BYTES", 100)
-    assert "take a part of it" in refusal(tmp_path, "a.jsonl")[1]
+    assert "is larger than" in refusal(tmp_path, "a.jsonl")[1]
+
+
+def test_what_a_small_parquet_file_holds_is_counted_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_arrow(tmp_path / "rows.parquet", write_parquet, ["q"] * 1_000_001, ["1"] * 1_000_001)
+    assert "more than 1,000,000 rows" in refusal(tmp_path, "rows.parquet")[1]
+    as_arrow(tmp_path / "text.parquet", partial(write_parquet, compression="zstd(1)"), ["q" * 50_000_000], ["1"])
+    assert (tmp_path / "text.parquet").stat().st_size < 50_000
+    monkeypatch.setattr(rows.ceilings, "DATA_BYTES", 40 * 2**20)
+    assert "more than 40 MiB of data" in refusal(tmp_path, "text.parquet")[1]
 
 
 def test_half_a_character_does_not_reach_the_file(tmp_path: Path) -> None:
