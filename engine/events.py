@@ -90,7 +90,7 @@ class Resting:
     since: float
     until: float
     down: bool
-    """it is not known when it will answer; `until` is when waiting ends"""
+    """it fails, and it is not known when it will answer; `until` is when waiting ends"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,8 @@ from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.lock_files import BATCH_ID, is_held
 from tidepool.storage.plain_text import one_line
 from tidepool.storage.reading import search
-from tidepool.storage.reading.figures import models_to_keep
+from tidepool.storage.reading.figures import counts_to_keep
 from tidepool.storage.states import ASKED, BESIDE_SQL, OPEN_PHASES_SQL, STALE_SECONDS, BatchStatus, StopCode
-from tidepool.storage.study_rows.findings import ASKED_MODELS
 from tidepool.storage.text import storable
 from tidepool.storage.under_way import UNDER_WAY, book_under_way
 from tidepool.storage.unit_ids import unit_id
@@ -260,11 +259,12 @@ def end(
     """`reason` says to people why the batch ended before its plan did, `stop_code` to programs."""
     with reading(path) as connection:
         number = find_batch(connection, batch_id)["number"]
-        models = models_to_keep(connection, number)
+        kept = counts_to_keep(connection, number)
     with writing(path) as connection:
-        if models is not None:
-            keep = "INSERT OR REPLACE INTO finding (batch_number, name, content) VALUES (?, ?, ?)"
-            connection.execute(keep, (number, ASKED_MODELS, models))
+        connection.executemany(
+            "INSERT OR REPLACE INTO finding (batch_number, name, content) VALUES (?, ?, ?)",
+            [(number, name, content) for name, content in kept.items()],
+        )
         connection.execute(
             "UPDATE batch SET status = ?, reason = ?, stop_code = ?, paused = 0, finished_at = ? WHERE id = ?",
             (status, reason and storable(reason), stop_code, time.time(), batch_id),

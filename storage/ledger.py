@@ -87,6 +87,9 @@ LONGEST_REPLY = 4_000_000
 """letters, beyond what any model says: a longer one was put into the file by somebody, and does not serve again"""
 
 
+LONGEST_LINE = 4_000
+"""characters of a line of the log: it may repeat what a server or a plugin wrote"""
+
 MOST_CANDIDATES = 50
 """replies to one request that are looked through for one that fits"""
 
@@ -313,6 +316,7 @@ class Ledger:
         self._put("record", {"unit_id": unit, "name": name, "position": position, "content": text})
 
     def log(self, level: str, message: str) -> None:
+        message = storable(message)[:LONGEST_LINE]
         self._put(
             "log_line",
             {"batch_number": self.batch_number, "at": time.time(), "level": level, "message": message},

@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
@@ -45,6 +46,10 @@ class _Wave:
     last: float = 0.0
     transports: frozenset[str] = frozenset()
 
+    @property
+    def seconds(self) -> float:
+        return self.earlier_seconds + (self.last - self.first)
+
 
 _FAILED, _CACHE, _LIVE = CallStatus.FAILED, Source.CACHE, Source.LIVE
 _CUT = FinishReason.CUT
@@ -74,6 +79,8 @@ class Tally:
         """calls of this run, whatever they came to"""
         self._waves: dict[int, _Wave] = {}
         self._dirty_waves: set[int] = set()
+        self.on_wave: Callable[[int, int], None] = lambda wave, calls: None
+        """called before a commit with each wave that grew, and its calls"""
         self._load_waves(reader)
         writer.before_commit.append(self._put)
 
@@ -114,6 +121,11 @@ class Tally:
 
     def retried(self) -> None:
         self._delta.retried += 1
+
+    def wave_figures(self, number: int) -> tuple[int, int, float]:
+        """Calls, failed calls and seconds of a wave."""
+        wave = self._waves.get(number) or _Wave()
+        return wave.calls, wave.failed, wave.seconds
 
     def _count(self, entry: CallRecord) -> None:
         delta = self._delta
@@ -173,7 +185,6 @@ class Tally:
             self._written, self._delta = _sum(self._written, self._delta), Counters()
         for number in sorted(self._dirty_waves):
             wave = self._waves[number]
-            seconds = wave.earlier_seconds + (wave.last - wave.first)
             transport = "+".join(sorted(wave.transports))
             self._writer.put(
                 _WAVE,
@@ -184,10 +195,11 @@ class Tally:
                     wave.failed,
                     wave.cached,
                     wave.retried,
-                    seconds,
+                    wave.seconds,
                     transport,
                 ),
             )
+            self.on_wave(number, wave.calls)
         self._dirty_waves.clear()
 
 

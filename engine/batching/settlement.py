@@ -78,8 +78,10 @@ class Settlement:
         answer = None if result.answer is None else self._booked(job, pending, result.answer)
         self._open.budget_of(job).settle(pending.reserved, (answer.cost_usd if answer is not None else None) or 0.0)
         if answer is None or not answer.usable:
-            words = result.error or "no answer" if answer is None else words_of(answer)
-            return await self._recorder(pending).record_failure(pending, words, attempts, job.id, answer)
+            kind, words = "unusable reply", words_of(answer) if answer is not None else ""
+            if answer is None:
+                kind, words = "rejected request", result.error or "no answer"
+            return await self._recorder(pending).record_failure(pending, kind, words, attempts, job.id, answer)
         return await self._recorder(pending).record(
             pending, answer, seconds=job.age, source=Source.BATCH, attempts=attempts, order_id=job.id
         )

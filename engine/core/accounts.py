@@ -1,7 +1,9 @@
 """One provider account of a run: the provider, what limits it, and its prices, each resolved once."""
 
+import math
 import time
-from dataclasses import replace
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,13 +12,15 @@ from tidepool.engine.config.endpoints import title_of
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.limiting.limits import Limiter
-from tidepool.engine.core.limiting.outage import Outage
+from tidepool.engine.core.limiting.outage import Outage, Tell
 from tidepool.engine.events import Resting
 from tidepool.engine.prices import PriceTag, expected_input, most_input, worst_cost
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, RateLimits, Silence
 from tidepool.engine.results.wording import span
 
+LONGEST_MESSAGE = 600
+"""characters of a server's or a plugin's message that a log line repeats"""
 LONG_REST = 10.0
 """seconds of rest from which on the user is told"""
 CALLS_IN_A_LIMIT = 20
@@ -34,6 +38,50 @@ def rest_after(limits: RateLimits) -> float:
     return rest
 
 
+@dataclass(slots=True)
+class _ErrorCount:
+    count: int = 0
+    logged: int = 0
+
+
+class ErrorLog:
+    """Errors by class and model: the first is logged at once, then their number at 10, 100, 1,000 … and at the end.
+
+    A run may meet thousands of errors and each line is a row of the file, so the others are only counted.
+    """
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._counts: defaultdict[tuple[str, str, bool], _ErrorCount] = defaultdict(_ErrorCount)
+
+    def note(self, kind: str, model: str, message: str, *, lost: bool = False) -> None:
+        """An attempt that failed; or, where `lost`, a request that no further attempt is made for."""
+        seen = self._counts[kind, model, lost]
+        seen.count += 1
+        if not seen.logged:
+            seen.logged = 1
+            short = " ".join(scrubbed(message).split())[:LONGEST_MESSAGE].rstrip(".")
+            then = "Further ones are counted."
+            if lost:
+                self._tell("error", f"First lost request of {model} ({kind}): {short}. {then}")
+            else:
+                self._tell("warning", f"First {kind} of {model}: {short}. Requests are retried. {then}")
+        elif seen.count >= 10 * seen.logged:
+            self._log_count(kind, model, lost, "so far")
+
+    def close(self) -> None:
+        """The final numbers, where they grew since they were last logged."""
+        for (kind, model, lost), seen in self._counts.items():
+            if seen.count > seen.logged:
+                self._log_count(kind, model, lost, "in this run")
+
+    def _log_count(self, kind: str, model: str, lost: bool, when: str) -> None:
+        seen = self._counts[kind, model, lost]
+        seen.logged = seen.count
+        what = f"requests lost {when} ({kind})" if lost else f"× {kind} {when}"
+        self._tell("warning", f"{model}: {seen.count:,} {what}.")
+
+
 class Account:
     def __init__(self, provider: Provider, settings: ProviderSettings) -> None:
         self.provider = provider
@@ -43,6 +91,7 @@ class Account:
         )
         self.shown_name = title_of(provider.name)
         self.outage = Outage(self.shown_name, self.limiter, settings.outage_patience, provider.backoff)
+        self.errors = ErrorLog(lambda level, message: self.outage.tell(level, message))
         self.budget = Budget(0.0)
         """its own part of the batch's budget"""
         self.in_flight: dict[tuple[int, str], int] = {}
@@ -50,8 +99,8 @@ class Account:
         self._tags: dict[str, PriceTag | None] = {}
         self._long_rest: Resting | None = None
         """by a clock that nobody sets"""
-        self._rate_limited = False
-        """whether a 429 was logged"""
+        self._batch_rest: Resting | None = None
+        """why its batch API is waited for, by the same clock"""
 
     @cached_property
     def name(self) -> str:
@@ -112,8 +161,9 @@ class Account:
     ) -> bool:
         """What a failed attempt tells of the provider. True where it is down: then the call is not to blame."""
         limiter, outage = self.limiter, self.outage
+        if error.fault in (ErrorClass.REFUSED, ErrorClass.HEALS):
+            self.errors.note(error.kind, call.model, str(error))
         if error.fault is ErrorClass.REFUSED:
-            self._log_rate_limit(error, call)
             outage.refused(error)
             limiter.refused(asked_at)
             self.rest(error.retry_after or 0.0, "Retry-After")
@@ -132,16 +182,6 @@ class Account:
             limiter.faulted(time.monotonic() - asked_at)
         return False
 
-    def _log_rate_limit(self, error: ProviderError, call: Call) -> None:
-        """The first 429 only: a busy account may see thousands."""
-        if not self._rate_limited:
-            self._rate_limited = True
-            self.outage.tell(
-                "warning",
-                f"{self.shown_name} enforces a rate limit on {call.model_name} ({scrubbed(str(error))}). Calls wait and "
-                "are retried. Later rate-limit errors are not logged.",
-            )
-
     def bounded(self, seconds: float) -> float:
         """How long to wait before a retry: never longer than calls wait for a provider that is down. Time in which it
         answered nothing but 429 is subtracted, so that the last try is made when the patience ends."""
@@ -158,12 +198,24 @@ class Account:
         shorter = f"; it is asked again after {span(seconds)} (outage_patience)" if seconds < asked else ""
         self.outage.tell("warning", f"{self.shown_name} wants {span(asked)} of rest ({why}){shorter}. Its calls wait.")
 
+    def batch_failed(self, error: ProviderError, since: float, patience: float, pause: float) -> None:
+        """A request to the batch API failed and is repeated after `pause`, until `patience` is over, if that ends."""
+        self.errors.note(error.kind, f"{self.name} (batch API)", str(error))
+        now, ends = time.monotonic(), math.isfinite(patience)
+        until = max(now + pause, since + patience) if ends else now + pause
+        self._batch_rest = Resting("its batch API fails", since, until, down=ends)
+
+    def batch_answered(self) -> None:
+        self._batch_rest = None
+
     def resting(self) -> Resting | None:
         """Why nothing leaves just now, where that takes long."""
-        if (down := self.outage.resting()) is not None:
-            return down
-        rest, now = self._long_rest, time.monotonic()
-        if rest is None or rest.until <= now:
-            return None
+        rest, now = self._batch_rest or self._long_rest, time.monotonic()
+        if self.outage.down or rest is None or rest.until <= now:
+            if (down := self.outage.resting()) is not None:
+                return down
+            if (held := self.limiter.held_for(now)) < LONG_REST:
+                return None
+            rest = Resting("its rate limit", now, now + held, down=False)
         ago = time.time() - now
         return replace(rest, since=ago + rest.since, until=ago + rest.until)

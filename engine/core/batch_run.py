@@ -24,6 +24,7 @@ from tidepool.engine.core.context import RunContext
 from tidepool.engine.core.expected_waves import ExpectedWaves
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.pending import Gathered, Pending
+from tidepool.engine.core.performance_log import PerformanceLog, WaveLog
 from tidepool.engine.core.recording import CallRecorder
 from tidepool.engine.core.services import SERVICES, Admission, batch_from, units_at_once
 from tidepool.engine.core.stories import CHUNK, Again, Stories
@@ -60,6 +61,9 @@ class BatchRun:
         """why the study ended, where it has a stop rule of its own"""
         self.gate: Gate | None = None
         """how far units may be begun, where the batch stops when it is sure"""
+        self._performance = PerformanceLog(context)
+        self._wave_log = WaveLog(context, expected)
+        self._waves_started = self._wave_log.started
         self._recorder = CallRecorder(context)
         self.scheduler = scheduler
         scheduler.join(context.ledger.batch_number, self._recorder)
@@ -163,6 +167,11 @@ class BatchRun:
             return reply_of(row)
         return self._recorder.give(Pending(unit.number, call, key, 0, 0.0), answer)
 
+    def log_end(self) -> None:
+        """The last lines of this run of the batch."""
+        self._wave_log.close()
+        self._performance.tell("the run")
+
     # -- units -------------------------------------------------------------------------------------------
 
     async def _together(self, plans: Iterable[UnitPlan]) -> None:
@@ -252,6 +261,8 @@ class BatchRun:
         context = self.context
         if context.run.closing:
             await for_ever()
+        if call.wave not in self._waves_started:
+            self._wave_log.start(call.wave)
         unit.asking += 1
         try:
             asked_at = time.monotonic()
@@ -321,7 +332,9 @@ class BatchRun:
             if error.fault is ErrorClass.SYSTEMIC:
                 self.context.fail(RunError(str(error)))
                 await for_ever()
-            raise await self._recorder.record_failure(pending, str(error), live.attempts, reply=reply) from None
+            raise await self._recorder.record_failure(
+                pending, error.kind, str(error), live.attempts, reply=reply
+            ) from None
         if pending.reserved or answer.cost_usd:
             account.budget.settle(pending.reserved, answer.cost_usd or 0.0)
         return answer, live.seconds if answer.seconds is None else answer.seconds, live.attempts

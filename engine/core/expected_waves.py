@@ -38,6 +38,14 @@ class ExpectedWaves:
             shares = [totals[provider, number] / max(1, plan.units) for number in numbers]
             self._planned[provider] = _PlannedWaves(numbers, [of_waves[number] for number in numbers], shares)
         self._told: dict[tuple[str, int], int] = {}
+        self._calls: Counter[int] = Counter()
+        """in each wave, where that is known"""
+        for planned in plan.calls if plan.exact else ():
+            self._calls[planned.wave] += planned.calls
+
+    def calls_in(self, wave: int) -> int | None:
+        """Requests of the batch in a wave; None where the plan only estimates them."""
+        return self._calls.get(wave)
 
     def tell(self, wave: int, calls: Mapping[str, int]) -> None:
         """What a wave will hold after all, by model."""

@@ -1,4 +1,4 @@
-"""How a stretch of a run went, written into its log: time, pace, calls in flight, cache, tokens, money.
+"""How a stretch of a run went, written into its log: time, pace, calls in flight, cache, tokens, money; and its waves.
 
 Stories never read the clock; one that tells its stretches (a generation, say) leaves it to this.
 """
@@ -6,6 +6,7 @@ Stories never read the clock; one that tells its stretches (a generation, say) l
 import time
 
 from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.expected_waves import ExpectedWaves
 from tidepool.engine.results.wording import money, number, span
 
 
@@ -37,3 +38,51 @@ class PerformanceLog:
             money(now.cost_usd - before.cost_usd),
         ]
         self._context.log("info", f"Performance of {what}: {', '.join(told)}.")
+
+
+EVERY_WAVE = 20
+"""waves of a run of which each is logged; of later ones the 32nd, the 64th and so on, since a run may have 100,000"""
+
+
+class WaveLog:
+    """Logs the start and the end of each wave: requests, seconds, mean per message.
+
+    A wave ends with the last request that the study expects in it. Where it does not know their number, the waves follow
+    one another, and the start of the next one is its end. What is open at the end of the run ends with it.
+    """
+
+    def __init__(self, context: RunContext, expected: ExpectedWaves) -> None:
+        self._context = context
+        self._expected = expected
+        self.started: set[int] = set()
+        self._open: set[int] = set()
+        context.ledger.tally.on_wave = self._recorded
+
+    def start(self, wave: int) -> None:
+        """The first request of a wave that this run makes."""
+        self.started.add(wave)
+        for earlier in sorted(self._open):
+            if self._expected.calls_in(earlier) is None and earlier < wave:
+                self._end(earlier)
+        number = len(self.started)
+        if number <= EVERY_WAVE or not number & (number - 1):
+            self._open.add(wave)
+            calls = self._expected.calls_in(wave)
+            planned = "" if calls is None else f": {calls:,} request{'s' * (calls != 1)} planned"
+            self._context.log("info", f"Wave {wave:,} started{planned}.")
+
+    def close(self) -> None:
+        for wave in sorted(self._open):
+            self._end(wave)
+
+    def _recorded(self, wave: int, calls: int) -> None:
+        if wave in self._open and (expected := self._expected.calls_in(wave)) is not None and calls >= expected:
+            self._end(wave)
+
+    def _end(self, wave: int) -> None:
+        self._open.discard(wave)
+        calls, failed, seconds = self._context.ledger.tally.wave_figures(wave)
+        mean = f", {span(seconds / calls)} per message" if calls else ""
+        lost = f", {failed:,} lost" if failed else ""
+        requests = f"{calls:,} request{'s' * (calls != 1)}"
+        self._context.log("info", f"Wave {wave:,} ended: {requests} in {span(seconds)}{mean}{lost}.")

@@ -25,6 +25,9 @@ _LIVE, _REPLAY, _CACHE = Source.LIVE, Source.REPLAY, Source.CACHE
 _FAILED = CallStatus.FAILED.value
 _COMPLETE = FinishReason.COMPLETE
 
+LONGEST_ERROR = 2_000
+"""characters of an error that are stored with its call: a plugin's may have any length"""
+
 
 class CallRecorder:
     """Writes what calls came to, and tells the listener."""
@@ -94,10 +97,17 @@ class CallRecorder:
         return reply
 
     async def record_failure(
-        self, pending: Pending, error: str, attempts: int, order_id: str | None = None, reply: Answer | None = None
+        self,
+        pending: Pending,
+        kind: str,
+        error: str,
+        attempts: int,
+        order_id: str | None = None,
+        reply: Answer | None = None,
     ) -> CallFailed:
         """Commits a final failure; what it returns is the caller's to raise. `reply` came, and is no answer."""
-        error = storable(error)
+        error = storable(error)[:LONGEST_ERROR]
+        self._context.accounts[pending.call.provider].errors.note(kind, pending.call.model, error, lost=True)
         if pending.under_way:
             self.returned(pending)
         if reply is not None:

@@ -236,6 +236,8 @@ class _Session:
         finally:
             watch.cancel()
             stopped.cancel()
+            for account in self._accounts.values():
+                account.errors.close()
             await asyncio.gather(watch, *self._ends, return_exceptions=True)
             for context, earlier in self._playing(to_the_end=True):
                 self._control.beat(context, earlier)
@@ -290,6 +292,7 @@ class _Session:
 
     def _ended(self, place: int, main: "asyncio.Task[None]") -> None:
         """The batch has come to its end; the run goes on while another has not."""
+        self.runs[place].log_end()
         tasks = self._shared.tasks
         waiting = zip(self.runs, self._mains, strict=True)
         self._shared.finished = all(
@@ -319,12 +322,14 @@ class _Session:
     async def _close(self, everything: "asyncio.Future[Any]", stopped: "asyncio.Future[Stop]") -> Stop | None:
         if self._shared.fault.done():
             fault = self._shared.fault.result()
+            self._context.ledger.log("error", f"Stopping: {fault}")
             if not isinstance(fault, FileError):
                 await self._drain()
             await self._halt(cancel_batches=False)
             return Stop(StopCode.FAULT, fault=fault)
         if everything.done():
             if error := everything.exception():
+                self._context.ledger.log("error", f"Stopping: {_fault_of(error)}")
                 await self._drain()
                 await self._halt(cancel_batches=False)
                 return Stop(StopCode.FAULT, fault=_fault_of(error))

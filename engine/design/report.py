@@ -13,7 +13,7 @@ from tidepool.engine.design.study_report import study_blocks
 from tidepool.engine.results.blocks import Block, Cell, Report, Words, table
 from tidepool.engine.results.method_words import KindMethods, counted, judge_notes, listing, paragraph
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
-from tidepool.engine.results.report import GOING_ON, methods_or_warning
+from tidepool.engine.results.report import GOING_ON, lost_calls, methods_or_warning
 from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
 from tidepool.engine.results.summary import checked, statistics_of, summarise
 from tidepool.engine.results.wording import money, requests, span
@@ -37,6 +37,7 @@ def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = 
 
 
 def _overview(summary: Mapping[str, Any]) -> Iterator[Block]:
+    yield from lost_calls(summary["calls"])
     if summary["simulated"]:
         yield from (Words(words, "simulated") for words in simulated_lines(summary["cells"]) or [NOT_YET])
     yield from (

@@ -45,6 +45,25 @@ class ProviderError(Exception):
         self.silence = silence
         """None: the provider answered"""
 
+    @property
+    def kind(self) -> str:
+        """Its class in a few words: logs and reports count errors by it."""
+        return _SILENT[self.silence] if self.silence is not None else _FAULTS[self.fault]
+
+
+_SILENT = {
+    Silence.UNREACHED: "failed connection",
+    Silence.TIMEOUT: "timeout",
+    Silence.BROKEN: "unreadable reply",
+    Silence.LOST: "lost worker",
+}
+_FAULTS = {
+    ErrorClass.HEALS: "server error",
+    ErrorClass.REFUSED: "rate limit error",
+    ErrorClass.OURS: "rejected request",
+    ErrorClass.SYSTEMIC: "fatal error",
+}
+
 
 class BatchRefused(Exception):
     """The batch API does not take this provider batch: its calls go live, and the log says why."""

@@ -165,6 +165,10 @@ class UnusableReply(ProviderError):
         self.answer = answer
         super().__init__(_fault(answer), words_of(answer))
 
+    @property
+    def kind(self) -> str:
+        return "unusable reply"
+
 
 def words_of(answer: Answer) -> str:
     """Why it is no answer."""

@@ -82,9 +82,11 @@ class WaveFigures:
 
 @dataclass(frozen=True, slots=True)
 class FailureCount:
-    """Units that failed for the same reason."""
+    """Calls that were lost, and units that failed, for the same reason."""
 
     error: str | None
+    calls: int
+    """lost: in a kind that goes on without them, no unit fails for it"""
     units: int
     first: int
     """sequence number of the first of them"""
@@ -196,7 +198,7 @@ class Summary(dict[str, Any]):
 
     @property
     def failures(self) -> list[FailureCount]:
-        """Why units failed, the most frequent reason first."""
+        """Why calls were lost and units failed, the most frequent reason first."""
         return [FailureCount(**failure) for failure in self["failures"]]
 
     @property

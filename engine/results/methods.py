@@ -195,7 +195,10 @@ def _moment(seconds: float) -> str:
 
 def _missing(summary: Summary) -> Iterator[str]:
     units, calls, replies = summary["units"], summary["calls"], summary["replies"]
-    why = [f"{shortened(str(one['error']), 200)} ({one['units']:,})" for one in summary["failures"][:MOST_FAILURES]]
+    why = [
+        f"{shortened(str(one['error']), 200)} ({one['units'] or one['calls']:,})"
+        for one in summary["failures"][:MOST_FAILURES]
+    ]
     if why:
         yield f"Failures had these reasons: {'; '.join(why)}."
     odd = [told.format(replies[name]) for name, told in _ODD.items() if replies[name]]

@@ -24,6 +24,8 @@ from tidepool.storage.file import reading
 from tidepool.storage.reading.conversation_heads import everybody
 
 MOST_WAVES = 12
+FEW_LOST = 0.03
+"""share of requests that may be lost without a word above the results"""
 GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
 """what a resume does for a batch of this state"""
 
@@ -72,12 +74,20 @@ def methods_or_warning(make: Callable[[], tuple[Block, ...]]) -> tuple[Block, ..
 
 
 def overview(summary: Summary) -> Iterator[Block]:
+    yield from lost_calls(summary["calls"])
     if summary["simulated"]:
         yield Words(simulated_words(summary["roles"]), "simulated")
     yield from (
         Words(words, "warning") for words in judge_notes(summary["kind"], (one["model"] for one in summary["roles"]))
     )
     yield table("", ("", ""), list(_facts(summary)), left=2)
+
+
+def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
+    """Where more than a few requests were lost, whoever reads the results must know."""
+    if calls["failed"] > FEW_LOST * calls["total"]:
+        share = f"{calls['failed']:,} of {calls['total']:,} requests ({100 * calls['failed'] / calls['total']:.1f} %)"
+        yield Words(f"{share} were lost: the results rest on the others.", "warning")
 
 
 def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -96,7 +106,12 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "replies", odd
     for failure in summary["failures"]:
         why = " ".join(str(failure["error"]).split())
-        yield "failed", f"{failure['units']:,} × {why} (first: unit {failure['first']:,})"
+        counts = ", ".join(
+            f"{failure[name]:,} {what}{'s' * (failure[name] != 1)}"
+            for name, what in (("calls", "lost call"), ("units", "unit"))
+            if failure[name]
+        )
+        yield "failed", f"{counts}: {why} (first: unit {failure['first']:,})"
     for order in summary["provider_batches"]:
         where = f"{order['provider']} {order['id'] or '(being created)'}"
         yield "waits", f"for {order['calls']:,} calls at {where}: {order['state']}, {span(order['seconds'])} so far"

@@ -1,12 +1,13 @@
 """What a batch's summary is made of, beside its progress row: waves, failures, and how its answers were bought."""
 
 import json
+import re
 import sqlite3
 from collections import Counter
 from typing import Any
 
 from tidepool.storage.states import ASKED, BESIDE_SQL
-from tidepool.storage.study_rows.findings import ASKED_MODELS, finding
+from tidepool.storage.study_rows.findings import ASKED_MODELS, LOST_CALLS, finding
 from tidepool.storage.unit_ids import unit_id
 
 MOST_WAVES = 20_000
@@ -17,6 +18,13 @@ MANY_CALLS = 100_000
 
 Asked = tuple[str, str | None, int]
 """a model, who answered for it as the provider says, and how often"""
+LostCalls = tuple[str, int, int, int]
+"""an error, calls that it ended, 0 (units are counted apart), and the unit of the first"""
+MOST_REASONS = 1_000
+LONGEST_REASON = 300
+"""characters of an error that tell it from others"""
+_VARIABLE = re.compile(r"(?<!answered )\b[A-Za-z_-]{0,40}\d[\w.,:-]{0,80}")
+"""numbers and ids in an error, but not the status of an answer"""
 
 
 def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.Row]:
@@ -26,18 +34,50 @@ def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.
 
 
 def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) -> list[dict[str, Any]]:
-    """Why units failed, the most frequent reason first, and where the first of each is to be read."""
-    rows = connection.execute(
-        f"SELECT substr(error, 1, {LONGEST_WORDS}) AS error, count(*) AS units, min(sequence_number) AS first FROM unit "
+    """Why calls were lost and units failed, the most frequent reason first, and where the first of each is to be read.
+
+    Messages that differ only in numbers and ids are one reason.
+    """
+    reasons: dict[str, dict[str, Any]] = {}
+    units = connection.execute(
+        f"SELECT substr(error, 1, {LONGEST_WORDS}) AS error, 0, count(*) AS units, min(sequence_number) AS first FROM unit "
         "WHERE batch_number = ? AND status = 'failed' GROUP BY 1 ORDER BY units DESC, first LIMIT ?",
-        (batch_number, most),
+        (batch_number, MOST_REASONS),
     )
-    return [dict(row) for row in rows]
+    for error, calls, failed, first in [*lost_calls(connection, batch_number), *map(tuple, units)]:
+        reason = reasons.setdefault(
+            _VARIABLE.sub("#", (error or "")[:LONGEST_REASON]), {"error": error, "calls": 0, "units": 0, "first": first}
+        )
+        reason["calls"] += calls
+        reason["units"] += failed
+        reason["first"] = min(reason["first"], first)
+    return sorted(reasons.values(), key=lambda one: (-max(one["calls"], one["units"]), one["first"]))[:most]
+
+
+def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
+    """Calls that failed for good, by their error."""
+    row = connection.execute("SELECT failed FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
+    if not row or not row[0]:
+        return []
+    kept = _kept(connection, batch_number, LOST_CALLS, (str, int, int, int))
+    return kept if sum(one[1] for one in kept) == row[0] else _count_lost(connection, batch_number)
+
+
+def _count_lost(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
+    bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
+    rows = connection.execute(
+        f"SELECT substr(error, 1, {LONGEST_WORDS}), count(*) AS calls, 0, min(unit_id) - ? FROM call "
+        "WHERE unit_id BETWEEN ? AND ? AND status = 'failed' GROUP BY 1 ORDER BY calls DESC LIMIT ?",
+        (bounds[0], *bounds, MOST_REASONS),
+    )
+    return [(str(error or ""), calls, failed, first) for error, calls, failed, first in rows]
 
 
 def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dict[str, int], list[dict[str, Any]]]:
     """How many calls each model had; and which models the providers say have answered for it."""
-    rows = _kept(connection, batch_number) or _counted(connection, batch_number)
+    rows: list[Asked] = _kept(connection, batch_number, ASKED_MODELS, (str, str | None, int))
+    if sum(row[2] for row in rows) != _calls(connection, batch_number):
+        rows = _counted(connection, batch_number)
     calls: Counter[str] = Counter()
     for model, _, replies in rows:
         calls[model] += replies
@@ -55,20 +95,23 @@ def _counted(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
     return [tuple(row) for row in rows.fetchall()]
 
 
-def models_to_keep(connection: sqlite3.Connection, batch_number: int) -> str | None:
-    """What `asked_models` counts, of a batch so large that nobody should wait for it twice; None of others."""
-    return json.dumps(_counted(connection, batch_number)) if _calls(connection, batch_number) > MANY_CALLS else None
+def counts_to_keep(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
+    """What a summary counts in the calls of a batch, where there are so many that nobody should wait for it twice."""
+    if _calls(connection, batch_number) <= MANY_CALLS:
+        return {}
+    counted = {
+        ASKED_MODELS: _counted(connection, batch_number),
+        LOST_CALLS: _count_lost(connection, batch_number),
+    }
+    return {name: json.dumps(rows) for name, rows in counted.items() if rows}
 
 
-def _kept(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
-    """As counted when the batch ended, where that is all of its calls today; nothing else, whoever wrote it."""
-    found = finding(connection, batch_number, ASKED_MODELS)
+def _kept(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
+    """As counted when the batch ended; nothing else, whoever wrote it. Whether it is all of its calls today, the caller sees."""
+    found = finding(connection, batch_number, name)
     rows = [tuple(row) for row in found if isinstance(row, list)] if isinstance(found, list) else []
-    shaped = all(
-        len(row) == 3 and isinstance(row[0], str) and isinstance(row[1], str | None) and isinstance(row[2], int)
-        for row in rows
-    )
-    return rows if shaped and rows and sum(row[2] for row in rows) == _calls(connection, batch_number) else []
+    shaped = all(len(row) == len(types) and all(map(isinstance, row, types)) for row in rows)
+    return rows if shaped else []
 
 
 def _calls(connection: sqlite3.Connection, batch_number: int) -> int:

@@ -4,8 +4,8 @@ import json
 import sqlite3
 from typing import Any
 
-ASKED_MODELS = "asked models"
-"""no finding of the study: what a large batch keeps of its own calls, so that nobody counts them again"""
+ASKED_MODELS, LOST_CALLS = "asked models", "lost calls"
+"""no findings of the study: what a large batch keeps of its own calls, so that nobody counts them again"""
 
 
 def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any | None:
@@ -19,8 +19,8 @@ def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any
 def findings(connection: sqlite3.Connection, batch_number: int) -> dict[str, Any]:
     """All of them by name, in the order of their names."""
     rows = connection.execute(
-        "SELECT name, content FROM finding WHERE batch_number = ? AND name <> ? ORDER BY name",
-        (batch_number, ASKED_MODELS),
+        "SELECT name, content FROM finding WHERE batch_number = ? AND name NOT IN (?, ?) ORDER BY name",
+        (batch_number, ASKED_MODELS, LOST_CALLS),
     ).fetchall()
     return {name: json.loads(content) for name, content in rows}
 

@@ -168,6 +168,12 @@ class Limiter:
         self.paused = paused
         self._pump()
 
+    def held_for(self, now: float) -> float:
+        """Seconds for which the pace holds back the call that is next; 0 where nobody waits for it."""
+        if not self._waiting or self.paused or self.in_flight >= int(self.allowed):
+            return 0.0
+        return max(0.0, self._delay(now, self._waiting[0][1]))
+
     def _delay(self, now: float, tokens: int) -> float:
         return max(self.rest_until - now, self.requests.delay(now), self.tokens.delay(now, tokens))
 

@@ -24,8 +24,19 @@ IN_A_ROW = 10
 LONGEST_PAUSE = 15.0
 """seconds between two tries at most"""
 
+REFUSED_SECONDS = 5.0
+"""seconds with nothing but 429 from which on watchers see it"""
+
 Tell = Callable[[str, str], None]
 """a level and a message, for the batch's log"""
+
+
+class ProviderDown(ProviderError):
+    """A call that waited for its provider in vain."""
+
+    @property
+    def kind(self) -> str:
+        return "outage"
 
 
 class Outage:
@@ -96,7 +107,10 @@ class Outage:
         self.close()
 
     def resting(self) -> Resting | None:
-        if not self.down or self.since is None:
+        if self.since is None or not self.patience or self.given_up:
+            return None
+        refused = self._refusing and time.monotonic() - self.since >= REFUSED_SECONDS
+        if not (self.down or refused):
             return None
         ago = time.time() - time.monotonic()
         return Resting(self._why, ago + self.since, ago + self.since + self.patience, down=True)
@@ -159,7 +173,7 @@ class Outage:
 
     def failure(self) -> ProviderError:
         """Of a call that waited in vain."""
-        return ProviderError(
+        return ProviderDown(
             ErrorClass.OURS,
             f"{self.name} {self._trouble} for longer than {span(self.patience)} (outage_patience): {self._why}",
         )

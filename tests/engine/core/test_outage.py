@@ -13,6 +13,7 @@ from tests.support.stage import question
 from tests.support.virtual_time import play
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.accounts import Account
+from tidepool.engine.core.limiting.outage import ProviderDown
 from tidepool.engine.core.live import LiveCall
 from tidepool.engine.core.pending import Pending
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, RateLimits, Silence
@@ -42,9 +43,14 @@ class Shop:
         self.provider.backoff = 0.5
         self.account = Account(self.provider, ProviderSettings(**settings))  # type: ignore[arg-type]
         self.log: list[str] = []
-        self.account.outage.tell = lambda level, message: self.log.append(f"{level}: {message}")
+        self.errors: list[str] = []
+        self.account.outage.tell = self._tell
         self.books = NoBooks()
         self.began = asyncio.get_running_loop().time()
+
+    def _tell(self, level: str, message: str) -> None:
+        """Errors by class are one thing, whether the provider is down is another."""
+        (self.errors if " × " in message or message.startswith("First ") else self.log).append(f"{level}: {message}")
 
     @property
     def now(self) -> float:
@@ -108,7 +114,7 @@ def test_when_patience_ends_those_who_wait_fail_and_others_are_tried_once(monkey
         shop = Shop(down=(0.0, 1_000.0), outage_patience=30, max_concurrent=4)
         failed = await shop.buy_many(50)
         assert 30 <= shop.now < 31
-        assert {type(error) for error in failed} == {ProviderError}
+        assert {type(error) for error in failed} == {ProviderDown}
         assert "was down for longer than 30.0 s (outage_patience): connection refused" in str(failed[-1])
         before = len(shop.provider.asked)
         await shop.buy_many(10)
@@ -253,9 +259,9 @@ def test_nothing_but_429_for_longer_than_patience_is_an_outage(
 
     shop, _ = play(monkeypatch, story())
     lines = [line for line in shop.log if "of rest" not in line]
-    assert [line.split(":")[0] for line in lines] == ["warning", "error", "warning"]
-    assert "rate limit" in lines[0] and "slow down, [key]" in lines[0]
-    assert "refused every call" in lines[1] and "answers again" in lines[2]
+    assert [line.split(":")[0] for line in lines] == ["error", "warning"]
+    assert "rate limit" in shop.errors[0] and "slow down, [key]" in shop.errors[0]
+    assert "refused every call" in lines[0] and "answers again" in lines[1]
 
 
 def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +273,9 @@ def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyP
         assert throttle.shop.now > 60 and all(isinstance(live, LiveCall) for live in bought)
         return throttle.shop
 
-    assert len([line for line in play(monkeypatch, story())[0].log if "of rest" not in line]) == 1
+    shop = play(monkeypatch, story())[0]
+    assert not [line for line in shop.log if "of rest" not in line]
+    assert 1 <= len(shop.errors) <= 3, "the first 429, then their number at 10, at 100"
 
 
 def test_a_pause_does_not_count_as_time_without_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,3 +392,20 @@ def test_a_call_that_hangs_among_quick_ones_cuts_nothing(monkeypatch: pytest.Mon
         return shop.account.limiter.allowed
 
     assert play(monkeypatch, story())[0] == 20
+
+
+@pytest.mark.parametrize("paced", [True, False], ids=["one request in a minute", "nothing but 429"])
+def test_watchers_see_why_nothing_leaves_for_long(paced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        settings = {"requests_per_minute": 1} if paced else {}
+        throttle = Throttle(ends=0.0 if paced else 100.0, outage_patience=600, **settings)
+        buying = asyncio.ensure_future(throttle.shop.buy_many(2))
+        for _ in range(4):
+            await asyncio.sleep(10)
+            resting = throttle.shop.account.resting()
+            assert resting is not None and resting.down is not paced
+            assert ("its rate limit" if paced else "429") in resting.why
+        await buying
+        assert throttle.shop.account.resting() is None
+
+    play(monkeypatch, story())
