@@ -22,6 +22,7 @@ from tidepool.engine.batching.looking import Looks
 from tidepool.engine.batching.provider_batch import ProviderBatch
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.limiting.outage import LONGEST_PAUSE
 from tidepool.engine.core.tasks import for_ever
 from tidepool.engine.errors import RunError
 from tidepool.engine.providers.protocol import (
@@ -42,8 +43,6 @@ LOOKS = 4
 SOON = 3600.0
 """seconds after which a creation that was cut off is no longer on its way: one look more is enough"""
 SHORT_WAIT = 1.0
-TOLD_SECONDS = 10.0
-"""pauses from which on they are told"""
 
 
 class BatchCreation:
@@ -72,11 +71,11 @@ class BatchCreation:
                 BatchedCall(custom_id(job.id, job.addresses[address]), pending.call, pending.seed)
                 for address, pending in job.waiting.items()
             ]
-            tries, until = 0, time.monotonic() + (self._looks.patience or math.inf)
-            while tries <= self._account.settings.retries and (not tries or time.monotonic() < until):
+            tries, since, patience = 0, time.monotonic(), self._looks.patience or math.inf
+            while tries <= self._account.settings.retries and (not tries or time.monotonic() - since < patience):
                 tries += 1
-                await self._upload(job, calls)
-                if await self._created(job, calls):
+                await self._upload(job, calls, since)
+                if await self._created(job, calls, since):
                     return
         # What was taken back can no longer be made; where nothing could be, the list is all there is to go by.
         words = f"it did not say whether it took it, {tries} times over, and does not show it"
@@ -100,18 +99,18 @@ class BatchCreation:
         )
         await self._context.ledger.writer.committed(durable=True)
 
-    async def _upload(self, job: ProviderBatch, calls: list[BatchedCall]) -> None:
+    async def _upload(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> None:
         if self._api.uploads:
-            job.upload_id = await self._taken(lambda: self._api.upload(job.ticket, calls))
+            job.upload_id = await self._taken(lambda: self._api.upload(job.ticket, calls), since)
             job.withdrawn = False
         self._book.creating(job.id, job.upload_id)
         await self._context.ledger.writer.committed(durable=True)
 
-    async def _created(self, job: ProviderBatch, calls: list[BatchedCall]) -> bool:
+    async def _created(self, job: ProviderBatch, calls: list[BatchedCall], since: float) -> bool:
         """False: it is as good as certain that nothing was created."""
         await self._wait_where_closing()
         try:
-            job.remote_id = await self._taken(lambda: self._create(job, calls))
+            job.remote_id = await self._taken(lambda: self._create(job, calls), since)
             job.known = True
         except CreationUnclear as unclear:
             self._context.log(
@@ -137,33 +136,33 @@ class BatchCreation:
         await self._context.ledger.writer.committed(durable=True)
         return remote_id
 
-    async def _taken(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Repeats what was certainly not taken: as often as a call would be, and as long as an outage is waited for."""
-        attempt, told, since = 0, False, time.monotonic()
-        while True:
-            try:
-                return await request()
-            except ProviderError as error:
-                if error.fault is ErrorClass.SYSTEMIC:
-                    raise RunError(str(error)) from error
-                left = self._looks.patience - (time.monotonic() - since)
-                pause = self._pause(attempt, error.retry_after or 0.0, left)
-                if pause is None:
-                    raise BatchRefused(str(error)) from None
-                if pause >= TOLD_SECONDS and not told:
-                    told = True
-                    words = f"{self._account.name} takes no provider batch now ({error}): it is asked again in {pause:,.0f} s."
-                    self._context.log("warning", words)
-            attempt += 1
-            await asyncio.sleep(pause)
+    async def _taken(self, request: Callable[[], Awaitable[T]], since: float) -> T:
+        """Repeats what was certainly not taken for as long as an outage is waited for, counted from `since`; without
+        `outage_patience`, as often as a call is retried."""
+        attempt, patience = 0, self._looks.patience
+        try:
+            while True:
+                try:
+                    return await request()
+                except ProviderError as error:
+                    if error.fault is ErrorClass.SYSTEMIC:
+                        raise RunError(str(error)) from error
+                    left = since + patience - time.monotonic() if patience else math.inf
+                    pause = self._pause(attempt, error.retry_after or 0.0, left)
+                    self._account.batch_failed(error, since, patience or math.inf, pause or 0.0)
+                    if pause is None:
+                        raise BatchRefused(str(error)) from None
+                attempt += 1
+                await asyncio.sleep(pause)
+        finally:
+            self._account.batch_answered()
 
     def _pause(self, attempt: int, asked: float, left: float) -> float | None:
         """Seconds before the next attempt; None where it would come too late. `asked` is what the provider wants."""
-        settings, pause = self._account.settings, self._account.provider.backoff * 2 ** min(attempt, 10)
-        if attempt < settings.retries:
-            return max(asked, pause) if asked <= max(left, settings.poll_interval) else None
-        pause = max(asked, min(pause, settings.poll_interval))
-        return pause if pause <= left else None
+        if left <= 0 or asked > left or (math.isinf(left) and attempt >= self._account.settings.retries):
+            return None
+        growing = self._account.provider.backoff * 2.0 ** min(attempt, 10)
+        return max(asked, min(growing, LONGEST_PAUSE, left))
 
     # -- after a crash or a cut --------------------------------------------------------------------------
 

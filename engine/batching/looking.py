@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
+from tidepool.engine.core.limiting.outage import LONGEST_PAUSE
 from tidepool.engine.providers.protocol import ErrorClass, ProviderBatchGone, ProviderError, Silence
 
 T = TypeVar("T")
@@ -41,32 +42,40 @@ class Looks:
         where the provider answered with faults alone for `longest`. Nothing is known of one that does not answer at
         all, so that is waited for without an end."""
         wait, unseen, troubled, since = self._account.provider.backoff, 0, 0, time.monotonic()
-        while True:
-            try:
-                return await look()
-            except ProviderBatchGone:
-                unseen += 1
-                if unseen >= GONE_LOOKS:
-                    raise
-                pause = wait
-            except ProviderError as error:
-                if error.fault not in (ErrorClass.HEALS, ErrorClass.REFUSED):
-                    raise
-                if error.silence in (Silence.UNREACHED, Silence.TIMEOUT):
-                    since = time.monotonic()
-                troubled += 1
-                if troubled >= GONE_LOOKS and time.monotonic() - since >= longest:
-                    raise
-                self._tell(troubled, error)
-                pause = wait if error.retry_after is None else min(error.retry_after, max(self._slowest, wait))
-            if meanwhile is not None:
-                await meanwhile()
-            await asyncio.sleep(pause)
-            wait = min(wait * 2, self._slowest)
+        try:
+            while True:
+                try:
+                    return await look()
+                except ProviderBatchGone:
+                    unseen += 1
+                    if unseen >= GONE_LOOKS:
+                        raise
+                    pause = wait
+                except ProviderError as error:
+                    if error.fault not in (ErrorClass.HEALS, ErrorClass.REFUSED):
+                        raise
+                    silent = error.silence in (Silence.UNREACHED, Silence.TIMEOUT)
+                    since = time.monotonic() if silent else since
+                    troubled += 1
+                    left = since + longest - time.monotonic()
+                    if left <= 0 and (longest or troubled >= GONE_LOOKS):
+                        raise
+                    pause = min(self._account.provider.backoff * 2.0 ** min(troubled - 1, 10), self._slowest)
+                    pause = pause if error.retry_after is None else min(error.retry_after, self._slowest)
+                    pause = min(pause, left) if left > 0 else pause
+                    self._account.batch_failed(error, since, math.inf if silent else longest, pause)
+                    self._tell(troubled, error)
+                if meanwhile is not None:
+                    await meanwhile()
+                await asyncio.sleep(pause)
+                wait = min(wait * 2, max(self._account.settings.poll_interval, self._account.provider.backoff))
+        finally:
+            self._account.batch_answered()
 
     @property
     def _slowest(self) -> float:
-        return max(self._account.settings.poll_interval, self._account.provider.backoff)
+        """Seconds between two looks that fail, at most."""
+        return max(self._account.settings.poll_interval, LONGEST_PAUSE)
 
     def _tell(self, troubled: int, error: ProviderError) -> None:
         if troubled == GONE_LOOKS or not troubled % WORDS_EVERY:

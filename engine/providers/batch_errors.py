@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint, fault_of
+from tidepool.engine.providers.error_bodies import read_error
+from tidepool.engine.providers.error_mapping import SPENT, ProviderComplaint, complaint_about, fault_of
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import BatchRefused, ErrorClass, ProviderBatchGone, ProviderError
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
@@ -38,6 +39,8 @@ async def seen(line: SdkConnection, path: str, **query: Any) -> dict[str, Any]:
         card: dict[str, Any] = await line.get(path, **query)
     except Complained as complained:
         raise unseen(line, complained.complaint) from None
+    if card.get("error") and "id" not in card and (said := read_error(card)).words:
+        raise unseen(line, complaint_about(200, said))
     return card
 
 

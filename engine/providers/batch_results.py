@@ -13,7 +13,7 @@ from tidepool.engine.providers.batch_errors import ABSENT, unseen
 from tidepool.engine.providers.error_bodies import read_error
 from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_about
 from tidepool.engine.providers.keys import scrubbed
-from tidepool.engine.providers.protocol import Answer, ResultsIncomplete
+from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ResultsIncomplete, Silence
 from tidepool.engine.providers.sdk_connection import Complained, SdkConnection
 from tidepool.engine.providers.texts import unpacked
 from tidepool.storage.states import FinishReason
@@ -73,6 +73,9 @@ def id_in(line: SdkConnection, card: object) -> str:
     """The id of what a card is about: it becomes a part of addresses. Raises ProviderError where it has none."""
     name = text_of(mapping_of(card).get("id"))
     if not _ID.match(name) or ".." in name:
+        if mapping_of(card).get("error") and (said := read_error(card)).words:
+            words = line.diagnosed(ProviderComplaint(200, words=said.words))
+            raise ProviderError(ErrorClass.HEALS, str(words), silence=Silence.BROKEN)
         raise line.garbage("a card with an id")
     return name
 

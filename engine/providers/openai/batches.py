@@ -81,7 +81,8 @@ class OpenAIBatches:
         content = b"".join([line async for line in request_lines(self._wire, calls)])
         try:
             request = self._line.client.files.create(file=(name, content), purpose="batch")
-            return id_in(self._line, {"id": (await self._line.send(request, UPLOAD_SECONDS)).id})
+            card = await self._line.send(request, UPLOAD_SECONDS)
+            return id_in(self._line, {"id": card.id, "error": getattr(card, "error", None)})
         except Complained as complained:
             raise not_taken(self._line, complained.complaint) from None
         except ODD:
