@@ -1,4 +1,4 @@
-"""What came out of a study for people, as neutral blocks: what was stated first, then cells and effects by outcome."""
+"""What came out of a study for people, as neutral blocks: hypotheses first, then cells and effects by outcome."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,6 +10,7 @@ from tidepool.engine.results.blocks import LONELY, Block, Cell, Estimate, Figure
 
 DIRECTIONS = {"less": "less", "greater": "greater", "two-sided": "either way"}
 SHORT_HASH = 12
+NO_PROOF = "It is no proof of when they were stated: whoever can write to the file can change both."
 
 
 def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
@@ -23,7 +24,7 @@ def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:
     return [*blocks, *_method(statistics)]
 
 
-# -- stated beforehand -----------------------------------------------------------------------------------------
+# -- hypotheses ------------------------------------------------------------------------------------------------
 
 
 def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
@@ -32,7 +33,7 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
         yield Words(f"The hypotheses of this study cannot be read: {trouble}", "warning")
     if not statistics["hypotheses_unchanged"]:
         yield Words(
-            "The hypotheses are not those that were frozen: their hash differs. Take what follows as exploratory.",
+            "The hash stored in this file differs from that of its hypotheses. Take what follows as exploratory.",
             "warning",
         )
     if not hypotheses:
@@ -51,10 +52,12 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
         for place, one in enumerate(hypotheses, 1)
     ]
     columns = ("hypothesis", "expected", "verdict", "difference (95 %)", "p", "p (Holm)", "counted")
-    yield table("confirmatory: stated before the first call", columns, rows, left=3)
-    frozen = f"Frozen {statistics['frozen_at']}" if statistics["frozen_at"] else "Frozen"
+    yield table("confirmatory: hypotheses of the design", columns, rows, left=3)
     if statistics["hypotheses_unchanged"]:
-        yield Words(f"{frozen}, sha256 {str(statistics['hypotheses_hash'])[:SHORT_HASH]}…, unchanged since.", "quiet")
+        stored = (
+            f"sha256 {str(statistics['hypotheses_hash'])[:SHORT_HASH]}…, dated {statistics['frozen_at'] or 'unknown'}"
+        )
+        yield Words(f"The hash stored in this file agrees with them ({stored}). {NO_PROOF}", "quiet")
     yield from _as_planned(statistics)
 
 
@@ -108,7 +111,7 @@ def _forest(
     bounds = tuple(one.interval for one in estimates)
     series = Series("difference", tuple(one.value for one in estimates), intervals=bounds)
     labels = tuple(f"{mark} {_short(one['contrast'], factors)}" for mark, one in named)
-    told = "H: stated beforehand, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
+    told = "H: hypothesis of the design, E: exploratory." if any(mark.startswith("H") for mark, _ in named) else ""
     lacking = LONELY if None in bounds else "With 95 % intervals."
     caption = f"{lacking} {told}".strip()
     return Figure("means", title, (series,), labels=labels, caption=caption, reference=0.0)
@@ -190,7 +193,7 @@ def _method(statistics: Mapping[str, Any]) -> Iterator[Block]:
         )
     if any(one.get("kind") for one in every):
         told.append(
-            "Exploratory is what nobody stated beforehand: p is corrected over the effects on that outcome (Holm), and what "
+            "Exploratory is what is no hypothesis of the design: p is corrected over the effects on that outcome (Holm), and what "
             "looks large is a hypothesis for another study."
         )
     told.append("Intervals at 95 % and p-values come from one estimator; a direction that was stated halves p.")

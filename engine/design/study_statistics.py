@@ -1,6 +1,6 @@
 """What came out of a study, from its file alone: means of cells, effects of factors, and what was asked beforehand.
 
-Confirmatory is what the design stated before the first call, with Holm's correction over all that it stated. Everything
+Confirmatory are the hypotheses of the design as the file has them, with Holm's correction over all that it stated. Everything
 else is exploratory, corrected outcome by outcome, and called so.
 """
 

@@ -83,8 +83,11 @@ def test_hypotheses_that_were_changed_after_they_were_frozen_are_told() -> None:
     design["hypotheses"] = [{**STATED, "direction": "greater"}]
     found = design_statistics(design, tables(OPEN, CLOSED))
     assert not found["hypotheses_unchanged"]
-    assert "their hash differs" in words(study_blocks(found))
-    assert "unchanged since" not in words(study_blocks(found))
+    assert "differs from that of its hypotheses" in words(study_blocks(found))
+    design["hypotheses_hash"] = hypotheses_hash(design["hypotheses"])
+    forged = words(study_blocks(design_statistics(design, tables(OPEN, CLOSED))))
+    assert "The hash stored in this file" in forged and "no proof of when they were stated" in forged
+    assert not any(claim in forged for claim in ("unchanged", "before the first call", "beforehand"))
 
 
 def test_verdicts_on_a_part_of_a_study_and_on_one_that_grew_are_told() -> None:
@@ -176,7 +179,7 @@ def test_a_study_of_games_says_of_its_cells_what_their_batches_say(tmp_path: Pat
     assert json.loads(json.dumps(found)) == found
     blocks = study_blocks(found)
     assert titles(blocks)[:3] == [
-        "confirmatory: stated before the first call",
+        "confirmatory: hypotheses of the design",
         "sides that revealed, by cell",
         "effects on revealed, percentage points",
     ]
