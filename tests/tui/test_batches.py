@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from textual import actions
 from textual.binding import Binding
+from textual.events import AppBlur
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -123,11 +124,15 @@ async def test_what_starts_a_study_in_an_empty_file_starts_none_in_a_filled_one(
 
 
 async def test_the_footer_is_complete_before_the_cursor_moves(tmp_path: Path) -> None:
-    """Also where a list has the same key for something that it cannot do, as scrolling sideways."""
+    """Also in a terminal that has not got the focus, and where a list has the same key for something that it cannot do, as
+    scrolling sideways."""
     path = tmp_path / "study.db"
     await run_study(load_config(written(tmp_path, talks=2)), path)
     async with opened(path, size=(160, 40)) as (app, pilot):
+        app.post_message(AppBlur())
         await until_seen(pilot, "Firm or plain")
+        await until_seen(pilot, "Export")
+        await until_seen(pilot, "Open")
         for mode, (key, _) in PLACES.items():
             await pilot.press(key)
             await until(pilot, lambda mode=mode: app.current_mode == mode, mode)  # type: ignore[misc]

@@ -18,6 +18,7 @@ from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
 from textual.command import Provider
 from textual.dom import DOMNode
+from textual.events import AppBlur
 from textual.filter import LineFilter
 from textual.screen import Screen
 
@@ -169,6 +170,11 @@ class TidepoolApp(OrderedKeysApp):
         last = Timer(LONGEST_FAREWELL, os._exit, (code,))
         last.daemon = True
         last.start()
+
+    def on_app_blur(self, event: AppBlur) -> None:
+        """People look at a terminal that has not got the focus too: Textual would take the focus from all widgets, and leave
+        the footer as it is."""
+        event.prevent_default()
 
     def clear_selection(self) -> None:
         """From Python 3.12 on, Textual begins tasks at once: the fields of the very first screen are made, and each clears

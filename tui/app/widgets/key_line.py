@@ -54,7 +54,7 @@ class KeyLine(Footer):
         for _node, binding, enabled, _tooltip in screen.active_bindings.values():
             if binding.show and shown.setdefault(binding.action, binding) is binding:
                 keys.append((self.app.get_key_display(binding), binding.description, enabled))
-        seen = screen.app.app_focus and self.is_attached and screen is self.screen
+        seen = self.is_attached and screen is self.screen
         if keys != self._keys or not seen:
             super().bindings_changed(screen)
             self._keys = keys if seen else []
