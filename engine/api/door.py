@@ -9,6 +9,7 @@ of its own that points here.
 """
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from urllib.parse import quote, unquote_to_bytes
 from tidepool.engine.errors import UsageError
 
 VARIABLE = "TIDEPOOL_API_TOKEN"
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::[0-9]{1,5})?", re.ASCII)
+"""of a Host header, in small letters: no user information, no path"""
 SHORTEST_TOKEN = 8
 NO_FRAMES = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY"}
 """headers against clickjacking: no page of another site or port may show ours in a frame"""
@@ -151,6 +154,6 @@ def _cookie_name(port: int) -> bytes:
 
 
 def _name(address: str) -> str:
-    """The host of HOST or HOST:PORT, without the brackets of an IPv6 address."""
-    name = address if address.endswith("]") else address.rpartition(":")[0] or address
-    return name.removeprefix("[").removesuffix("]")
+    """The host of HOST or HOST:PORT, without the brackets of an IPv6 address; empty where it is written otherwise."""
+    found = _HOST.fullmatch(address)
+    return (found[1] or found[2]) if found else ""
