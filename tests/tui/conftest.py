@@ -20,6 +20,7 @@ FIXED = f"""
     UPDATE wave SET seconds = 0.5;
     UPDATE call SET at = {LONG_AGO} + wave, seconds = 0.25;
     UPDATE log_line SET at = 0;
+    DELETE FROM log_line WHERE message LIKE 'Wave %' OR message LIKE 'Performance %';
     UPDATE library_entity SET created_at = {LONG_AGO};
 """
 OF_PROVIDERS = [name for name in os.environ if name.startswith(("OPENAI_", "ANTHROPIC_"))]
