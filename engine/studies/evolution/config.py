@@ -79,7 +79,7 @@ class EvolutionSettings(Section):
     """genomes evaluated at once"""
     rate_limit_per_minute: int | None = Field(default=None, examples=[600], ge=0, le=ceilings.PER_MINUTE)
     """stands for service.requests_per_minute"""
-    async_timeout: float | None = Field(default=None, gt=0, le=ceilings.SECONDS)
+    async_timeout: float | None = Field(default=None, gt=0, le=ceilings.SECONDS, examples=[30.0])
     """seconds a live call may take, at most service.timeout; empty: service.timeout where it is written, else 30"""
     dynamic: bool = False
     """true: the sizes are ignored, the adaptive limiter alone decides"""
