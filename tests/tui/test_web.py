@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import select
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -107,6 +108,30 @@ async def test_the_link_opens_the_app_and_nothing_else_does_and_both_end_togethe
             with pytest.raises(ProcessLookupError):
                 os.kill(app, 0)
     assert process.stderr is not None and "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+@pytest.mark.parametrize("how", ["closed", "never read", "server killed"])
+async def test_an_app_ends_with_its_tab_and_with_its_server(process: "subprocess.Popen[str]", how: str) -> None:
+    async with browsing(process) as (browser, address, link):
+        async with browser.get(link):
+            pass
+        screen = await browser.ws_connect(f"{address}/ws?width=200&height=60", origin=address)
+        await screen.receive(timeout=60)
+        (app,) = apps_of(process)
+        ended = os.pidfd_open(app)
+        if how == "closed":
+            await screen.close()
+        elif how == "never read":
+            screen._response.connection.transport.pause_reading()
+            for _ in range(100):
+                await screen.send_json(["stdin", "24?\x1b"])
+            screen._response.connection.transport.abort()
+        else:
+            process.kill()
+        readable, *_ = await asyncio.to_thread(select.select, [ended], [], [], 9.0)
+        os.close(ended)
+        assert readable, "the app is still there"
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,14 +51,22 @@ class AppProcess(AppService):
         async def close() -> None:
             await screen.close()
 
+        async def send(data: bytes) -> None:
+            with suppress(ConnectionResetError):  # what an app still writes is read to its end, or it could not quit
+                await screen.send_bytes(data)
+
         super().__init__(
             "",
-            write_bytes=screen.send_bytes,
+            write_bytes=send,
             write_str=screen.send_str,
             close=close,
             download_manager=server.download_manager,
         )
         self._arguments = command
+
+    def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
+        driver = "tidepool.tui.app.tab_driver:TabDriver"
+        return {**super()._build_environment(width, height), "TEXTUAL_DRIVER": driver}
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE
