@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tidepool.storage.exporting.contents import PLAIN, ExportContents
 from tidepool.storage.exporting.files import finished, write_text
 from tidepool.storage.exporting.rows import RowPage, columns_of, page_of, rows_of, unit_pages
 from tidepool.storage.plain_text import json_text
+from tidepool.storage.reading.figures import MOST_WAVES
 from tidepool.storage.study_rows.findings import findings
 
 
@@ -47,12 +49,15 @@ def _pieces(
     for view in (*contents.beside_units, "waves", "log"):
         columns = columns_of(connection, view)
         yield f',\n"{view}": ['
-        for count, values in enumerate(rows_of(connection, view, batch)):
+        rows = rows_of(connection, view, batch)
+        for count, values in enumerate(islice(rows, MOST_WAVES if view == "waves" else None)):
             row = _without_batch(dict(zip(columns, values, strict=True)))
             if view == "genomes":
                 row["parents"] = json.loads(row["parents"])
             yield (", " if count else "") + _dump(row)
         yield "]"
+        if left := sum(1 for _ in rows):
+            yield f',\n"{view}_left_out": {left}'
     for table in (make(connection, batch) for make in contents.tables):
         yield f',\n"{table.name}": ['
         for count, values in enumerate(table.rows):

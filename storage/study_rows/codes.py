@@ -17,6 +17,8 @@ from tidepool.storage.unit_ids import UNIT_BITS, unit_id
 
 Place = tuple[int, int, int]
 _MASK = (1 << UNIT_BITS) - 1
+MOST_CODES = 100_000
+"""of a batch: people do not give so many"""
 
 
 class StoredCode(NamedTuple):
@@ -86,10 +88,10 @@ def anybody_coded(connection: sqlite3.Connection, batch_number: int) -> bool:
 
 
 def codes(connection: sqlite3.Connection, batch_number: int) -> list[StoredCode]:
-    """In the order in which they were given."""
+    """In the order in which they were given; the first of them, since a file of a stranger's may have millions."""
     rows = connection.execute(
-        "SELECT unit_id, side, turn, coder, agent, code, at FROM code WHERE unit_id BETWEEN ? AND ? ORDER BY at, rowid",
-        _bounds(batch_number),
+        "SELECT unit_id, side, turn, coder, agent, code, at FROM code WHERE unit_id BETWEEN ? AND ? ORDER BY at, rowid LIMIT ?",
+        (*_bounds(batch_number), MOST_CODES),
     )
     return [StoredCode((row[0] & _MASK, row[1], row[2]), *tuple(row)[3:]) for row in rows]
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tidepool.storage.reading.queries import LONGEST_MESSAGE
 from tidepool.storage.reading.units import MOST_UNITS
 from tidepool.storage.unit_ids import unit_id
 
@@ -121,9 +122,14 @@ def planted_messages(connection: sqlite3.Connection, batch_number: int, every: i
     agent, opponent, verdict, text, truth)."""
     return connection.execute(
         "WITH RECURSIVE sampled(id) AS (SELECT :first UNION ALL SELECT id + :every FROM sampled WHERE id + :every <= :last) "
-        "SELECT u.sequence_number, u.game, u.round, o.side, o.agent, o.opponent, o.verdict, c.text, c.truth "
+        "SELECT u.sequence_number, u.game, u.round, o.side, o.agent, o.opponent, o.verdict, substr(c.text, 1, :most), c.truth "
         "FROM sampled CROSS JOIN unit u ON u.id = sampled.id CROSS JOIN outcome o ON o.unit_id = u.id "
         "CROSS JOIN call c ON c.unit_id = u.id WHERE c.truth IS NOT NULL AND c.status = 'answered' "
         "AND (c.turn - 1) % 2 = o.side ORDER BY u.id, o.side, c.turn",
-        {"first": unit_id(batch_number, every), "every": every, "last": unit_id(batch_number, last)},
+        {
+            "first": unit_id(batch_number, every),
+            "every": every,
+            "last": unit_id(batch_number, last),
+            "most": LONGEST_MESSAGE,
+        },
     ).fetchall()

@@ -30,6 +30,9 @@ def test_more_waves_than_any_study_has_are_cut(file: Path) -> None:
         f"{COUNT.format(most=MOST_WAVES + 100)} SELECT 1, x, 1, 0, 0, 0, 1.0, 'live' FROM n",
     )
     assert len(summarise(file, "last")["waves"]) == MOST_WAVES
+    assert main(["--db", str(file), "export", "last", "--format", "json", "-o", str(file.with_name("out"))]) == 0
+    exported = json.loads(next(file.with_name("out").rglob("results.json")).read_text())
+    assert len(exported["waves"]) == MOST_WAVES and exported["waves_left_out"] == 91
 
 
 def test_a_long_list_shows_the_newest_and_says_where_all_are(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
