@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date, time
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any, TypeVar
@@ -229,7 +230,7 @@ def example_of(described: FieldInfo) -> Any:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
+    text = str(value) if isinstance(value, date | time) else repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 

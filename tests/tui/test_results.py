@@ -193,7 +193,7 @@ async def test_the_overview_of_a_study_has_no_heading_without_its_table(tmp_path
             await until_seen(pilot, "Firm or plain")
             await pilot.press("enter")
             await until_seen(pilot, "16 of 16 completed")
-            lead = "confirmatory: stated before the first call" if name == "stated" else "sides that revealed, by cell"
+            lead = "confirmatory: hypotheses of the design" if name == "stated" else "sides that revealed, by cell"
             lines = {line.strip("│ ") for line in screen_text(app).splitlines()}
             assert lead in lines and "score" not in lines and ("revealed" in lines) == (name == "open")
             await pilot.press("tab", "end")

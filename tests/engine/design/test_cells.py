@@ -72,7 +72,10 @@ WRONG = {
     "limits": ('[design.factors]\n"service.max_concurrent" = [1, 2]\n', "one set of limits"),
     "limits in quotes": ("[design.factors]\n'\"service\".max_concurrent' = [1, 2]\n", "one set of limits"),
     "limits behind a space": ('[design.factors]\n" service .max_concurrent" = [1, 2]\n', "one set of limits"),
-    "dates": ('[design.factors]\n"agents.Ada.instructions" = [2026-01-01, 2026-01-02]\n', "valid string"),
+    "dates": (
+        '[design.factors]\n"agents.Ada.instructions" = [2026-01-01, 2026-01-02]\n',
+        "= 2026-01-01: expected text",
+    ),
     "seed": ('[design.factors]\n"batch.seed" = [1, 2]\n', "cannot change"),
     "bare word": ('[design.factors]\nmemory = ["short", "long"]\n', "is no key of a config"),
     "bundle without set": (
