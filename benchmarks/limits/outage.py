@@ -23,7 +23,7 @@ RETRIES = 1
 
 def prove() -> Iterator[Measurement]:
     summary, bought, log = asyncio.run(_interrupted())
-    back = next(line for line in log if "answers again" in line)
+    back = [line for line in log if "answers again" in line][-1]
     yield at_least(
         f"conversations completed, the server gone for {GONE:g} s in the middle",
         summary["units"]["completed"] / TALKS,
@@ -40,7 +40,10 @@ async def _interrupted() -> tuple[dict[str, Any], int, list[str]]:
     async with RemoteEmulator(faults={"openai": conduct}) as emulator:
         os.environ.update(emulator.env())
         study = SecretGame(
-            agents=[Agent(name=name, model="openai:gpt-4o-mini", secret=name) for name in ("Ada", "Bob")],
+            agents=[
+                Agent(name=name, model="openai:gpt-4o-mini", secret=f"orchid {number}")
+                for number, name in enumerate(("Ada", "Bob"))
+            ],
             num_interactions=TALKS,
             messages_per_interaction=MESSAGES,
             detection=["exact"],

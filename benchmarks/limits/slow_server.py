@@ -58,7 +58,10 @@ async def _served(at_once: int) -> Served:
     async with RemoteEmulator(faults={"openai": conduct}) as emulator:
         os.environ.update(emulator.env())
         study = SecretGame(
-            agents=[Agent(name=name, model="openai:gpt-4o-mini", secret=name) for name in ("Ada", "Bob")],
+            agents=[
+                Agent(name=name, model="openai:gpt-4o-mini", secret=f"orchid {number}")
+                for number, name in enumerate(("Ada", "Bob"))
+            ],
             num_interactions=TALKS,
             messages_per_interaction=MESSAGES,
             detection=["exact"],

@@ -54,7 +54,7 @@ class ProviderError(Exception):
 _SILENT = {
     Silence.UNREACHED: "failed connection",
     Silence.TIMEOUT: "timeout",
-    Silence.BROKEN: "unreadable reply",
+    Silence.BROKEN: "broken reply",
     Silence.LOST: "lost worker",
 }
 _FAULTS = {

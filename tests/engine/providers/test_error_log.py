@@ -37,7 +37,7 @@ def count_in(lines: list[str], pattern: str) -> list[int]:
     [
         ("500", "server error", "OpenAI answered 500"),
         ("429", "rate limit error", "OpenAI answered 429"),
-        ("drop", "unreadable reply", "Server disconnected"),
+        ("drop", "broken reply", "Server disconnected"),
         ("hang", "timeout", "nothing came within"),
         ("error:in-200-text", "server error", "upstream went away"),
     ],
