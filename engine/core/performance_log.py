@@ -77,7 +77,10 @@ class WaveLog:
 
     def _recorded(self, wave: int, calls: int) -> None:
         if wave in self._open and (expected := self._expected.calls_in(wave)) is not None and calls >= expected:
-            self._end(wave)
+            try:
+                self._end(wave)
+            except Exception as error:  # of a listener: the writer calls this, and must go on
+                self._context.fail(error)
 
     def _end(self, wave: int) -> None:
         self._open.discard(wave)

@@ -221,7 +221,7 @@ class _Session:
         for place, (run, turn) in enumerate(zip(self.runs, self._session.turns, strict=True)):
             if not turn.ended:
                 tasks = run.context.tasks
-                self._mains[place] = tasks.spawn(play(run), tasks.ending(partial(self._ended, place)))
+                self._mains[place] = tasks.spawn(_play_logged(play, run), tasks.ending(partial(self._ended, place)))
         everything = asyncio.gather(*filter(None, self._mains))
         everything.add_done_callback(_look_at)
         stopped = asyncio.ensure_future(self._control.stopped())
@@ -292,7 +292,6 @@ class _Session:
 
     def _ended(self, place: int, main: "asyncio.Task[None]") -> None:
         """The batch has come to its end; the run goes on while another has not."""
-        self.runs[place].log_end()
         tasks = self._shared.tasks
         waiting = zip(self.runs, self._mains, strict=True)
         self._shared.finished = all(
@@ -362,6 +361,13 @@ class _Session:
         await self._scheduler.stop(cancel=cancel_batches)
         for tasks in {id(run.tasks): run.tasks for run in self.runs}.values():
             await tasks.cancel()
+
+
+async def _play_logged(play: Play, run: BatchRun) -> None:
+    try:
+        await play(run)
+    finally:
+        run.log_end()
 
 
 def _gate(turn: Turn, context: RunContext) -> Gate | None:

@@ -1,6 +1,7 @@
 """Opens providers. Each SDK is loaded only when one of its models is called."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from tidepool.engine.call import Call
 from tidepool.engine.config.presets import unknown_provider
@@ -22,23 +23,33 @@ def open_provider(name: str, settings: ProviderSettings) -> Provider:
     if name not in PROVIDERS:
         raise UsageError(unknown_provider(name), ("providers", name))
     spec: ProviderSpec = PROVIDERS[name]
-    return spec.open(settings) if name in PROVIDERS.own else _with_timeout(spec.open(settings))
+    provider = spec.open(settings)
+    return provider if name in PROVIDERS.own else cast(Provider, _TimedProvider(provider))
 
 
-def _with_timeout(provider: Provider) -> Provider:
-    """Ends each call of a package's provider at its timeout. Our own providers time each request to a server."""
-    complete = provider.complete
+class _TimedProvider:
+    """Ends each call of a package's provider at its timeout. Our own providers time each request to a server.
 
-    async def complete_in_time(call: Call, seed: int, attempt: int) -> Answer:
+    It stands in front of the provider, whose class may have `__slots__` or be frozen.
+    """
+
+    def __init__(self, provider: Provider) -> None:
+        vars(self)["_provider"] = provider
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_provider"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(vars(self)["_provider"], name, value)
+
+    async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         try:
-            async with Deadline(provider.settings.timeout):
-                return await complete(call, seed, attempt)
+            async with Deadline(self.settings.timeout):
+                answer: Answer = await self._provider.complete(call, seed, attempt)
+                return answer
         except TimeoutError as error:
-            words = f"no answer within {provider.settings.timeout:g} s"
+            words = f"no answer within {self.settings.timeout:g} s"
             raise ProviderError(ErrorClass.HEALS, words, silence=Silence.TIMEOUT) from error
-
-    provider.complete = complete_in_time  # type: ignore[method-assign]
-    return provider
 
 
 def _refuse_secrets(name: str, addresses: Mapping[str, Sequence[str]]) -> None:

@@ -28,7 +28,14 @@ class Parrot(LiveProvider):
 
 
 class Late(LiveProvider):
+    """As one with `__slots__`: no method of its objects can be replaced."""
+
     name = "late"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "complete":
+            raise AttributeError(name)
+        super().__setattr__(name, value)
 
     async def complete(self, call: Call, seed: int, attempt: int) -> Answer:
         if attempt == 1:
