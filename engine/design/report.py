@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -13,9 +12,9 @@ from tidepool.engine.design.study_report import study_blocks
 from tidepool.engine.results.blocks import Block, Cell, Report, Words, table
 from tidepool.engine.results.method_words import KindMethods, counted, judge_notes, listing, paragraph
 from tidepool.engine.results.methods import kind_methods, method_paragraphs
-from tidepool.engine.results.report import GOING_ON, lost_calls, methods_or_warning
+from tidepool.engine.results.report import GOING_ON, failure_words, lost_calls, methods_or_warning
 from tidepool.engine.results.simulated_roles import NOT_YET, simulated_lines
-from tidepool.engine.results.summary import checked, statistics_of, summarise
+from tidepool.engine.results.summary import checked, statistics_of
 from tidepool.engine.results.wording import money, requests, span
 from tidepool.engine.trust.gate import design_text
 from tidepool.storage.file import reading
@@ -32,7 +31,7 @@ def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = 
     told: tuple[Block, ...] = ()
     if methods:
         with reading(database) as connection:
-            told = methods_or_warning(lambda: tuple(_methods(database, connection, summary)))
+            told = methods_or_warning(lambda: tuple(_methods(connection, summary)))
     return Report(summary["name"], tuple(_overview(summary)), (), findings, told)
 
 
@@ -57,6 +56,7 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "cells", f"{cells:,} batches, {replicates:,} replicate{'s' * (replicates != 1)} of each combination"
     yield "units", f"{units['completed']:,} of {units['total']:,} completed, {units['failed']:,} failed"
     yield "calls", requests(**calls)
+    yield from (("failed", failure_words(failure)) for failure in summary["failures"])
     if summary["calls_saved"]:
         yield "saved", f"{summary['calls_saved']:,} calls in all, by stopping when sure"
     unpriced = ": a price is not known" if summary["cost_usd"] is None else ""
@@ -68,7 +68,7 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 # -- how it was done -------------------------------------------------------------------------------------------
 
 
-def _methods(database: Path, connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iterator[Block]:
+def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iterator[Block]:
     """As of a batch, with what all cells have in common said once, and then what the levels change."""
     study = find_study(connection, summary["study_id"])
     cells = cells_of(connection, study.id)
@@ -80,8 +80,7 @@ def _methods(database: Path, connection: sqlite3.Connection, summary: Mapping[st
     kind = KindMethods((*_crossed(summary), *common[0]), common[1])
     digest = sha256(design_text(study.design).encode("utf-8", "surrogatepass")).hexdigest()
     run_as = f"study {study.id} with seed {study.design.get('seed')}; the SHA-256 of its design is {digest}"
-    merged = {**summary, **_merged([summarise(database, cell.batch["id"], with_statistics=False) for cell in cells])}
-    lead, *rest = method_paragraphs(connection, [cell.batch for cell in cells], merged, kind, run_as)
+    lead, *rest = method_paragraphs(connection, [cell.batch for cell in cells], summary, kind, run_as)
     yield from (lead, *(Words(words, "simulated") for words in simulated_lines(summary["cells"])[1:]))
     yield from rest
     levels = [
@@ -124,23 +123,6 @@ def _crossed(summary: Mapping[str, Any]) -> Iterator[str]:
         f"{counted(design.get('replicates', 1), 'replicate')}, {counted(len(cells), 'batch', 'batches')} in all."
     )
     yield "The cells of a replicate shared a seed, and with it whatever is drawn, as far as their settings allow. Each batch was as follows."
-
-
-def _merged(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What methods tell of a batch, over all cells."""
-    served: Counter[tuple[str, str]] = Counter()
-    replies: Counter[str] = Counter()
-    failures: Counter[str] = Counter()
-    for one in cells:
-        served.update({(row["model"], row["served"]): row["replies"] for row in one["served_models"]})
-        replies.update(one["replies"])
-        failures.update({row["error"]: row["units"] for row in one["failures"]})
-    return {
-        "served_models": [{"model": model, "served": name} for model, name in served],
-        "replies": replies,
-        "failures": [{"error": error, "units": units} for error, units in failures.most_common()],
-        "waves": [wave for one in cells for wave in one["waves"]],
-    }
 
 
 # -- its cells -------------------------------------------------------------------------------------------------

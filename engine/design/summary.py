@@ -3,21 +3,22 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tidepool.engine.design.study_statistics import study_statistics
 from tidepool.engine.results.simulated_roles import merge_roles, simulated_roles
-from tidepool.engine.results.summary import summarise
+from tidepool.engine.results.summary import MOST_FAILURES, count_batch
 from tidepool.engine.stopping.statistics import stopping_of
 from tidepool.storage.batches import progress_of, status_now
 from tidepool.storage.file import reading
+from tidepool.storage.reading.figures import merge_failures
 from tidepool.storage.states import BatchStatus, study_reason, study_status
 from tidepool.storage.study_rows import studies
 
 StudySummary = dict[str, Any]
-_SUMMED = ("units", "calls", "tokens")
+_SUMMED = ("units", "calls", "tokens", "replies")
 _OF_CELLS = ("status", "reason", "seed", "simulated", "simulated_roles", "roles", "units", "calls", "cost_usd")
 
 
@@ -31,7 +32,7 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
         study = studies.find_study(connection, reference)
         cells = studies.cells_of(connection, study.id)
         status, reason = status_of(path, [cell.batch for cell in cells])
-        of_cells = [summarise(path, cell.batch["id"], with_statistics=False) for cell in cells]
+        of_cells = [count_batch(path, connection, cell.batch) for cell in cells]
         sums: dict[str, Counter[str]] = {name: Counter() for name in _SUMMED}
         for one in of_cells:
             for name in _SUMMED:
@@ -49,6 +50,11 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
             "simulated": any(one["simulated"] for one in of_cells),
             "simulated_roles": simulated_roles(roles),
             "roles": roles,
+            "served_models": _served(of_cells),
+            "failures": merge_failures(
+                ({**failure, "batch_id": one["batch_id"]} for one in of_cells for failure in one["failures"]),
+                MOST_FAILURES,
+            ),
             "design": design,
             **{name: dict(counted) for name, counted in sums.items()},
             "cost_usd": None if None in costs else sum(costs),
@@ -67,6 +73,14 @@ def summarise_study(path: Path, reference: str, *, with_statistics: bool = True)
             if with_statistics
             else {},
         }
+
+
+def _served(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Which models the providers say have answered, over all cells."""
+    served: Counter[tuple[str, str]] = Counter()
+    for one in cells:
+        served.update({(row["model"], row["served"]): row["replies"] for row in one["served_models"]})
+    return [{"model": model, "served": name, "replies": count} for (model, name), count in served.items()]
 
 
 def status_of(path: Path, batches: Sequence[sqlite3.Row]) -> tuple[BatchStatus, str | None]:

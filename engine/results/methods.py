@@ -27,6 +27,7 @@ from tidepool.storage.exporting.provenance import (
     distinct_prompts,
     models_asked,
     prompts_used,
+    transports_used,
 )
 from tidepool.storage.plain_text import shortened
 from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
@@ -76,7 +77,7 @@ def method_paragraphs(
                 *stopping_sentences(summary["statistics"]),
             )
         ),
-        paragraph(_collection(batches, summary, asked)),
+        paragraph(_collection(batches, summary, asked, transports_used(connection, numbers))),
         paragraph(kind.measures),
         paragraph((*_missing(summary), *kind.missing)),
         paragraph(kind.analysis) if summary["units"]["completed"] else "",
@@ -155,7 +156,9 @@ def _units(summary: Summary, name: str) -> Iterator[str]:
         yield f"The {what} had not come to its end when this was written: it was {summary['status'].replace('_', ' ')}{reason}."
 
 
-def _collection(batches: Sequence[sqlite3.Row], summary: Summary, asked: Sequence[AskedModel]) -> Iterator[str]:
+def _collection(
+    batches: Sequence[sqlite3.Row], summary: Summary, asked: Sequence[AskedModel], transports: Sequence[str]
+) -> Iterator[str]:
     if not asked:
         return
     served: dict[str, list[str]] = {}
@@ -171,8 +174,7 @@ def _collection(batches: Sequence[sqlite3.Row], summary: Summary, asked: Sequenc
     yield f"Answers were asked of {listing(models)}."
     if not served and list(named) != [SIMULATED]:
         yield "The providers did not say which versions of the models answered."
-    ways = {wave["transport"] for wave in summary["waves"] if wave["transport"]}
-    how = " and ".join(_WAYS[way] for way in _WAYS if any(way in one for one in ways))
+    how = " and ".join(_WAYS[way] for way in _WAYS if any(way in one for one in transports))
     yield f"Calls went to {providers}{f', {how},' if how else ''} {_when(batches)}."
     if cached := summary["calls"]["cached"]:
         yield f"{counted(cached, 'answer')} had been given to the very same call before, and came from the cache."

@@ -90,6 +90,18 @@ def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
         yield Words(f"{share} were lost: the results rest on the others.", "warning")
 
 
+def failure_words(failure: Mapping[str, Any]) -> str:
+    """Calls and units that were lost for one reason; in a study with the batch of the first."""
+    why = " ".join(str(failure["error"]).split())
+    counts = ", ".join(
+        f"{failure[name]:,} {what}{'s' * (failure[name] != 1)}"
+        for name, what in (("calls", "lost call"), ("units", "unit"))
+        if failure[name]
+    )
+    batch = f" of batch {failure['batch_id']}" if "batch_id" in failure else ""
+    return f"{counts}: {why} (first: unit {failure['first']:,}{batch})"
+
+
 def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     units, calls, tokens = summary["units"], summary["calls"], summary["tokens"]
     paused = " (paused)" if summary["paused"] else ""
@@ -104,14 +116,7 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
         words.format(summary["replies"][name]) for name, words in ODD.items() if summary["replies"][name]
     ):
         yield "replies", odd
-    for failure in summary["failures"]:
-        why = " ".join(str(failure["error"]).split())
-        counts = ", ".join(
-            f"{failure[name]:,} {what}{'s' * (failure[name] != 1)}"
-            for name, what in (("calls", "lost call"), ("units", "unit"))
-            if failure[name]
-        )
-        yield "failed", f"{counts}: {why} (first: unit {failure['first']:,})"
+    yield from (("failed", failure_words(failure)) for failure in summary["failures"])
     for order in summary["provider_batches"]:
         where = f"{order['provider']} {order['id'] or '(being created)'}"
         yield "waits", f"for {order['calls']:,} calls at {where}: {order['state']}, {span(order['seconds'])} so far"

@@ -41,8 +41,7 @@ def read_summary(reference: str = "last", database: str | Path = "tidepool.db") 
 def summarise(path: Path, reference: str, *, with_statistics: bool = True) -> Summary:
     with reading(path) as connection:
         batch = find_batch(connection, reference)
-        progress = progress_of(connection, batch["number"])
-        summary = _counted(path, connection, batch, progress)
+        summary = count_batch(path, connection, batch)
         if with_statistics:
             summary["statistics"] = statistics_of(connection, batch)
     return Summary(summary, path)
@@ -65,7 +64,9 @@ def checked(text: str) -> "FrozenConfig":
     return load_frozen(text)
 
 
-def _counted(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row, progress: sqlite3.Row) -> dict[str, Any]:
+def count_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, Any]:
+    """The summary without statistics."""
+    progress = progress_of(connection, batch["number"])
     config = json.loads(batch["config"])
     calls_by_model, served = asked_models(connection, batch["number"])
     roles = roles_asked(batch["kind"], config, calls_by_model)

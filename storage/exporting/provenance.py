@@ -54,6 +54,12 @@ def models_asked(connection: sqlite3.Connection, numbers: Sequence[int], *, bran
     return [AskedModel(*row) for row in rows]
 
 
+def transports_used(connection: sqlite3.Connection, numbers: Sequence[int]) -> list[str]:
+    """How calls were sent: live, batch, or both (live+batch)."""
+    query = "SELECT DISTINCT transport FROM wave WHERE batch_number IN (SELECT value FROM json_each(?)) LIMIT ?"
+    return [str(row[0] or "") for row in connection.execute(query, (json.dumps(numbers), MOST_MODELS))]
+
+
 def distinct_prompts(connection: sqlite3.Connection, numbers: Sequence[int]) -> int:
     query = f"SELECT count(DISTINCT prompt) FROM {_CALLS}"
     return int(connection.execute(query, (json.dumps(numbers),)).fetchone()[0])

@@ -4,6 +4,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidepool.storage.states import ASKED, BESIDE_SQL
@@ -34,24 +35,26 @@ def waves_of(connection: sqlite3.Connection, batch_number: int) -> list[sqlite3.
 
 
 def failures_of(connection: sqlite3.Connection, batch_number: int, most: int) -> list[dict[str, Any]]:
-    """Why calls were lost and units failed, the most frequent reason first, and where the first of each is to be read.
-
-    Messages that differ only in numbers and ids are one reason.
-    """
-    reasons: dict[str, dict[str, Any]] = {}
+    """Why calls were lost and units failed, the most frequent reason first, and where the first of each is to be read."""
     units = connection.execute(
         f"SELECT substr(error, 1, {LONGEST_WORDS}) AS error, 0, count(*) AS units, min(sequence_number) AS first FROM unit "
         "WHERE batch_number = ? AND status = 'failed' GROUP BY 1 ORDER BY units DESC, first LIMIT ?",
         (batch_number, MOST_REASONS),
     )
-    for error, calls, failed, first in [*lost_calls(connection, batch_number), *map(tuple, units)]:
-        reason = reasons.setdefault(
-            _VARIABLE.sub("#", (error or "")[:LONGEST_REASON]), {"error": error, "calls": 0, "units": 0, "first": first}
-        )
-        reason["calls"] += calls
-        reason["units"] += failed
-        reason["first"] = min(reason["first"], first)
-    return sorted(reasons.values(), key=lambda one: (-max(one["calls"], one["units"]), one["first"]))[:most]
+    found = sorted([*lost_calls(connection, batch_number), *map(tuple, units)], key=lambda row: row[3])
+    names = ("error", "calls", "units", "first")
+    return merge_failures((dict(zip(names, row, strict=True)) for row in found), most)
+
+
+def merge_failures(failures: Iterable[Mapping[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Sums calls and units by reason: messages that differ only in numbers and ids are one. The first of them is shown."""
+    reasons: dict[str, dict[str, Any]] = {}
+    for one in failures:
+        name = _VARIABLE.sub("#", (one["error"] or "")[:LONGEST_REASON])
+        reason = reasons.setdefault(name, {**one, "calls": 0, "units": 0})
+        reason["calls"] += one["calls"]
+        reason["units"] += one["units"]
+    return sorted(reasons.values(), key=lambda one: -max(one["calls"], one["units"]))[:most]
 
 
 def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:
@@ -59,8 +62,10 @@ def lost_calls(connection: sqlite3.Connection, batch_number: int) -> list[LostCa
     row = connection.execute("SELECT failed FROM progress WHERE batch_number = ?", (batch_number,)).fetchone()
     if not row or not row[0]:
         return []
-    kept = _kept(connection, batch_number, LOST_CALLS, (str, int, int, int))
-    return kept if sum(one[1] for one in kept) == row[0] else _count_lost(connection, batch_number)
+    stored: list[LostCalls] = _kept(connection, batch_number, LOST_CALLS, (str, int, int, int))
+    if sum(one[1] for one in stored) != row[0]:
+        return _count_lost(connection, batch_number)
+    return [(error[:LONGEST_WORDS], calls, units, first) for error, calls, units, first in stored]
 
 
 def _count_lost(connection: sqlite3.Connection, batch_number: int) -> list[LostCalls]:

@@ -8,8 +8,10 @@ import pytest
 
 from tests.engine.design.designs import written
 from tidepool.engine.config.loading import load_config
+from tidepool.engine.design.report import study_report
 from tidepool.engine.design.running import run_study
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.results.blocks import Table
 from tidepool.tui.command.main import main
 
 DESCRIPTION = 'description = "Does firmness help?"'
@@ -41,6 +43,18 @@ async def test_a_report_has_description_methods_prompts_and_config(name: str, da
     firm = re.findall(r"Prompt \d+: [^<\n]*", text)
     assert any(title.endswith(" in simulated:guarded, firm and simulated:naive, firm") for title in firm), firm
     assert text.count("No agent remembered earlier conversations.") == 1
+
+
+async def test_a_study_counts_lost_calls_over_its_cells(database: Path, tmp_path: Path) -> None:
+    config = written(tmp_path, talks=20)
+    config.write_text(config.read_text() + "\n[providers.simulated]\nfatal_rate = 0.2\nretries = 0\n")
+    summary = await run_study(load_config(config), database)
+    lost = summary["calls"]["failed"]
+    assert lost and sum(one["calls"] for one in summary["failures"]) == lost
+    first = summary["failures"][0]
+    (facts,) = [block for block in study_report(database, summary, methods=False).overview if isinstance(block, Table)]
+    (line,) = [words for name, words in facts.rows if name == "failed"]
+    assert str(line).startswith(f"{first['calls']:,} lost calls, ") and f"of batch {first['batch_id']})" in str(line)
 
 
 def test_a_study_of_which_one_batch_is_meant_is_refused_with_the_ids_to_write(
