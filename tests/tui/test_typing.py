@@ -1,6 +1,7 @@
 """Every key counts, however fast it comes and whatever else is going on."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
@@ -8,6 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import pytest
 from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, TextArea
@@ -16,6 +18,7 @@ from tests.tui.persons import ExaminesWithin, opened, screen_text, until
 from tests.tui.studies import game, played
 from tests.tui.test_compose import composing, row_of, show_field
 from tests.tui.test_every_screen import dialogs_about, file, poisoned  # noqa: F401
+from tidepool.tui.app import key_order
 from tidepool.tui.app.app import TidepoolApp
 from tidepool.tui.app.compose_model.edits import Put, apply, value_at
 from tidepool.tui.app.compose_model.examining import Examined
@@ -402,6 +405,19 @@ async def test_ctrl_q_ends_the_app_out_of_a_dialog(tmp_path: Path) -> None:
         await until(pilot, lambda: app.screen.is_modal, "help")
         send(app, CTRL_Q)
         await until(pilot, lambda: app._exit, "the end")
+
+
+async def test_keys_behind_a_stuck_widget_wait_for_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_order, "PATIENCE_SECONDS", 0.5)
+    async with opened(tmp_path / "study.db") as (app, _pilot):
+        released = asyncio.Event()
+        (app.focused or app.screen).call_later(released.wait)
+        start = time.monotonic()
+        send(app, 20 * DOWN + CTRL_Q)
+        while not app._exit and time.monotonic() - start < 6.0:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        released.set()
+        assert app._exit, "20 keys and ctrl+q wait for one patience, not for 20"
 
 
 async def test_what_was_typed_right_before_ctrl_q_is_in_the_draft(tmp_path: Path) -> None:

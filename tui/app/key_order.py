@@ -17,7 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 PATIENCE_SECONDS = 2.0
-"""for one key; a widget that is being removed handles nothing any more"""
+"""for one key and all that arrive meanwhile; a widget that is being removed handles nothing any more"""
 ROUNDS = 3
 """a binding may post a message whose handler posts another or moves the focus"""
 
@@ -35,11 +35,17 @@ class OrderedKeysApp(App[None]):
 
     @work(group="keys")
     async def forward_keys(self) -> None:
+        hurried = 0  # keys that a stuck widget has held back long enough
         while True:
             event = await self._typed.get()
-            with suppress(ScreenStackError, TimeoutError):
-                async with asyncio.timeout(PATIENCE_SECONDS):
+            try:
+                async with asyncio.timeout(0 if hurried else PATIENCE_SECONDS):
                     await self._handled(event, self.focused or self.screen)
+            except TimeoutError:
+                hurried = hurried or self._typed.qsize() + 1
+            except ScreenStackError:
+                pass
+            hurried = max(0, hurried - 1)
             self._typed.task_done()
 
     async def _handled(self, event: Key | Paste, target: Widget) -> None:
