@@ -81,7 +81,7 @@ class Turn:
 
     @property
     def providers(self) -> frozenset[str]:
-        """Those of its own models: accounts are those of all batches of a study."""
+        """Providers of the batch's models; a study opens the accounts of all its batches."""
         return frozenset(model.partition(":")[0] for model in load_kind(self.config.batch.kind).models(self.config))
 
 

@@ -39,7 +39,7 @@ def foreseen(kind: str, cells: Sequence[tuple[Levels, FrozenConfig]], *, paired:
 
 
 def _ignoring(reference: Sequence[Call], others: Sequence[Call]) -> list[str]:
-    """The simulated models that are asked differently and read the same; none if anybody reads a difference."""
+    """Simulated models that read the same from different requests; none if any model reads a difference."""
     pairs = [(one, other) for one, other in zip(reference, others, strict=False) if one != other]
     alike = all(
         is_simulated(one.model) and one.model == other.model and reading_of(one) == reading_of(other)

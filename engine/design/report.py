@@ -28,11 +28,11 @@ MOST_DESCRIBED = 24
 def study_report(database: Path, summary: Mapping[str, Any], *, methods: bool = True) -> Report:
     """Of a study's summary. Methods read the statistics of several cells."""
     findings = (*_cells(summary), *study_blocks(summary["statistics"]))
-    told: tuple[Block, ...] = ()
+    paragraphs: tuple[Block, ...] = ()
     if methods:
         with reading(database) as connection:
-            told = methods_or_warning(lambda: tuple(_methods(connection, summary)))
-    return Report(summary["name"], tuple(_overview(summary)), (), findings, told)
+            paragraphs = methods_or_warning(lambda: tuple(_methods(connection, summary)))
+    return Report(summary["name"], tuple(_overview(summary)), (), findings, paragraphs)
 
 
 def _overview(summary: Mapping[str, Any]) -> Iterator[Block]:
@@ -69,13 +69,13 @@ def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iterator[Block]:
-    """As of a batch, with what all cells have in common said once, and then what the levels change."""
+    """Describes what all cells share, then what each level changes."""
     study = find_study(connection, summary["study_id"])
     cells = cells_of(connection, study.id)
-    told = [(cell, _sentences(connection, cell)) for cell in _by_one_level(cells)[:MOST_DESCRIBED]]
+    described = [(cell, _sentences(connection, cell)) for cell in _by_one_level(cells)[:MOST_DESCRIBED]]
     common = [
-        [one for one in first if all(one in others[place] for _, others in told)]
-        for place, first in enumerate(told[0][1])
+        [one for one in first if all(one in others[place] for _, others in described)]
+        for place, first in enumerate(described[0][1])
     ]
     kind = KindMethods((*_crossed(summary), *common[0]), common[1])
     digest = sha256(design_text(study.design).encode("utf-8", "surrogatepass")).hexdigest()
@@ -90,7 +90,7 @@ def _methods(connection: sqlite3.Connection, summary: Mapping[str, Any]) -> Iter
     ]
     yield Words("The levels of the factors set this:")
     yield table("", ("factor", "level", "sets"), levels, left=3)
-    for cell, sentences in told:
+    for cell, sentences in described:
         own = [one for place, part in enumerate(sentences) for one in part if one not in common[place]]
         if own:
             yield Words(

@@ -10,7 +10,7 @@ from tidepool.engine.results.blocks import LONELY, Block, Cell, Estimate, Figure
 
 DIRECTIONS = {"less": "less", "greater": "greater", "two-sided": "either way"}
 SHORT_HASH = 12
-NO_PROOF = "It is no proof of when they were stated: whoever can write to the file can change both."
+NO_PROOF = "It is no proof of when they were stated: anyone who can write to the file can change both."
 
 
 def study_blocks(statistics: Mapping[str, Any]) -> list[Block]:

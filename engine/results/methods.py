@@ -64,7 +64,7 @@ def kind_methods(
 def method_paragraphs(
     connection: sqlite3.Connection, batches: Sequence[sqlite3.Row], summary: Summary, kind: KindMethods, run_as: str
 ) -> tuple[Block, ...]:
-    """Of a batch, or of the batches of a study. That answers are simulated is said before anything else."""
+    """Of a batch, or of the batches of a study. Simulated answers are named first."""
     numbers = [batch["number"] for batch in batches]
     asked = models_asked(connection, numbers, branch=any(batch["origin"] is not None for batch in batches))
     name = batches[0]["kind"]

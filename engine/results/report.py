@@ -25,7 +25,7 @@ from tidepool.storage.reading.conversation_heads import everybody
 
 MOST_WAVES = 12
 FEW_LOST = 0.03
-"""share of requests that may be lost without a word above the results"""
+"""share of lost requests up to which the report has no warning"""
 GOING_ON = {"interrupted": "go on", "partial": "retry", "failed": "retry"}
 """what a resume does for a batch of this state"""
 
@@ -84,7 +84,7 @@ def overview(summary: Summary) -> Iterator[Block]:
 
 
 def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
-    """Where more than a few requests were lost, whoever reads the results must know."""
+    """A warning above the results if more than a few requests were lost."""
     if calls["failed"] > FEW_LOST * calls["total"]:
         share = f"{calls['failed']:,} of {calls['total']:,} requests ({100 * calls['failed'] / calls['total']:.1f} %)"
         yield Words(f"{share} were lost: the results rest on the others.", "warning")

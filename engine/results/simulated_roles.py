@@ -85,11 +85,11 @@ def simulated_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
             groups.setdefault(tuple(parts), []).append(cell)
     if len(groups) < 2:
         return [simulated_words(whole)]
-    told = [
+    by_group = [
         f"cells with {_cells_named(own, cells)}: {simulated_words(merge_roles(cell['roles'] for cell in own))}"
         for own in groups.values()
     ]
-    return [simulated_words(whole), *told]
+    return [simulated_words(whole), *by_group]
 
 
 def _cells_named(own: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, Any]]) -> str:

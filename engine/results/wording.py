@@ -44,8 +44,8 @@ def requests(total: int, bought: int, cached: int, **more: int) -> str:
     """Where the replies to all requests came from. Billed again: attempts that were paid for beyond one per new request."""
     new = total - cached
     rest = {"billed again": bought - new, **more}
-    told = ", ".join(f"{count:,} {name}" for name, count in rest.items() if count > 0)
-    return f"{total:,} request{'s' * (total != 1)}: {new:,} new, {cached:,} cached{f'; {told}' if told else ''}"
+    others = ", ".join(f"{count:,} {name}" for name, count in rest.items() if count > 0)
+    return f"{total:,} request{'s' * (total != 1)}: {new:,} new, {cached:,} cached{f'; {others}' if others else ''}"
 
 
 def span(seconds: float) -> str:

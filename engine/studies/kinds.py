@@ -131,7 +131,7 @@ class KindSpec:
     roles: Mapping[str, str] = field(default_factory=dict)
     """which key of its section names the model of which role, as people are told; `agents` are the config's own list"""
     idle_roles: Callable[[Mapping[str, Any]], Sequence[str]] = lambda section: ()
-    """which of these keys name a model that nobody asks, by the section's other values; they may be a stranger's"""
+    """which of these keys name a model that is not called, by the section's other values; the section may be malformed"""
     files: tuple[str, ...] = ()
     """keys of its section that may name a file"""
     filled_in: tuple[str, ...] = ()

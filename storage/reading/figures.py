@@ -101,7 +101,7 @@ def _counted(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
 
 
 def counts_to_keep(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
-    """What a summary counts in the calls of a batch, where there are so many that nobody should wait for it twice."""
+    """Counts over the calls of a large batch, stored so that a summary need not repeat them."""
     if _calls(connection, batch_number) <= MANY_CALLS:
         return {}
     counted = {
@@ -112,7 +112,7 @@ def counts_to_keep(connection: sqlite3.Connection, batch_number: int) -> dict[st
 
 
 def _kept(connection: sqlite3.Connection, batch_number: int, name: str, types: tuple[Any, ...]) -> list[Any]:
-    """As counted when the batch ended; nothing else, whoever wrote it. Whether it is all of its calls today, the caller sees."""
+    """Counts stored when the batch ended; empty if malformed. The caller checks that they cover all calls."""
     found = finding(connection, batch_number, name)
     rows = [tuple(row) for row in found if isinstance(row, list)] if isinstance(found, list) else []
     shaped = all(len(row) == len(types) and all(map(isinstance, row, types)) for row in rows)

@@ -88,7 +88,7 @@ def anybody_coded(connection: sqlite3.Connection, batch_number: int) -> bool:
 
 
 def codes(connection: sqlite3.Connection, batch_number: int) -> list[StoredCode]:
-    """In the order in which they were given; the first of them, since a file of a stranger's may have millions."""
+    """In the order in which they were given; only the first, since an untrusted file may have millions."""
     rows = connection.execute(
         "SELECT unit_id, side, turn, coder, agent, code, at FROM code WHERE unit_id BETWEEN ? AND ? ORDER BY at, rowid LIMIT ?",
         (*_bounds(batch_number), MOST_CODES),

@@ -5,7 +5,7 @@ import sqlite3
 from typing import Any
 
 ASKED_MODELS, LOST_CALLS = "asked models", "lost calls"
-"""no findings of the study: what a large batch keeps of its own calls, so that nobody counts them again"""
+"""no findings of the study: counts over the calls of a large batch, see `counts_to_keep`"""
 
 
 def finding(connection: sqlite3.Connection, batch_number: int, name: str) -> Any | None:

@@ -7,7 +7,7 @@ from textual.drivers.web_driver import WebDriver
 
 
 class TabDriver(WebDriver):
-    """Ends the app when its server is gone: textual's own driver goes on without input, and nobody can reach it."""
+    """Ends the app when its server has closed the connection: Textual's driver would run on without input."""
 
     def start_application_mode(self) -> None:
         self._running_loop = asyncio.get_running_loop()

@@ -169,7 +169,7 @@ class Limiter:
         self._pump()
 
     def held_for(self, now: float) -> float:
-        """Seconds for which the pace holds back the call that is next; 0 where nobody waits for it."""
+        """Seconds until the rate limit lets the next call leave; 0 where none waits for it."""
         if not self._waiting or self.paused or self.in_flight >= int(self.allowed):
             return 0.0
         return max(0.0, self._delay(now, self._waiting[0][1]))

@@ -252,7 +252,7 @@ class ConversationsPane(Vertical):
         self.query_one("#search", Input).value = " ".join(words)
 
     def narrow(self, to: str, prompt: str | None = None) -> None:
-        """To the problem or the prompt of the answer under the cursor, whoever answered; once more, to what was shown before.
+        """Filters by the problem or prompt of the selected answer, for all models; called again, restores the filter.
         `prompt`: to that one."""
         answer = self.query_one("#talk-text", TranscriptPane).answer
         if prompt is not None:
