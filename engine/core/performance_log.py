@@ -29,13 +29,13 @@ class PerformanceLog:
         told = [
             f"{span(seconds)}",
             f"{calls:,} calls ({number(calls / seconds, 1)}/s)",
-            f"{number(live / seconds, 1)} in flight on average, at most {peak:,} so far",
+            f"{number(live / seconds, 1)} in flight on average, peak {peak:,}",
             *([f"mean latency {span(live / bought)}"] if live and bought else []),
             f"{cached:,} from the cache ({100 * cached / calls if calls else 0:.0f} %)",
             f"{now.retried - before.retried:,} retried",
             f"{now.failed - before.failed:,} failed",
             f"{tokens:,} tokens ({tokens / seconds:,.0f}/s)",
-            money(now.cost_usd - before.cost_usd),
+            money(None if now.unpriced > before.unpriced else now.cost_usd - before.cost_usd),
         ]
         self._context.log("info", f"Performance of {what}: {', '.join(told)}.")
 

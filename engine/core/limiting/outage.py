@@ -55,6 +55,8 @@ class Outage:
         self.refused_for = 0.0
         """seconds between the first and the latest 429, without a success between them"""
         self._refusing = False
+        self._refusal_logged: bool | None = None
+        """None: not yet; True: its end is logged too; False: over, and later ones are not logged"""
         self._limiter = limiter
         self._first_pause = self._pause = first_pause
         self._paused_at = 0.0
@@ -90,17 +92,22 @@ class Outage:
         self._calls.clear()
         # Nothing is sent during a pause, so the time before and during it does not count.
         self.refused_for = now - max(self.since or now, self._limiter.resumed_at)
+        if self._refusal_logged is None and self.patience and now - (self.since or now) >= LONGEST_PAUSE:
+            self._refusal_logged = True
+            self.tell("warning", f"{self.name} refuses every call ({error}). {self._waiting}")
         if 0 < self.patience <= self.refused_for and not (self.given_up or self._limiter.paused):
             self._give_up()
 
     def answered(self) -> None:
         """Somebody was answered: whatever was, is over."""
-        if self.down or self.given_up:
+        if self.down or self.given_up or (self._refusing and self._refusal_logged):
             lasted = time.monotonic() - (self.since or 0.0)
             self.tell("warning", f"{self.name} answers again, after {span(lasted)}.")
             if self.down:
                 self._limiter.reopen()
         self.since, self.down, self.given_up = None, False, False
+        if self._refusing and self._refusal_logged:
+            self._refusal_logged = False
         self._refusing, self.refused_for = False, 0.0
         self._failures, self._pause = 0, self._first_pause
         self._calls.clear()
@@ -131,10 +138,13 @@ class Outage:
         self._rest(now)
         self._set_deadline(now)
         state = "does not answer in time" if error.silence is Silence.TIMEOUT else "is down"
-        self.tell(
-            "warning",
-            f"{self.name} {state} ({error}). Its calls wait up to {span(self.patience)} (outage_patience) and lose no "
-            "retries; one tries again now and then. Nothing is lost by stopping now and resuming later.",
+        self.tell("warning", f"{self.name} {state} ({error}). {self._waiting}")
+
+    @property
+    def _waiting(self) -> str:
+        return (
+            f"Its calls wait up to {span(self.patience)} (outage_patience) and lose no retries; one tries again now and "
+            "then. Nothing is lost by stopping now and resuming later."
         )
 
     def change(self, patience: float) -> None:

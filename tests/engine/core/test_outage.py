@@ -259,9 +259,23 @@ def test_nothing_but_429_for_longer_than_patience_is_an_outage(
 
     shop, _ = play(monkeypatch, story())
     lines = [line for line in shop.log if "of rest" not in line]
-    assert [line.split(":")[0] for line in lines] == ["error", "warning"]
+    assert [line.split(":")[0] for line in lines[1:]] == ["error", "warning"]
     assert "rate limit" in shop.errors[0] and "slow down, [key]" in shop.errors[0]
-    assert "refused every call" in lines[0] and "answers again" in lines[1]
+    assert "refuses every call" in lines[0] and "Its calls wait up to 30.0 s" in lines[0]
+    assert "refused every call" in lines[1] and "answers again" in lines[2]
+
+
+def test_of_many_windows_without_a_success_the_first_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> Shop:
+        throttle = Throttle(ends=600.0, outage_patience=200, max_concurrent=1)
+        throttle.spared = lambda asked: throttle.shop.now % 90 > 60
+        for number in range(300):
+            await throttle.shop.buy(number)
+        assert throttle.shop.now > 150, "there was a second window"
+        return throttle.shop
+
+    lines = [line for line in play(monkeypatch, story())[0].log if "of rest" not in line]
+    assert [line.partition("simulated ")[2].split(" ")[0] for line in lines] == ["refuses", "answers"], lines
 
 
 def test_429_beside_calls_that_succeed_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
