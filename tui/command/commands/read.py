@@ -200,11 +200,16 @@ def _log(options: argparse.Namespace) -> None:
             if study is None
             else [cell.batch for cell in cells_of(connection, study.id)]
         )
-        lines: list[dict[str, Any]] = [dict(line) for row in rows for line in log_lines(connection, row["number"])]
+        lines: list[dict[str, Any]] = [
+            {**dict(line), **({"batch": row["id"]} if study else {})}
+            for row in rows
+            for line in log_lines(connection, row["number"])
+        ]
     lines.sort(key=lambda line: line["at"])
     if options.json:
         say_json([{**line, "at": utc(line["at"])} for line in lines])
         return
     for line in lines:
-        head = f"{utc(line['at'])}  {one_line(line['level'], 12):<8}"
+        cell = f"{line['batch']}  " if "batch" in line else ""
+        head = f"{utc(line['at'])}  {cell}{one_line(line['level'], 12):<8}"
         say(head + plain(line["message"]).replace("\n", "\n" + " " * len(head)))
