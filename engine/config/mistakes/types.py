@@ -20,6 +20,8 @@ EXPECTED = {
 }
 """pydantic's name of a fault → our words for it"""
 TRUE = ("true", "yes", "on", "1")
+LONGEST_GUESSED = 200
+"""characters of a text; Python reads no number of thousands of digits"""
 
 
 def nearest_choice(value: object, context: Mapping[str, Any]) -> str:
@@ -30,7 +32,9 @@ def nearest_choice(value: object, context: Mapping[str, Any]) -> str:
 
 
 def suggest_value(fault: str, value: object, accepts: Callable[[Any], bool]) -> Any:
-    """The value that was probably meant; None where no guess would be accepted."""
+    """The value that was probably meant; None where no guess would be accepted, or where it is too long to show."""
+    if isinstance(value, str) and len(value) > LONGEST_GUESSED:
+        return None
     return next((one for one in _guesses(fault, value) if one != [] and accepts(one)), None)
 
 

@@ -161,3 +161,12 @@ def test_whatever_is_suggested_for_a_key_is_accepted(text: str, section: str, mo
                 pytest.fail(f"{said}\n{error}")
             count += 1
     assert count > 10
+
+
+@pytest.mark.parametrize("line", ['max_calls = "{}"', 'seed_prompts = "{}"'])
+def test_a_value_of_thousands_of_digits_is_refused_in_a_short_sentence(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(EVOLUTION.replace("[evolution]", f"[evolution]\n{line.format(5_000 * '9')}"))
+    with pytest.raises(UsageError) as caught:
+        load_config(path)
+    assert "99999" in str(caught.value) and len(str(caught.value)) < 500
