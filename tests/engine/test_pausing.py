@@ -53,7 +53,7 @@ class Pauser:
         elif isinstance(event, Logged) and event.message == "Paused.":
             self.steering = asyncio.ensure_future(self._continue())
         elif isinstance(event, Logged) and event.message == "Continued.":
-            self.asked = self.paused = False
+            self.asked = False
 
     async def _continue(self) -> None:
         await self._beats(3)
@@ -62,6 +62,7 @@ class Pauser:
         await self._beats(3)
         self.paused = True
         await self._beats(3)
+        self.paused = False
         steer_any(self.database, "last", "continue")
 
     async def _beats(self, count: int) -> None:
