@@ -18,7 +18,7 @@ from tidepool.storage.errors import FileError
 from tidepool.storage.schema import migrations
 from tidepool.storage.schema.check import refuse_odd_schema
 from tidepool.storage.schema.statements import NEWEST
-from tidepool.storage.watched import LIMIT_VARIABLE, WatchedConnection, interrupted_by_user
+from tidepool.storage.watched import LIMIT_VARIABLE, LONGEST_TEXT, WatchedConnection, interrupted_by_user
 
 APPLICATION_ID = 0x7469_6465
 """Marks a SQLite file as ours in its header ("tide")."""
@@ -291,7 +291,10 @@ def explain(path: Path, error: Exception) -> str:
     if "interrupted" in words:
         return f"A question to {path} took too long and was ended. {LIMIT_VARIABLE} gives such questions more seconds."
     if "too big" in words:
-        return f"{path} holds a text or a row that is too long to be read ({words}). Somebody changed the file."
+        return (
+            f"{path} holds a text or a row of more than {LONGEST_TEXT >> 20} MiB, which Tidepool neither writes nor reads. "
+            "Somebody changed the file."
+        )
     if "I/O" in words:
         return f"The disk that holds {path} failed ({words}). Everything committed so far is safe; look after the disk."
     return f"{path} cannot be used: {words}."

@@ -16,6 +16,8 @@ from tidepool.storage.key_mask import mask
 MARK = "\N{REPLACEMENT CHARACTER}"
 MOST_MARKS = 8
 """accents on one letter: more of them than any script has would climb over the lines around them"""
+LONGEST_IN_REPORT = 4_000_000
+"""characters of one text of a report: as many as the longest reply has"""
 LONGEST_PIECE = 500_000
 """characters that are made plain at once"""
 
@@ -100,6 +102,12 @@ def plain(text: str) -> Plain:
 def in_document(text: str) -> Plain:
     """Text for a page or a table of another program, which knows tabs, spaces and joined emoji."""
     return _by_lines(text, lambda line: re.sub(_STRAY_IN_A_DOCUMENT, r"\1", line.translate(_DOCUMENT)))
+
+
+def in_report(text: str) -> Plain:
+    """Text for a page that people read: the beginning, and how much there is beyond it."""
+    more = len(text) - LONGEST_IN_REPORT
+    return in_document(text if more <= 0 else f"{text[:LONGEST_IN_REPORT]} … and {more:,} characters more")
 
 
 def _by_lines(text: str, mended: Callable[[str], str]) -> Plain:

@@ -37,7 +37,8 @@ Nothing may be larger than a study needs, whether it comes from a file, the app,
 {ceilings.UNITS:,} units of {ceilings.WAVES:,} messages each ({ceilings.GENERATIONS:,} generations), {ceilings.ENTITIES:,} entities or {ceilings.AGENTS:,} agents; a name
 {ceilings.NAME:,} letters, a context {ceilings.CONTEXT:,}, any other text {ceilings.TEXT:,}; metadata {ceilings.METADATA:,} bytes; a config file
 {ceilings.CONFIG_BYTES >> 20} MiB, a file that it names {ceilings.FILE_BYTES >> 20} MiB, a file of problems
-{ceilings.DATA_BYTES >> 20} MiB and {ceilings.ROWS:,} rows.
+{ceilings.DATA_BYTES >> 20} MiB and {ceilings.ROWS:,} rows, also unpacked; a table {ceilings.COLUMNS:,} columns; a TOML file {ceilings.TABLES:,} tables
+and keys of {ceilings.KEY_PARTS} parts. Devices and pipes are not read.
 """
 
 

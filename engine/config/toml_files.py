@@ -10,7 +10,7 @@ from typing import Any
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.paths import put_at
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import Location, UsageError
 
 SQLITE = b"SQLite format 3"
 _LONGEST_WORDS = 1_000
@@ -18,13 +18,13 @@ _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{ceilings.KEY_PARTS}}}")
 
 
-def check_file(path: Path, most: int = ceilings.FILE_BYTES) -> None:
+def check_file(path: Path, most: int = ceilings.FILE_BYTES, where: Location = ()) -> None:
     """Refuses what must not be opened: a device or a pipe may never end, and a file may be larger than the memory."""
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
-        raise UsageError(f"{path} is a device or a pipe. Save its content as a file first.")
+        raise UsageError(f"{path} is a device or a pipe. Save its content as a file first.", where)
     if found.st_size > most:
-        raise UsageError(f"{path} is larger than {most >> 20} MiB: this is no config or data file of a study.")
+        raise UsageError(f"{path} is larger than {most >> 20} MiB: this is no config or data file of a study.", where)
 
 
 def read_text(path: Path, most: int = ceilings.FILE_BYTES, *, is_config: bool = False) -> str:

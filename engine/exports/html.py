@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from tidepool.engine.results.marks import INKS, Colour, ink_of, written
-from tidepool.storage.plain_text import in_document
+from tidepool.storage.plain_text import in_report
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2530; --paper: #fbfaf7; --soft: #6b7683; --line: #d8d5cc;
@@ -54,7 +54,7 @@ def text(content: Content) -> Html:
     """Foreign text: plain, and escaped."""
     if isinstance(content, Html):
         return content
-    return Html(escape(in_document("" if content is None else str(content))))
+    return Html(escape(in_report("" if content is None else str(content))))
 
 
 def element(name: str, /, *children: Content, **attributes: Content) -> Html:

@@ -7,7 +7,7 @@ ASCII makes it plain; what only some of them know (`$`, `@`, `:smile:`, bare add
 import re
 from collections.abc import Iterable, Sequence
 
-from tidepool.storage.plain_text import in_document
+from tidepool.storage.plain_text import in_report
 
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>|~&$^#@]|:(?=//|[A-Za-z0-9_+-]+:)|(?<=\bwww)\.", re.IGNORECASE)
 """the last two: the name of an emoji, and what makes an address of bare words"""
@@ -17,7 +17,7 @@ MOST_INDENT = 40
 
 def text(foreign: str) -> str:
     """Foreign text within a line: of several lines it makes one."""
-    line = " ".join(in_document(foreign).split())
+    line = " ".join(in_report(foreign).split())
     return _SIGNS.sub(r"\\\g<0>", line)
 
 
@@ -33,7 +33,7 @@ def line(foreign: str) -> str:
 
 def lines(foreign: str) -> list[str]:
     """Foreign text in its own lines, with its indents: empty ones part paragraphs, the others break where it breaks."""
-    told = in_document(foreign).expandtabs(4).split("\n")
+    told = in_report(foreign).expandtabs(4).split("\n")
     written = []
     for place, one in enumerate(told):
         bare = one.strip()
@@ -72,7 +72,7 @@ def _row(cells: Iterable[str]) -> str:
 
 def fenced(foreign: str, language: str) -> str:
     """Text to the letter, between fences longer than any run in it."""
-    plain = in_document(foreign)
+    plain = in_report(foreign)
     runs = [len(run) for run in re.findall("`+", plain)]
     fence = "`" * max(3, *(run + 1 for run in runs)) if runs else "```"
     return f"{fence}{language}\n{plain}\n{fence}"

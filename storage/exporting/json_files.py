@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -13,6 +13,7 @@ from tidepool.storage.exporting.files import finished, write_text
 from tidepool.storage.exporting.rows import RowPage, columns_of, page_of, rows_of, unit_pages
 from tidepool.storage.plain_text import json_text
 from tidepool.storage.reading.figures import MOST_WAVES
+from tidepool.storage.study_rows.codes import MOST_CODES
 from tidepool.storage.study_rows.findings import findings
 
 
@@ -73,8 +74,9 @@ def units_of(
 ) -> Iterator[dict[str, Any]]:
     """Each unit with its messages and what else its kind keeps of it, in order."""
     for page in unit_pages(connection, batch["number"], contents.of_units):
-        messages = _by_unit(connection, "messages", batch, page)
-        rows_by_view = {view: _by_unit(connection, view, batch, page) for view in contents.of_units}
+        left_out: Counter[int] = Counter()
+        messages = _by_unit(connection, "messages", batch, page, left_out)
+        rows_by_view = {view: _by_unit(connection, view, batch, page, left_out) for view in contents.of_units}
         details = _details(connection, page) if contents.details is not None else {}
         for row in page_of(connection, "conversations", batch, page):
             unit = _without_batch(dict(row))
@@ -85,16 +87,21 @@ def units_of(
                 unit |= {contents.details: kept} if contents.details else kept
             for view, found in rows_by_view.items():
                 unit[view] = found.get(row["id"], [])
+            if row["id"] in left_out:
+                unit["codes_left_out"] = left_out[row["id"]]
             yield unit
 
 
 def _by_unit(
-    connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage
+    connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage, left_out: Counter[int]
 ) -> dict[int, list[dict[str, Any]]]:
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in page_of(connection, view, batch, page):
+    rows = page_of(connection, view, batch, page)
+    for row in islice(rows, MOST_CODES if view == "codes" else None):
         content = _without_batch(dict(row))
         found[content.pop("conversation_id")].append(content)
+    for row in rows:
+        left_out[row["conversation_id"]] += 1
     return found
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tidepool.storage.reading.watching import LONGEST_NAME
 from tidepool.storage.states import ASKED
 from tidepool.storage.unit_ids import UNIT_BITS
 
@@ -47,8 +48,8 @@ class ReplyPairs(NamedTuple):
 def models_asked(connection: sqlite3.Connection, numbers: Sequence[int], *, branch: bool = False) -> list[AskedModel]:
     """The most asked first. Of a branch those are left out that nobody was asked for, which takes reading it whole."""
     rows = connection.execute(
-        f"SELECT model, count(*) AS calls, sum(status = 'failed') FROM {_CALLS} "
-        f"{f'WHERE {ASKED} ' if branch else ''}GROUP BY model ORDER BY calls DESC, model LIMIT ?",
+        f"SELECT substr(model, 1, {LONGEST_NAME}), count(*) AS calls, sum(status = 'failed') FROM {_CALLS} "
+        f"{f'WHERE {ASKED} ' if branch else ''}GROUP BY 1 ORDER BY calls DESC, 1 LIMIT ?",
         (json.dumps(numbers), MOST_MODELS),
     ).fetchall()
     return [AskedModel(*row) for row in rows]
@@ -69,7 +70,7 @@ def prompts_used(connection: sqlite3.Connection, numbers: Sequence[int], most: i
     """The most used first, then as they were first used."""
     rows = connection.execute(
         "SELECT p.text, u.calls, u.model, u.speaker, u.speakers, u.numbers FROM ("
-        "SELECT prompt, count(*) AS calls, min(model) AS model, min(speaker) AS speaker, "
+        f"SELECT prompt, count(*) AS calls, min(substr(model, 1, {LONGEST_NAME})) AS model, min(substr(speaker, 1, {LONGEST_NAME})) AS speaker, "
         f"count(DISTINCT speaker) AS speakers, min(id) AS first, group_concat(DISTINCT b.number) AS numbers FROM {_CALLS} "
         "WHERE prompt IS NOT NULL GROUP BY prompt ORDER BY calls DESC, first LIMIT ?) u "
         "JOIN prompt p ON p.hash = u.prompt ORDER BY u.calls DESC, u.first",

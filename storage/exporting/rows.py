@@ -75,17 +75,17 @@ def rows_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row) -> It
     """The rows of a view that belong to a batch, in the view's columns and a stable order."""
     if view not in PAGED_BY:
         order = "" if ORDER[view] == "rowid" else f" ORDER BY {ORDER[view]}"
-        for row in connection.execute(f"SELECT * FROM {view} WHERE batch_id = ?{order}", (batch["id"],)).fetchall():
+        for row in connection.execute(f"SELECT * FROM {view} WHERE batch_id = ?{order}", (batch["id"],)):
             yield tuple(row)
         return
     for page in unit_pages(connection, batch["number"], [view]):
         yield from map(tuple, page_of(connection, view, batch, page))
 
 
-def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage) -> list[sqlite3.Row]:
-    """The rows of a view by unit that belong to the units of one page."""
+def page_of(connection: sqlite3.Connection, view: str, batch: sqlite3.Row, page: RowPage) -> sqlite3.Cursor:
+    """The rows of a view by unit that belong to the units of one page, one by one: a unit of a foreign file may have millions."""
     # The plus keeps SQLite from walking all units of the batch for each page: it is to begin with the page.
     return connection.execute(
         f"SELECT * FROM {view} WHERE +batch_id = ? AND {PAGED_BY[view]} BETWEEN ? AND ? ORDER BY {ORDER[view]}",
         (batch["id"], page.first, page.last),
-    ).fetchall()
+    )

@@ -93,8 +93,8 @@ def asked_models(connection: sqlite3.Connection, batch_number: int) -> tuple[dic
 def _counted(connection: sqlite3.Connection, batch_number: int) -> list[Asked]:
     bounds = unit_id(batch_number, 0), unit_id(batch_number + 1, 0) - 1
     rows = connection.execute(
-        "SELECT model, served_model, count(*) AS replies FROM call "
-        f"WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY 1, 2 ORDER BY model, replies DESC, served_model LIMIT ?",
+        f"SELECT substr(model, 1, {LONGEST_WORDS}), substr(served_model, 1, {LONGEST_WORDS}), count(*) AS replies FROM call "
+        f"WHERE unit_id BETWEEN ? AND ? AND {ASKED} GROUP BY 1, 2 ORDER BY 1, replies DESC, 2 LIMIT ?",
         (*bounds, MOST_MODELS),
     )
     return [tuple(row) for row in rows.fetchall()]

@@ -56,7 +56,7 @@ def test_the_limit_is_for_each_query_and_time_between_rows_is_nobodys(
 
 def test_a_text_without_end_is_not_read(database: Path) -> None:
     prepare(database)
-    with pytest.raises(FileError, match="too long"), reading(database) as connection:
+    with pytest.raises(FileError, match="more than 65 MiB"), reading(database) as connection:
         connection.execute("SELECT length(replace(hex(zeroblob(60000000)), '0', '000'))").fetchone()
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.problems.arrow_lines import REFUSED
+from tidepool.engine.studies.evolution.problems.arrow_lines import MOST_MEMORY, REFUSED
 
 LINE_BYTES = 16 * 2**20
 """of one line: no problem has so much"""
@@ -169,7 +169,8 @@ def _arrow(path: Path, name: str) -> Iterator[Row]:
     if process.returncode == REFUSED:
         raise UsageError(f"{name} is not read: {why}.")
     if process.returncode:
-        told = f": {why}" if process.returncode == 1 else ", or needs too much memory: take a part of it"
+        memory = f", or needs more than {MOST_MEMORY >> 30} GiB of memory: take a part of it"
+        told = f": {why}" if process.returncode == 1 else memory
         raise UsageError(f"{name} is no {path.suffix[1:].capitalize()} file, or is damaged{told}.")
 
 

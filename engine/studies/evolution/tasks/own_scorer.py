@@ -141,7 +141,7 @@ def _within(folder: Path, name: str) -> Path:
 
 def _content(path: Path) -> bytes:
     try:
-        check_file(path, MOST_BYTES)
+        check_file(path, MOST_BYTES, WHERE)
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"The scorer {path} cannot be read: {error.strerror}.", WHERE) from None

@@ -22,7 +22,7 @@ from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.report import blocks
 from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
-from tidepool.engine.studies.evolution.tasks.own_scorer import OwnScorer, find, hash_of
+from tidepool.engine.studies.evolution.tasks.own_scorer import MOST_BYTES, WHERE, OwnScorer, find, hash_of
 from tidepool.engine.studies.evolution.tasks.scorer_process import FAILURES_AT_FIRST, ScorerMarker, ScorerProcess
 from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict
 from tidepool.engine.trust.gate import copied_config, question_about
@@ -142,6 +142,7 @@ async def test_a_scorer_that_never_marks_ends_the_run_before_it_has_cost_much(tm
         ("score.py:NOT_CALLABLE", "no plain function"),
         ("none.py:mark", "There is no scorer none.py"),
         ("broken.py:mark", "is no Python"),
+        ("large.py:mark", "is larger than"),
         ("raises.py:mark", "cannot be loaded: ZeroDivisionError"),
         ("../score.py:mark", "not in the folder of the config"),
         ("linked.py:mark", "not in the folder of the config"),
@@ -160,9 +161,11 @@ async def test_what_cannot_be_run_is_told_before_anything_is_written(
     (folder / "score.py").write_text(TABLE)
     (folder / "linked.py").symlink_to(tmp_path / "score.py")
     (folder / "broken.py").write_text("def mark(:")
+    (folder / "large.py").write_bytes(b"#" * (MOST_BYTES + 1))
     (folder / "raises.py").write_text("1 / 0\ndef mark(reply, answer): ...")
-    with pytest.raises((UsageError, ValueError), match=words):
+    with pytest.raises((UsageError, ValueError), match=words) as refused:
         await run_batch(study(scorer=scorer), tmp_path / "study.db")
+    assert scorer != "large.py:mark" or getattr(refused.value, "where", None) == WHERE
     assert not (tmp_path / "study.db").exists()
 
 
