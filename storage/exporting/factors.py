@@ -9,6 +9,7 @@ from tidepool.storage.exporting.contents import ExportTable
 from tidepool.storage.exporting.rows import columns_of, rows_of
 from tidepool.storage.schema.view import ColumnType
 from tidepool.storage.schema.views import VIEWS
+from tidepool.storage.study_rows.design_values import LONGEST_LEVEL
 
 Levels = Mapping[str, str]
 """factor → level"""
@@ -18,7 +19,8 @@ _OF_VIEWS = frozenset(column.name.casefold() for view in VIEWS.values() for colu
 
 def levels_of(connection: sqlite3.Connection, batch: sqlite3.Row) -> dict[str, str]:
     """None for a batch of its own."""
-    rows = connection.execute("SELECT factor, level FROM cells WHERE batch_id = ? ORDER BY factor", (batch["id"],))
+    query = "SELECT factor, substr(level, 1, ?) AS level FROM cells WHERE batch_id = ? ORDER BY factor"
+    rows = connection.execute(query, (LONGEST_LEVEL, batch["id"]))
     return {row["factor"]: row["level"] for row in rows.fetchall() if row["factor"]}
 
 

@@ -9,6 +9,7 @@ from tidepool.storage.schema.statements import NEWEST
 from tidepool.storage.schema.view import View, ViewColumn
 from tidepool.storage.schema.views import VIEWS
 from tidepool.storage.study_rows.codes import MOST_CODES
+from tidepool.storage.study_rows.design_values import LONGEST_LEVEL
 from tidepool.storage.watched import LONGEST_TEXT
 
 INTRODUCTION = f"""# The file
@@ -34,7 +35,7 @@ of the same views with their units. A batch that is a cell of a study has a colu
 A file from somebody else may hold more than any study does. Tidepool refuses a text or a row of more than {LONGEST_TEXT >> 20} MiB. A report shows
 the first {LONGEST_IN_REPORT:,} characters of each text and says how many follow. `results.json` has at most {MOST_WAVES:,} waves and, for each
 {UNITS_A_PAGE} conversations, {MOST_CODES:,} codes; `waves_left_out` and `codes_left_out` count the rest. Statistics read the first {MOST_CODES:,} codes of a batch.
-CSV and Parquet have all rows.
+CSV and Parquet have all rows. A level of a factor has at most {LONGEST_LEVEL:,} characters.
 
 CSV is UTF-8 without a mark at its beginning, as scripts expect. Excel takes such a file for Latin-1 and shows "Ã¼" for "ü": open it by
 Data → From Text/CSV with encoding 65001, or export with `--format csv --bom`, which it opens rightly (Python then reads it as `utf-8-sig`).

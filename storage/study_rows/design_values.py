@@ -6,12 +6,15 @@ from typing import Any
 from tidepool.storage.reading.units import MOST_UNITS
 from tidepool.storage.unit_ids import unit_id
 
+LONGEST_LEVEL = 1_000_000
+"""characters of a level, which may be a whole context; exports repeat it in every row"""
+
 
 def cells_of(connection: sqlite3.Connection, study_id: str) -> list[tuple[sqlite3.Row, dict[str, str]]]:
     """The batches of a study in the order they were made, each with the level of every factor."""
     levels: dict[int, dict[str, str]] = {}
     for number, factor, level in connection.execute(
-        "SELECT c.batch_number, c.factor, c.level FROM batch b JOIN study_cell c ON c.batch_number = b.number "
+        f"SELECT c.batch_number, c.factor, substr(c.level, 1, {LONGEST_LEVEL}) FROM batch b JOIN study_cell c ON c.batch_number = b.number "
         "WHERE b.study_id = ?",
         (study_id,),
     ):

@@ -26,6 +26,7 @@ from tidepool.storage.errors import BatchLocked, FileError, NotFound
 from tidepool.storage.file import reading, writing
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.states import BatchStatus
+from tidepool.storage.study_rows.design_values import LONGEST_LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def cells_of(connection: sqlite3.Connection, study_id: str) -> list[StoredCell]:
     batches = connection.execute("SELECT * FROM batch WHERE study_id = ? ORDER BY number", (study_id,)).fetchall()
     levels: dict[int, dict[str, str]] = {batch["number"]: {} for batch in batches}
     for number, factor, level in connection.execute(
-        "SELECT c.batch_number, c.factor, c.level FROM study_cell c JOIN batch b ON b.number = c.batch_number "
+        f"SELECT c.batch_number, c.factor, substr(c.level, 1, {LONGEST_LEVEL}) FROM study_cell c JOIN batch b ON b.number = c.batch_number "
         "WHERE b.study_id = ? ORDER BY c.rowid",
         (study_id,),
     ):
