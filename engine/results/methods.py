@@ -35,7 +35,7 @@ from tidepool.storage.study_rows.studies import StoredCell, StoredStudy
 MOST_PROMPTS = 200
 MOST_FAILURES = 3
 MOST_CELLS = 4
-"""that the title of a prompt names"""
+"""cells, and models, that the title of a prompt names"""
 SIMULATED_DATA = (
     "Simulated data: every answer came from Tidepool's simulated provider. No language model was asked, and nothing below is "
     "evidence about any."
@@ -124,7 +124,9 @@ def _title(place: int, prompt: UsedPrompt, levels: Mapping[int, str]) -> str:
     who = f" as {prompt.speaker}{others}" if prompt.speaker else ""
     used = dict.fromkeys(words for number, words in levels.items() if number in prompt.batches)
     where = f" in {listing(used, MOST_CELLS)}" if len(used) < len(set(levels.values())) else ""
-    return f"prompt {place}: {counted(prompt.calls, 'call')} to {prompt.model}{who}{where}"
+    by_model = [f"{calls:,} to {model}" for model, calls in prompt.models.items()]
+    models = f" ({listing(by_model, MOST_CELLS)})" if len(by_model) > 1 else f" to {listing(prompt.models)}"
+    return f"prompt {place}: {counted(prompt.calls, 'call')}{models}{who}{where}"
 
 
 def _simulated(asked: Sequence[Mapping[str, Any]]) -> str:

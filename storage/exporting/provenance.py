@@ -3,8 +3,8 @@ touched, so that a file of gigabytes is not read for it."""
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tidepool.storage.reading.watching import LONGEST_NAME
 from tidepool.storage.states import ASKED
@@ -27,8 +27,8 @@ class AskedModel(NamedTuple):
 class UsedPrompt(NamedTuple):
     text: str
     calls: int
-    model: str
-    """one that was given it"""
+    models: Mapping[str, int]
+    """calls by model, the most asked first"""
     speaker: str | None
     """one who spoke by it"""
     speakers: int
@@ -69,16 +69,24 @@ def distinct_prompts(connection: sqlite3.Connection, numbers: Sequence[int]) -> 
 def prompts_used(connection: sqlite3.Connection, numbers: Sequence[int], most: int) -> list[UsedPrompt]:
     """The most used first, then as they were first used."""
     rows = connection.execute(
-        "SELECT p.text, u.calls, u.model, u.speaker, u.speakers, u.numbers FROM ("
-        f"SELECT prompt, count(*) AS calls, min(substr(model, 1, {LONGEST_NAME})) AS model, min(substr(speaker, 1, {LONGEST_NAME})) AS speaker, "
+        "SELECT u.prompt, p.text, u.calls, u.speaker, u.speakers, u.numbers FROM ("
+        f"SELECT prompt, count(*) AS calls, min(substr(speaker, 1, {LONGEST_NAME})) AS speaker, "
         f"count(DISTINCT speaker) AS speakers, min(id) AS first, group_concat(DISTINCT b.number) AS numbers FROM {_CALLS} "
         "WHERE prompt IS NOT NULL GROUP BY prompt ORDER BY calls DESC, first LIMIT ?) u "
         "JOIN prompt p ON p.hash = u.prompt ORDER BY u.calls DESC, u.first",
         (json.dumps(numbers), most),
     ).fetchall()
+    models: dict[Any, dict[str, int]] = {row[0]: {} for row in rows}
+    # Cells of a study may give one prompt to several models.
+    for prompt, model, calls in connection.execute(
+        f"SELECT prompt, substr(model, 1, {LONGEST_NAME}) AS name, count(*) AS calls FROM {_CALLS} "
+        f"WHERE prompt IN ({', '.join('?' * len(models))}) GROUP BY prompt, name ORDER BY calls DESC, name LIMIT ?",
+        (json.dumps(numbers), *models, most * MOST_MODELS),
+    ):
+        models[prompt][model] = calls
     return [
-        UsedPrompt(text, calls, model, speaker, speakers, frozenset(map(int, numbers.split(","))))
-        for text, calls, model, speaker, speakers, numbers in rows
+        UsedPrompt(text, calls, models[prompt], speaker, speakers, frozenset(map(int, numbers.split(","))))
+        for prompt, text, calls, speaker, speakers, numbers in rows
     ]
 
 

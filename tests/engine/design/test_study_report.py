@@ -42,6 +42,9 @@ async def test_a_report_has_description_methods_prompts_and_config(name: str, da
         assert words in text, words
     firm = re.findall(r"Prompt \d+: [^<\n]*", text)
     assert any(title.endswith(" in simulated:guarded, firm and simulated:naive, firm") for title in firm), firm
+    assert {words for title in firm for words in re.findall(r": (\d+ calls.*? as Ada)", title)} == {
+        "4 calls (2 to simulated:guarded and 2 to simulated:naive) as Ada"
+    }, firm
     assert text.count("No agent remembered earlier conversations.") == 1
 
 
