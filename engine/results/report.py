@@ -87,7 +87,8 @@ def lost_calls(calls: Mapping[str, int]) -> Iterator[Words]:
     """A warning above the results if more than a few requests were lost."""
     if calls["failed"] > FEW_LOST * calls["total"]:
         share = f"{calls['failed']:,} of {calls['total']:,} requests ({100 * calls['failed'] / calls['total']:.1f} %)"
-        yield Words(f"{share} were lost: the results rest on the others.", "warning")
+        rest = "the results rest on the others" if calls["failed"] < calls["total"] else "there are no results"
+        yield Words(f"{share} were lost: {rest}.", "warning")
 
 
 def failure_words(failure: Mapping[str, Any]) -> str:
