@@ -40,12 +40,14 @@ def money(amount: float | None) -> str:
     return "unknown" if amount is None else f"${amount:,.4f}"
 
 
-def requests(total: int, bought: int, cached: int, **more: int) -> str:
-    """Where the replies to all requests came from. Billed again: attempts that were paid for beyond one per new request."""
-    new = total - cached
+def requests(total: int, bought: int, cached: int, failed: int = 0, **more: int) -> str:
+    """What became of all requests: new, cached and failed add up to the total. Billed again: attempts that were paid for
+    beyond one per new reply."""
+    new = total - cached - failed
+    parts = f"{new:,} new, {cached:,} cached" + (f", {failed:,} failed" if failed else "")
     rest = {"billed again": bought - new, **more}
     others = ", ".join(f"{count:,} {name}" for name, count in rest.items() if count > 0)
-    return f"{total:,} request{'s' * (total != 1)}: {new:,} new, {cached:,} cached{f'; {others}' if others else ''}"
+    return f"{total:,} request{'s' * (total != 1)}: {parts}{f'; {others}' if others else ''}"
 
 
 def span(seconds: float) -> str:

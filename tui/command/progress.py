@@ -99,7 +99,7 @@ class ProgressTally:
                 (0 if self.ended else self.cached, "cached"),
                 (self.replayed, "replayed"),
                 (self.retried, "retried"),
-                (self.failed, "failed"),
+                (0 if self.ended else self.failed, "failed"),
             )
             if count
         ]
@@ -124,8 +124,8 @@ class ProgressTally:
 
     def calls_told(self) -> str:
         if self.ended:
-            new = self.calls_done - self.replayed - self.cached
-            return words.requests(new + self.cached, new, self.cached)
+            new = self.calls - self.replayed - self.cached
+            return words.requests(self.calls_done - self.replayed, new, self.cached, self.failed)
         if not self.calls_left:
             return f"{self.calls:,} calls"
         return f"{self.calls:,} of {'' if self.exact else 'about '}{self.calls_expected:,} calls"

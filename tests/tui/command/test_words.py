@@ -7,6 +7,7 @@ import pytest
 from tidepool.engine.events import (
     BatchEnded,
     CallAnswered,
+    CallLost,
     CallsExpected,
     ProvidersRest,
     Resting,
@@ -59,10 +60,18 @@ def test_the_progress_line_counts_down_what_calls_wait_for() -> None:
         ({"total": 54, "bought": 55, "cached": 4}, "54 requests: 50 new, 4 cached; 5 billed again"),
         ({"total": 16, "bought": 16, "cached": 4}, "16 requests: 12 new, 4 cached; 4 billed again"),
         ({"total": 1, "bought": 1, "cached": 0, "failed": 0}, "1 request: 1 new, 0 cached"),
-        ({"total": 9, "bought": 7, "cached": 0, "failed": 2}, "9 requests: 9 new, 0 cached; 2 failed"),
+        ({"total": 9, "bought": 7, "cached": 0, "failed": 2}, "9 requests: 7 new, 0 cached, 2 failed"),
+        (
+            {"total": 16, "bought": 0, "cached": 0, "replayed": 0, "retried": 112, "failed": 16},
+            "16 requests: 0 new, 0 cached, 16 failed; 112 retried",
+        ),
+        (
+            {"total": 9, "bought": 8, "cached": 1, "failed": 2},
+            "9 requests: 6 new, 1 cached, 2 failed; 2 billed again",
+        ),
     ],
 )
-def test_new_and_cached_requests_add_up(counts: dict[str, int], told: str) -> None:
+def test_new_cached_and_failed_requests_add_up(counts: dict[str, int], told: str) -> None:
     assert requests(**counts) == told
 
 
@@ -84,8 +93,10 @@ def test_progress_and_time_left_go_by_calls_and_an_estimate_says_so() -> None:
     for unit in range(4):
         tally.take(UnitEnded(unit, None))
     assert tally.calls_left == 20  # nine of ten units are over, whatever they have left unasked
+    tally.take(CallLost(5, "t1", 1, "lost"))
+    assert tally.figures().count("1 failed") == 1
     tally.take(BatchEnded(BatchStatus.PARTIAL, None))
-    assert tally.calls_told() == "100 requests: 100 new, 0 cached"
+    assert tally.calls_told() == "101 requests: 100 new, 0 cached, 1 failed" and tally.figures().count("failed") == 1
 
 
 def test_calls_that_were_read_back_are_no_pace() -> None:

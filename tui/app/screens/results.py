@@ -296,7 +296,7 @@ def so_far(batch: Watched, finding: Finding) -> list[Block]:
     ended = f"{count(batch.units_done)} of {count(batch.units_total)}"
     facts: list[tuple[Cell, ...]] = [
         ("ended", ended + (f", {count(batch.units_failed)} of them failed" if batch.units_failed else "")),
-        ("calls", requests(batch.calls, batch.bought, batch.cached, failed=batch.failed)),
+        ("calls", requests(batch.calls, batch.bought, batch.cached, batch.failed)),
         ("spent", "nothing" if batch.free else dollars(batch.cost_usd)),
     ]
     if batch.simulated:

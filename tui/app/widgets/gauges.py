@@ -119,7 +119,7 @@ def _progress(batch: Watched, pulse: Throughput | None, expected: Expected, widt
         percent(done, whole),
         f"{count(batch.calls)} of {expected.about}{count(whole)} calls"
         if going
-        else requests(batch.calls, batch.bought, batch.cached),
+        else requests(batch.calls, batch.bought, batch.cached, batch.failed),
         f"{count(batch.units_done)} of {count(batch.units_total)} units",
     ]
     figures += [f"{count(value)} {name}" for value, name in _rare(batch, going) if value]
@@ -141,7 +141,7 @@ def _rare(batch: Watched, going: bool) -> list[tuple[int, str]]:
         (batch.cached if going else 0, "cached"),
         (batch.replayed, "replayed"),
         (batch.retried, "retried"),
-        (batch.failed, "failed"),
+        (batch.failed if going else 0, "failed"),
     ]
 
 
