@@ -52,8 +52,9 @@ def _confirmatory(statistics: Mapping[str, Any]) -> Iterator[Block]:
         for place, one in enumerate(hypotheses, 1)
     ]
     columns = ("hypothesis", "expected", "verdict", "difference (95 %)", "p", "p (Holm)", "counted")
-    yield table("confirmatory: hypotheses of the design", columns, rows, left=3)
-    if statistics["hypotheses_unchanged"]:
+    agrees = statistics["hypotheses_unchanged"]
+    yield table(f"{'confirmatory' if agrees else 'exploratory'}: hypotheses of the design", columns, rows, left=3)
+    if agrees:
         stored = (
             f"sha256 {str(statistics['hypotheses_hash'])[:SHORT_HASH]}…, dated {statistics['frozen_at'] or 'unknown'}"
         )

@@ -83,7 +83,10 @@ def test_hypotheses_that_were_changed_after_they_were_frozen_are_told() -> None:
     design["hypotheses"] = [{**STATED, "direction": "greater"}]
     found = design_statistics(design, tables(OPEN, CLOSED))
     assert not found["hypotheses_unchanged"]
-    assert "differs from that of its hypotheses" in words(study_blocks(found))
+    blocks = study_blocks(found)
+    assert "differs from that of its hypotheses" in words(blocks)
+    assert titles(blocks)[0] == "exploratory: hypotheses of the design"
+    assert not [title for title in titles(blocks) if "confirmatory" in title]
     design["hypotheses_hash"] = hypotheses_hash(design["hypotheses"])
     forged = words(study_blocks(design_statistics(design, tables(OPEN, CLOSED))))
     assert "The hash stored in this file" in forged and "no proof of when they were stated" in forged
