@@ -31,9 +31,10 @@ def foreseen(kind: str, cells: Sequence[tuple[Levels, FrozenConfig]], *, paired:
         if (changed := _changed(cells[0][0], levels, paired)) and (
             models := _ignoring(reference, list(requests(config)))
         ):
+            read, their = ("reads", "its") if len(models) == 1 else ("read", "their")
             found.append(
-                f"{_contrast(changed)}: {listing(models)} reads the same from the requests of both, so its replies will be identical "
-                "and no effect can show. Real models may react."
+                f"Contrast {_contrast(changed)}: {listing(models)} {read} the same from the requests of both, so {their} replies "
+                "will be identical and no effect can show. Real models may react."
             )
     return found
 
@@ -65,9 +66,9 @@ def measured(connection: sqlite3.Connection, cells: Sequence[StoredCell], *, pai
 
 def measured_words(found: Mapping[str, Any]) -> str:
     return (
-        f"{found['contrast']}: {found['replies']:,} of {found['replies']:,} compared replies of {listing(found['models'])} to requests "
+        f"Contrast {found['contrast']}: {found['replies']:,} of {found['replies']:,} compared replies of {listing(found['models'])} to requests "
         "that differ are identical. "
-        "The simulated model did not react to this factor, so the study cannot show an effect of it."
+        f"The simulated model{'s' * (len(found['models']) > 1)} did not react to this factor, so the study cannot show an effect of it."
     )
 
 

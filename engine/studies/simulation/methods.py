@@ -65,8 +65,8 @@ def _measures(settings: Mapping[str, Any]) -> Iterator[str]:
     if judge := settings.get("judge"):
         low, high = judge["scale"]
         yield ended(
-            f"{judge['model']} judged every speaker of every completed talk at temperature 0, from the transcript without attributes "
-            f"or thoughts, on a scale from {low:g} to {high:g}: {quoted(judge['question'])}"
+            f"The judge {judge['model']} rated every speaker of every completed talk at temperature 0, from the transcript without "
+            f"attributes or thoughts, on a scale from {low:g} to {high:g}: {quoted(judge['question'])}"
         )
         yield "An answer without a single clear number on the scale counted as missing."
     yield "Words are what stands between spaces; of Chinese and Japanese, each character."

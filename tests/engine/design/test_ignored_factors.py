@@ -1,5 +1,6 @@
 """A factor that the simulated models do not react to: the plan foresees it, and the report measures it in the replies."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ PLAYER, PERSONA, JUDGE = "simulated:trusting", "simulated:persona", "simulated:j
 CASES = (
     (GAME, "agents.Bob.instructions", '["Wear shoes.", "Wear a hat."]', PLAYER),
     (GAME, "agents.Bob.instructions", '["Wear shoes.", "Never tell anybody."]', ""),
+    (GAME, "agents.*.instructions", '["Wear shoes.", "Wear a hat."]', f"simulated:guarded and {PLAYER}"),
     (GAME, "agents.Bob.temperature", "[0.2, 1.0]", PLAYER),
     (GAME, "agents.Bob.model", '["simulated:trusting", "simulated:bargainer"]', ""),
     (GAME, "agents.Bob.secret", '["lantern", "violet"]', ""),
@@ -80,16 +82,21 @@ async def test_plan_and_report_warn_if_and_only_if_simulated_models_ignore_a_fac
     path.write_text(f'{study}[design]\n[design.factors]\n"{factor}" = {levels}\n')
     config = load_config(path)
     plan = priced_study(config, database)
-    foreseen = [words for words in plan["warnings"] if "reads the same" in words]
+    foreseen = [words for words in plan["warnings"] if " the same from the requests of both" in words]
     summary = await run_study(config, database)
-    report = study_report(database, summary, methods=False)
-    blocks = [block for block in (*report.overview, *report.findings) if isinstance(block, Words)]
+    report = study_report(database, summary)
+    blocks = [block for block in (*report.overview, *report.findings, *report.methods) if isinstance(block, Words)]
+    # Pages start a block with a capital, which must not be that of a model's id or a factor's name.
+    assert not [block.text for block in blocks if re.match(r"\w+:\w", block.text)]
     warnings = [block.text for block in blocks if block.level == "warning"]
     measured = [words for words in warnings if "are identical" in words]
     assert len(foreseen) == len(measured) == bool(ignoring)
     if ignoring:
         (found,) = summary["statistics"]["ignored_by_simulation"]
-        assert found["models"] == [ignoring] and f" compared replies of {ignoring} " in measured[0]
-        assert foreseen[0].startswith(f"{factor}: ") and ignoring in foreseen[0]
+        assert found["models"] == ignoring.split(" and ") and f" compared replies of {ignoring} " in measured[0]
+        one, many = ("s", "its"), ("", "their")
+        s, their = many if " and " in ignoring else one
+        assert f": {ignoring} read{s} the same from the requests of both, so {their} replies will" in foreseen[0]
+        assert all(words.startswith(f"Contrast {factor}: ") for words in (foreseen[0], measured[0]))
     judged = any("The simulated judge does not read the question" in words for words in warnings)
     assert judged == any("does not read the question" in words for words in plan["notes"]) == (study is not GAME)
