@@ -17,7 +17,7 @@ from tidepool.engine.branching.kind import kind_of
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.results.blocks import Block, Estimate, Folded, Words, text_of
 from tidepool.engine.results.method_words import KindMethods, counted, listing, paragraph
-from tidepool.engine.results.simulated_roles import SIMULATED, simulated_roles
+from tidepool.engine.results.simulated_roles import SIMULATED, simulated_parts
 from tidepool.engine.results.wording import money, number
 from tidepool.engine.stopping.report import stopping_sentences
 from tidepool.engine.studies.kinds import KINDS
@@ -136,7 +136,7 @@ def _simulated(asked: Sequence[Mapping[str, Any]]) -> str:
     if ours == whole:
         return SIMULATED_DATA
     return (
-        f"Partly simulated data: {counted(ours, 'call')} of {whole:,}, those to the {listing(simulated_roles(asked))}, were "
+        f"Partly simulated data: {counted(ours, 'call')} of {whole:,}, those to the {listing(simulated_parts(asked))}, were "
         "answered by Tidepool's simulated provider, which is no language model."
     )
 

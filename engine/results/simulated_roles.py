@@ -42,6 +42,14 @@ def simulated_roles(roles: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(one["role"] for one in roles if one["simulated"]))
 
 
+def simulated_parts(roles: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The simulated roles, with their models where real models had the role too."""
+    asked = list(roles)
+    real = {one["role"] for one in asked if not one["simulated"]}
+    shared = [one for one in asked if one["simulated"] and one["role"] in real]
+    return [*(role for role in simulated_roles(asked) if role not in real), *_by_providers(shared)]
+
+
 def merge_roles(cells: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """The roles of several batches, with the sums of their calls."""
     calls: Counter[tuple[str, str]] = Counter()
@@ -55,7 +63,7 @@ def merge_roles(cells: Iterable[Iterable[Mapping[str, Any]]]) -> list[dict[str, 
 
 
 def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
-    """simulated: rewriter and judge (312 of 2,311 calls); solver openai:gpt-4o-mini."""
+    """simulated: rewriter and judge (312 of 2,311 calls); real: solver openai:gpt-4o-mini."""
     asked = list(roles)
     real = [one for one in asked if not one["simulated"]]
     if not asked:
@@ -66,7 +74,7 @@ def simulated_words(roles: Iterable[Mapping[str, Any]]) -> str:
         return f"not simulated: {'; '.join(_by_providers(real))}"
     ours = sum(one["calls"] for one in asked if one["simulated"])
     share = f"{ours:,} of {counted(sum(one['calls'] for one in asked), 'call')}"
-    return f"simulated: {listing(simulated_roles(asked))} ({share}); {'; '.join(_by_providers(real))}"
+    return f"simulated: {listing(simulated_parts(asked))} ({share}); real: {'; '.join(_by_providers(real))}"
 
 
 def simulated_lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:

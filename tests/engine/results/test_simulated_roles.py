@@ -38,20 +38,20 @@ EVOLUTION = {"evolution": {"model": "openai:gpt-4o-mini", "models": [], "mutator
 
 def test_a_simulated_helper_beside_a_real_model_is_named_by_its_role() -> None:
     roles = roles_asked("evolution", EVOLUTION, {"openai:gpt-4o-mini": 1_999, "simulated:rewriter": 312})
-    assert simulated_words(roles) == "simulated: rewriter (312 of 2,311 calls); solver openai:gpt-4o-mini"
+    assert simulated_words(roles) == "simulated: rewriter (312 of 2,311 calls); real: solver openai:gpt-4o-mini"
     assert simulated_roles(roles) == ["rewriter"]
 
 
 def test_one_model_in_two_roles_has_both_and_many_models_are_counted() -> None:
     mutation = {"mutation": {"target": "ollama:a", "mutator": "simulated:x", "judge": "simulated:x", "reward": "judge"}}
     roles = roles_asked("mutation", mutation, {"simulated:x": 2, "ollama:a": 1})
-    assert simulated_words(roles) == "simulated: rewriter and judge (2 of 3 calls); target ollama:a"
+    assert simulated_words(roles) == "simulated: rewriter and judge (2 of 3 calls); real: target ollama:a"
     judged = {"judge": "simulated:judge", "detection": ["exact", "judge"]}
     agents = {"agents": [{"model": f"lab:{name}"} for name in "abcdef"], "secret_game": judged}
     many = simulated_words(
         roles_asked("secret_game", agents, {f"lab:{name}": 1 for name in "abcdef"} | {"simulated:judge": 1})
     )
-    assert many == "simulated: judge (1 of 7 calls); agents lab:a, lab:b, lab:c, lab:d and 2 more"
+    assert many == "simulated: judge (1 of 7 calls); real: agents lab:a, lab:b, lab:c, lab:d and 2 more"
 
 
 def test_only_where_all_was_simulated_nobody_was_asked() -> None:
@@ -98,21 +98,21 @@ secret = "lantern"
 [design.factors]
 who = [{{ level = "real", set = {{}} }}, {{ level = "made up", set = {{ {made_up} }} }}]
 """
-JUDGE = "simulated: judge ({} of {} calls); agents openai:gpt-4o-mini"
+JUDGE = "simulated: judge ({} of {} calls); real: agents openai:gpt-4o-mini"
 CASES: dict[str, tuple[str, list[str], list[str]]] = {
     "one agent": (
         '"agents.Bob.model" = "simulated:trusting"',
         [
-            "simulated: judge and agents (10 of 16 calls); agents openai:gpt-4o-mini",
+            "simulated: judge and agents simulated:trusting (10 of 16 calls); real: agents openai:gpt-4o-mini",
             f"cells with who = real: {JUDGE.format(4, 8)}",
-            "cells with who = made up: simulated: judge and agents (6 of 8 calls); agents openai:gpt-4o-mini",
+            "cells with who = made up: simulated: judge and agents simulated:trusting (6 of 8 calls); real: agents openai:gpt-4o-mini",
         ],
         ["partly simulated", "partly simulated"],
     ),
     "a cell without any": (
         '"agents.*.model" = "simulated:trusting", "secret_game.detection" = ["exact", "judge"]',
         [
-            "simulated: judge and agents (8 of 12 calls); agents openai:gpt-4o-mini",
+            "simulated: judge and agents simulated:trusting (8 of 12 calls); real: agents openai:gpt-4o-mini",
             "cells with who = real: not simulated: agents openai:gpt-4o-mini",
             f"cells with who = made up: {ALL_SIMULATED}",
         ],
@@ -140,7 +140,7 @@ async def test_a_study_names_roles_and_cells_that_are_simulated_in_every_place(
     assert [cell["simulated"] for cell in summary["cells"]] == [bool(one) for one in answers]
     for command in ("show", "stats"):
         assert main(["--db", str(database), command, "last"]) == 0
-        told = capsys.readouterr().out
+        told = " ".join(capsys.readouterr().out.split())
         assert all(line in told for line in lines)
     for name in ("html", "markdown"):
         page = export_batch(database, "last", name, tmp_path)[0].read_text()
@@ -169,9 +169,10 @@ async def test_the_label_is_the_same_in_every_report(database: Path, tmp_path: P
         connection.commit()
     summary = summarise(database, "last")
     ours = sum(one["calls"] for one in summary["roles"] if one["simulated"])
-    label = f"simulated: agents ({ours} of {summary.calls.total} calls); agents openai:gpt-4o"
+    simulated = "agents simulated:talkative, simulated:bargainer and simulated:trusting"
+    label = f"simulated: {simulated} ({ours} of {summary.calls.total} calls); real: agents openai:gpt-4o"
     report = report_of(database, summary)
-    assert report.overview[0].text == label and "those to the agents" in report.methods[0].text
+    assert report.overview[0].text == label and f"those to the {simulated}, " in report.methods[0].text
     for name in ("html", "markdown"):
         assert label[1:] in export_batch(database, "last", name, tmp_path)[0].read_text(), name
     assert json.loads(json.dumps(summary))["simulated_roles"] == ["agents"]
