@@ -41,11 +41,11 @@ def money(amount: float | None) -> str:
 
 
 def requests(total: int, bought: int, cached: int, failed: int = 0, **more: int) -> str:
-    """What became of all requests: new, cached and failed add up to the total. Billed again: attempts that were paid for
-    beyond one per new reply."""
+    """What became of all requests: new, cached and failed add up to the total. Then the attempts that were paid for beyond
+    one per new reply; they may be the first ones of requests that failed."""
     new = total - cached - failed
     parts = f"{new:,} new, {cached:,} cached" + (f", {failed:,} failed" if failed else "")
-    rest = {"billed again": bought - new, **more}
+    rest = {"unused attempts billed" if failed else "billed again": bought - new, **more}
     others = ", ".join(f"{count:,} {name}" for name, count in rest.items() if count > 0)
     return f"{total:,} request{'s' * (total != 1)}: {parts}{f'; {others}' if others else ''}"
 

@@ -67,7 +67,7 @@ def test_the_progress_line_counts_down_what_calls_wait_for() -> None:
         ),
         (
             {"total": 9, "bought": 8, "cached": 1, "failed": 2},
-            "9 requests: 6 new, 1 cached, 2 failed; 2 billed again",
+            "9 requests: 6 new, 1 cached, 2 failed; 2 unused attempts billed",
         ),
     ],
 )
