@@ -101,6 +101,8 @@ class Sizing:
             if same is None or power(world, same, difference) >= WANTED - _NEAR:
                 break
             size += max(1, size // 100)
+        else:
+            return Needed(None, note=f"the data have too few {self._base.counted}")
         return Needed(grown, plan)
 
     def _planned(self, sizes: Sizes) -> tuple[Foreseen | None, dict[str, Any]]:

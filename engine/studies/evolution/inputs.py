@@ -125,13 +125,14 @@ def _taken_in(settings: EvolutionSettings, seed: int, folder: Path) -> Evolution
 
 
 def _shortened(settings: EvolutionSettings, drawn: Mapping[Split, Sequence[Finished]]) -> list[str]:
-    """Sizes that were written, and that the files are too small for."""
+    """Sizes that were written, and that the files are too small for; the held-out part is then named as well."""
     found = {key: (len(drawn.get(split, ())), words) for split, (key, words) in SIZES.items() if getattr(settings, key)}
     written = settings.model_fields_set & found.keys()
-    short = [key for key in found if key in written and found[key][0] < getattr(settings, key)]
-    if not short:
+    short = [key for key in found if found[key][0] < getattr(settings, key)]
+    if not written.intersection(short):
         return []
-    asked = ", ".join(f"{key} = {getattr(settings, key)}" for key in short)
+    named = [key for key in short if key in written or key == SIZES["judge"][0]]
+    asked = ", ".join(f"{key} = {getattr(settings, key)}{'' if key in written else ' by default'}" for key in named)
     parts = ", ".join(f"{number:,} {words}" for number, words in found.values())
     return [f"There are fewer different problems than asked for ({asked}). The study uses {parts}."]
 

@@ -83,7 +83,8 @@ def _planned(config: "FrozenConfig") -> PlannedBatch:
     from tidepool.engine.studies.evolution.inputs import settings_of
 
     settings = settings_of(config)
-    held_out, replies = settings.validation_problems, settings.samples * len(settings.solvers())
+    held_out = len(settings.frozen.validation) if settings.frozen else settings.validation_problems
+    replies = settings.samples * len(settings.solvers())
     return PlannedBatch(
         counted="held-out problems",
         outcomes={ACCURACY: PlannedValues(held_out, replies)},

@@ -59,6 +59,17 @@ def test_every_kind_tells_its_half_widths_by_what_its_report_counts(
     assert 0 < first["half_width"][0] < first["half_width"][2]
 
 
+def test_power_counts_the_problems_that_a_file_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = (json.dumps({"question": f"What is {n}+{n}?", "answer": str(2 * n)}) for n in range(60))
+    (tmp_path / "own.jsonl").write_text("\n".join(rows))
+    config = tmp_path / "evolution.toml"
+    config.write_text('[batch]\nkind = "evolution"\n[evolution]\nproblems = "own.jsonl"\nmax_problems = 100\n')
+    power = told(capsys, tmp_path, str(config), "--detect", "0.1")["power"]
+    assert {one["number"] for one in (*power["half_widths"], *power["differences"])} == {30}
+    for needed in power["detect"]["rows"][0]["needed"]:
+        assert needed["set"] is None and "too few held-out problems" in needed["note"]
+
+
 def test_a_study_without_anything_measured_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "needs a judge" in told(capsys, tmp_path, str(EXAMPLES / "simulation.toml"))["power"]["note"]
 

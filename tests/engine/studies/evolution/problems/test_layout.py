@@ -106,7 +106,7 @@ def test_own_files_for_each_split_and_what_stands_in_several_stays_with_the_judg
     found = taken(tmp_path, "train.jsonl", choose_from="dev.jsonl", choose_problems=9, judge_from="test.jsonl")
     assert [len(found.training), len(found.choosing), len(found.validation)] == [9, 4, 5]
     assert found.notes == [
-        "There are fewer different problems than asked for (choose_problems = 9). "
+        "There are fewer different problems than asked for (choose_problems = 9, validation_problems = 100 by default). "
         "The study uses 9 to search by, 4 to choose the champion, 5 held out.",
         "2 problems of train.jsonl stand in it before, and count once (line 14, line 15).",
         "1 problem of dev.jsonl stands in test.jsonl as well: left out of the choosing.",

@@ -42,6 +42,9 @@ def test_a_file_too_small_is_divided_with_a_warning_and_shuffled_by_the_seed(tmp
         "There are fewer different problems than asked for (max_problems = 100). "
         "The study uses 10 to search by, 5 to choose the champion, 15 held out."
     )
+    by_default = taken(tmp_path, max_problems=100).notes[0]
+    assert "(max_problems = 100, validation_problems = 100 by default)" in by_default
+    assert by_default.endswith("The study uses 15 to search by, 15 held out.")
     assert not [note for note in taken(tmp_path).notes if "fewer" in note], "nobody asked for the defaults"
     assert [one.question for one in found.training] != [row["question"] for row in ROWS[:10]]
 
