@@ -10,8 +10,8 @@ from typing import Any
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
-from tidepool.engine.config.mistakes.misplaced import homes_of_keys, misplaced_kind, section_meant
-from tidepool.engine.config.problems import ConfigProblem, Surroundings, not_a_section, told, validated
+from tidepool.engine.config.mistakes.misplaced import misplaced_kind, section_meant, surroundings
+from tidepool.engine.config.problems import ConfigProblem, not_a_section, told, validated
 from tidepool.engine.config.sections import Config, ConfigOrigin
 from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
 from tidepool.engine.config.user_endpoints import with_users_likes
@@ -43,7 +43,7 @@ def config_from(
         raise UsageError(told(source, problem.sentence, lines.of(problem.where)), problem.where)
     kind_name = str(sections["batch"]["kind"])
     kind_section = load_kind(kind_name).settings()
-    around = Surroundings(lines, homes_of_keys(Config, kind_name, kind_section))
+    around = surroundings(Config, kind_name, kind_section, lines)
     settings = validated(kind_section, sections.pop(kind_name), source, (kind_name,), around)
     config = validated(Config, {**sections, "settings": settings}, source, around=around)
     if not config.batch.name:

@@ -51,6 +51,8 @@ class Surroundings:
     """where its keys are written"""
     homes: Mapping[str, str] = field(default_factory=dict)
     """key → the section that has it, as it is written"""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """section, or table in one → its header, as it is written"""
 
 
 NOWHERE = Surroundings()
@@ -104,14 +106,16 @@ def problems_of(
     return [_problem(one, model, prefix, around, write) for one in error.errors(include_url=False)[: ceilings.PROBLEMS]]
 
 
-def problems_in(model: type[BaseModel], data: Any, prefix: Location = ()) -> list[ConfigProblem]:
+def problems_in(
+    model: type[BaseModel], data: Any, prefix: Location = (), around: Surroundings = NOWHERE
+) -> list[ConfigProblem]:
     """What keeps the data from being such a section."""
     if not isinstance(data, Mapping):
         return [ConfigProblem(prefix, not_a_section(prefix, data))]
     try:
         model.model_validate(dict(data))
     except ValidationError as error:
-        return problems_of(error, model, prefix)
+        return problems_of(error, model, prefix, around)
     except UsageError as error:  # a rule in the engine's own words, which pydantic lets through
         return [ConfigProblem(error.where or prefix, str(error))]
     return []
@@ -145,8 +149,12 @@ def _problem(
     where = path_in_words(path)
     fault, value = found["type"], found["input"]
     if fault == "extra_forbidden":
-        if len(path) == 1 and "settings" in model.model_fields and isinstance(value, Mapping | list):
-            return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(model, where)}")
+        if (
+            len(path) == 1
+            and "settings" in model.model_fields
+            and (isinstance(value, Mapping) or _is_table_list(value))
+        ):
+            return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(model, where, around)}")
         return ConfigProblem(path, f"unknown key {where}.{_nearest(model, location, around.homes)}")
     if fault == "missing":
         return ConfigProblem(path, f"{where} is missing.")
@@ -234,13 +242,18 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def _nearest_section(model: type[BaseModel], name: str) -> str:
-    sections = {one: f"[[{one}]]" if one in LISTS else f"[{one}]" for one in model.model_fields if one != "settings"}
+def _nearest_section(model: type[BaseModel], name: str, around: Surroundings) -> str:
     providers = model.model_fields.get("providers")
     if providers and name in getattr(providers.annotation, "model_fields", {}):
         return f" A provider's keys stand in [providers.{name}]."
-    near = get_close_matches(name.lower(), sections, n=1, cutoff=0.5)
-    return f" Did you mean {sections[near[0]]}?" if near else f" Sections are {', '.join(sections.values())}."
+    if name in around.headers:
+        return f" Did you mean {around.headers[name]}?"
+    sections = {one: header for one, header in around.headers.items() if "." not in header}
+    if near := get_close_matches(name.lower(), sections, n=1, cutoff=0.5):
+        return f" Did you mean {sections[near[0]]}?"
+    if name in around.homes:
+        return f" {name} is a key {around.homes[name]}."
+    return f" Sections are {', '.join(sections.values())}."
 
 
 def _nearest(model: type[BaseModel], location: Location, homes: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from, outline_problems
+from tidepool.engine.config.mistakes.misplaced import surroundings
 from tidepool.engine.config.problems import ConfigProblem, problems_in
 from tidepool.engine.config.sections import Config, Section
 from tidepool.engine.config.user_endpoints import with_users_likes
@@ -43,7 +44,7 @@ def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
     settings = load_kind(kind).settings()
     rest = {name: section for name, section in data.items() if name != kind}
     return [
-        *problems_in(Config, {**rest, "settings": Section()}),
+        *problems_in(Config, {**rest, "settings": Section()}, around=surroundings(Config, kind, settings)),
         *problems_in(settings, data[kind], (kind,)),
         *entity_problems(data.get("entities")),
     ]

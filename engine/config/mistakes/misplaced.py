@@ -7,11 +7,40 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from tidepool.engine.config.problems import LISTS, ConfigProblem
+from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
+from tidepool.engine.config.problems import LISTS, ConfigProblem, Surroundings
 
 ALIKE = 0.6
 """from this likeness on, one name is taken for the other"""
 TOP = "before the first section, at the top of the file"
+
+
+def surroundings(
+    config: type[BaseModel], kind: str, settings: type[BaseModel], lines: Lines = NO_LINES
+) -> Surroundings:
+    """What a config of this kind has beside each of its sections."""
+    return Surroundings(lines, homes_of_keys(config, kind, settings), headers_of(config, kind, settings))
+
+
+def headers_of(config: type[BaseModel], kind: str, settings: type[BaseModel]) -> dict[str, str]:
+    """Section → its header; then table in a section → its header, the kind's own first."""
+    sections = {kind if name == "settings" else name: one.annotation for name, one in config.model_fields.items()}
+    sections[kind] = settings
+    headers = {name: header for name, one in sections.items() if (header := _header(name, name, one))}
+    for name in sorted(headers, key=lambda one: one != kind):
+        section = _section_in(sections[name])[0] if name != "providers" else None
+        for key, inner in section.model_fields.items() if section else ():
+            if header := _header(f"{name}.{key}", key, inner.annotation):
+                headers.setdefault(key, header)
+    return headers
+
+
+def _header(path: str, name: str, annotation: Any) -> str:
+    """How the table is opened; empty where the value is none."""
+    section, listed = _section_in(annotation)
+    if (listed and section) or name in LISTS:
+        return f"[[{path}]]"
+    return f"[{path}]" if section or get_origin(annotation) is dict else ""
 
 
 def homes_of_keys(config: type[BaseModel], kind: str, settings: type[BaseModel]) -> dict[str, str]:

@@ -69,6 +69,23 @@ OPTIONS = [
 """config, a value of --set, and how the hint begins"""
 
 
+SECTIONS_AT_TOP = [
+    (PANEL, '[judge]\nquestion = "?"', "Did you mean [simulation.judge]?"),
+    (PANEL, '[[judge]]\nquestion = "?"', "Did you mean [simulation.judge]?"),
+    (GAME, "[scoring]\nboth = 2", "Did you mean [secret_game.scoring]?"),
+    (GAME, '[[scenarios]]\nopener_secret = "a"', "Did you mean [[secret_game.scenarios]]?"),
+    (GAME, '[factors]\n"secret_game.mode" = ["standard"]', "Did you mean [design.factors]?"),
+    (GAME, "[judge]\nmodel = 1", "judge is a key in [secret_game]."),
+    (GAME, "[agent_id]\nname = 1", "Did you mean [[agents]]?"),
+    (
+        GAME,
+        "[mood]\nrain = 1",
+        "Sections are [batch], [service], [providers], [[agents]], [[entities]], [stop], [secret_game], [design], [cluster].",
+    ),
+]
+"""config, an unknown section, and how its message ends"""
+
+
 def message(text: str, folder: Path, *options: str) -> str:
     """What is wrong with the config; empty where it is accepted."""
     path = folder / "study.toml"
@@ -114,6 +131,14 @@ def test_a_suggested_option_is_accepted(text: str, wrong: str, hint: str, tmp_pa
     name, option = shlex.split(said[said.index("rite --set ") + 5 :].removesuffix("."))
     assert name == "--set" and option.startswith(hint)
     assert message(text, tmp_path, option) == ""
+
+
+@pytest.mark.parametrize(("text", "section", "hint"), SECTIONS_AT_TOP)
+def test_an_unknown_section_is_answered_with_one_that_exists(
+    text: str, section: str, hint: str, tmp_path: Path
+) -> None:
+    said = message(f"{text}\n{section}\n", tmp_path)
+    assert "unknown section [" in said and said.endswith(hint)
 
 
 WRONG_VALUES: list[Any] = ["ada", "a,b", "1,5", "yes", 7, 1.5, True, ["ada"], [7], {"a": 1}, [{"a": 1}]]
