@@ -40,7 +40,7 @@ class Design(Section):
     mode: Literal["full", "paired"] = Field(default="full", title="Levels crossed")
     """full: every level with every other; paired: lists in step, first with first, second with second"""
     factors: dict[Name, list[Any]] = Field(
-        default_factory=dict, examples=[{"service.name": ["live", "auto"]}], max_length=ceilings.FACTORS
+        default_factory=dict, examples=[{"agents.*.temperature": [0.2, 1.0]}], max_length=ceilings.FACTORS
     )
     """a key of the config with its values, or any name with levels `{ level = "…", set = { KEY = VALUE } }`"""
     hypotheses: list[Hypothesis] = Field(

@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
-from tidepool.engine.config.mistakes.types import EXPECTED, nearest_choice, suggest_value
+from tidepool.engine.config.mistakes.types import EXPECTED, nearest_choice, suggest_value, two_levels
 from tidepool.engine.config.toml_files import format_key, format_value
 from tidepool.engine.errors import Location, UsageError
 
@@ -22,6 +22,9 @@ MOST_TOLD = 5
 """problems that one error message names"""
 LISTS = ("agents", "entities")
 """sections of which there are several"""
+FACTORS: Location = ("design", "factors")
+FEWEST_LEVELS = 2
+"""of a factor"""
 
 Section = TypeVar("Section", bound=BaseModel)
 
@@ -51,6 +54,8 @@ class Surroundings:
     """where its keys are written"""
     homes: Mapping[str, str] = field(default_factory=dict)
     """key → the section that has it, as it is written"""
+    factors: Mapping[str, list[Any]] = field(default_factory=dict)
+    """an example of design.factors that this kind accepts"""
     headers: Mapping[str, str] = field(default_factory=dict)
     """section, or table in one → its header, as it is written"""
 
@@ -169,34 +174,48 @@ def _problem(
     if fault in ("model_type", "dict_type") and _is_table_list(value):
         return ConfigProblem(key, not_a_section(path, value))
     if fault in EXPECTED or fault == "literal_error":
-        said = f"{said} {_hint(found, model, prefix, around.lines, write)}".rstrip()
+        said = f"{said} {_hint(found, model, prefix, around, write)}".rstrip()
     if isinstance(value, Mapping) and fault not in EXPECTED:
         return ConfigProblem(key, f"[{where}]: {said}" if path else said)
     return ConfigProblem(key, f"{where} = {_short(value)}: {said}")
 
 
-def _hint(found: Any, model: type[BaseModel], prefix: Location, lines: Lines, write: Callable[[Any], str]) -> str:
+def _hint(
+    found: Any, model: type[BaseModel], prefix: Location, around: Surroundings, write: Callable[[Any], str]
+) -> str:
     """What to write instead: the value that was meant where it would be accepted, else an example of the key."""
     location: Location = found["loc"]
-    name, example = _example_at(model, location)
+    place, example = _example_at(model, location)
     meant = suggest_value(found["type"], found["input"], lambda value: _accepts(model, location, value))
-    last = location[-1]
+    last, lines = location[-1], around.lines
+    if location[: len(FACTORS)] == FACTORS and around.factors and (meant is None or len(meant) < FEWEST_LEVELS):
+        meant = two_levels(found["input"]) if "." in str(last) else None
+        place, example = (location, around.factors) if last == FACTORS[-1] else _first_factor(around.factors)
     if meant is not None:
-        return f"Write {write(meant) if isinstance(last, int) else _assignment(last, write(meant), lines)}."
+        return f"Write {write(meant) if isinstance(last, int) else _assignment((*prefix, *location), write(meant), lines)}."
     if near := nearest_choice(found["input"], found.get("ctx", {})):
         return near
     if example is None:
         return ""
-    hint = f"For example, write {_assignment(name, write(example), lines)}"
-    if found["type"] == "model_type" and write is format_value and name == last and name not in lines.changed:
+    hint = f"For example, write {_assignment((*prefix, *place), write(example), lines, (*prefix, *location))}"
+    if write is not format_value or lines.option((*prefix, *place)):
+        return f"{hint}."
+    if place[-1] in LISTS:
+        return f"{hint}, or the keys of each below [[{place[-1]}]]."
+    if found["type"] == "model_type" and place == location:
         return f"{hint}, or its keys below [{'.'.join(format_key(str(part)) for part in (*prefix, *location))}]."
     return f"{hint}."
 
 
-def _assignment(key: str, value: str, lines: Lines) -> str:
-    """The key with its value, as a line of the file or as the option that gave it."""
-    option = lines.changed.get(key)
-    return f"--set {quote(f'{option}={value}')}" if option else f"{format_key(key)} = {value}"
+def _first_factor(factors: Mapping[str, list[Any]]) -> tuple[Location, list[Any]]:
+    name, levels = next(iter(factors.items()))
+    return (*FACTORS, name), levels
+
+
+def _assignment(place: Location, value: str, lines: Lines, wrong: Location = ()) -> str:
+    """The key with its value, as a line of the file, or as an option where one gave it or gave the wrong key."""
+    option = lines.option(place) or (".".join(format_key(str(one)) for one in place) if lines.option(wrong) else "")
+    return f"--set {quote(f'{option}={value}')}" if option else f"{format_key(str(place[-1]))} = {value}"
 
 
 def _accepts(model: type[BaseModel], location: Location, value: Any) -> bool:
@@ -215,16 +234,17 @@ def _accepts(model: type[BaseModel], location: Location, value: Any) -> bool:
     return True
 
 
-def _example_at(model: Any, location: Location) -> tuple[str, Any]:
+def _example_at(model: Any, location: Location) -> tuple[Location, Any]:
     """The key that the place is in, and a value that shows how it is written; None where there is none to show."""
-    name, example = "", None
-    for part in location:
+    place: Location = ()
+    example = None
+    for count, part in enumerate(location, 1):
         if isinstance(part, str) and part in getattr(model, "model_fields", {}):
-            name, example = part, example_of(model.model_fields[part])
+            place, example = location[:count], example_of(model.model_fields[part])
             model = _section_at(model, (part,))
         elif isinstance(part, str):  # a name in a table of any names
-            name, example = part, next(iter(example.values())) if isinstance(example, dict) else None
-    return name, example
+            place, example = location[:count], next(iter(example.values())) if isinstance(example, dict) else None
+    return place, example
 
 
 def example_of(described: FieldInfo) -> Any:

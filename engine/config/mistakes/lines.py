@@ -6,6 +6,8 @@ It reads no values, so it may be led astray by a text that looks like TOML; then
 import re
 from collections.abc import Iterable
 
+from tidepool.engine.config.toml_files import format_key
+
 Location = tuple[int | str, ...]
 
 _WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
@@ -20,8 +22,8 @@ class Lines:
 
     def __init__(self, text: str, changed: Iterable[str] = ()) -> None:
         self._line_of: dict[Location, int] = {}
-        self.changed = {path.rpartition(".")[2]: path for path in changed}
-        """last word → path of the keys that `--set` gave: what is wrong with them stands in no line"""
+        self._changed = {_words(path): path for path in changed}
+        """words → path of the keys that `--set` gave: what is wrong with them stands in no line"""
         self._lists: dict[Location, int] = {}
         table: Location = ()
         closing = ""
@@ -37,12 +39,22 @@ class Lines:
 
     def of(self, where: Location) -> int | None:
         """The line of this place, else of what it stands in."""
-        if where and where[-1] in self.changed:
+        if self.option(where):
             return None
         for length in range(len(where), 0, -1):
             if where[:length] in self._line_of:
                 return self._line_of[where[:length]]
         return None
+
+    def option(self, where: Location) -> str:
+        """The path for `--set` of a place that `--set` gave, alone or in a table; empty where the file has it."""
+        for words, path in self._changed.items():
+            if where and words[:1] == where[:1] and words[-1] == where[-1]:
+                return path
+            rest = [format_key(part) for part in where[len(words) :] if isinstance(part, str)]
+            if words == where[: len(words)] and len(words) + len(rest) == len(where):
+                return ".".join((path, *rest))
+        return ""
 
     def has(self, where: Location) -> bool:
         """Whether this very place is written in the file."""

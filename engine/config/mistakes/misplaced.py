@@ -19,7 +19,9 @@ def surroundings(
     config: type[BaseModel], kind: str, settings: type[BaseModel], lines: Lines = NO_LINES
 ) -> Surroundings:
     """What a config of this kind has beside each of its sections."""
-    return Surroundings(lines, homes_of_keys(config, kind, settings), headers_of(config, kind, settings))
+    who = kind if "temperature" in settings.model_fields else "agents.*"
+    factors = {f"{who}.temperature": [0.2, 1.0]}
+    return Surroundings(lines, homes_of_keys(config, kind, settings), factors, headers_of(config, kind, settings))
 
 
 def headers_of(config: type[BaseModel], kind: str, settings: type[BaseModel]) -> dict[str, str]:

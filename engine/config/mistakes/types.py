@@ -38,6 +38,18 @@ def suggest_value(fault: str, value: object, accepts: Callable[[Any], bool]) -> 
     return next((one for one in _guesses(fault, value) if one != [] and accepts(one)), None)
 
 
+def two_levels(value: object) -> list[Any] | None:
+    """A factor's levels where one was written: that one, and one beside it. None where no other can be guessed."""
+    match value:
+        case bool():
+            return [value, not value]
+        case int():
+            return [value, value + 1]
+        case float() if math.isfinite(value):
+            return [value, value / 2 or 1.0]
+    return None
+
+
 def _guesses(fault: str, value: object) -> Iterator[Any]:
     match fault, value:
         case ("int_type" | "float_type" | "int_from_float", bool()):

@@ -14,6 +14,7 @@ from tests.engine.config.mistakes.cases import EVOLUTION, GAME, MUTATION, PANEL
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.sections import Batch, OllamaSettings, ProviderSettings, Service
 from tidepool.engine.config.toml_files import format_value
+from tidepool.engine.design.cells import plan_study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import load_kind
 
@@ -40,6 +41,15 @@ LINES = [
         '"secret_game.mode" = "standard,retained"',
         '"secret_game.mode" = ["standard", "retained"]',
     ),
+    (GAME, "design", "factors = 3", 'factors = { "agents.*.temperature" = [0.2, 1.0] }'),
+    (PANEL, "design", "factors = 3", 'factors = { "simulation.temperature" = [0.2, 1.0] }'),
+    (EVOLUTION, "design", "factors = []", 'factors = { "evolution.temperature" = [0.2, 1.0] }'),
+    (MUTATION, "design", "factors = true", 'factors = { "mutation.temperature" = [0.2, 1.0] }'),
+    (PANEL, "design.factors", '"simulation.n_turns" = 3', '"simulation.n_turns" = [3, 4]'),
+    (PANEL, "design.factors", '"simulation.temperature" = 0.7', '"simulation.temperature" = [0.7, 0.35]'),
+    (PANEL, "design.factors", '"simulation.thoughts" = true', '"simulation.thoughts" = [true, false]'),
+    (GAME, "design.factors", '"secret_game.mode" = "standard"', '"agents.*.temperature" = [0.2, 1.0]'),
+    (GAME, "design.factors", "firmness = 3", '"agents.*.temperature" = [0.2, 1.0]'),
     (GAME, "providers", 'openai = "http://localhost:8000/v1"', "openai = { max_concurrent"),
     (GAME, "providers.openai.prices", '"*" = 0.5', '"*" = { input'),
     (EVOLUTION, "evolution", 'seed_prompts = "Think, then answer."', 'seed_prompts = ["Think, then answer."]'),
@@ -55,6 +65,11 @@ OPTIONS = [
     (GAME, "agent_ids=ada,bob", 'agent_ids=["ada", "bob"]'),
     (GAME, "agents.Ada.secret=42", 'agents.Ada.secret="42"'),
     (GAME, "providers.ollama.hosts=http://a:1,http://b:1", 'providers.ollama.hosts=["http://a:1", "http://b:1"]'),
+    (GAME, "design.factors=3", 'design.factors={ "agents.*.temperature" = [0.2, 1.0] }'),
+    (PANEL, 'design.factors."simulation.n_turns"=3', 'design.factors."simulation.n_turns"=[3, 4]'),
+    (GAME, 'design.factors."secret_game.mode"=standard', 'design.factors."agents.*.temperature"=[0.2, 1.0]'),
+    (PANEL, 'design.factors={ "simulation.n_turns" = 3 }', 'design.factors."simulation.n_turns"=[3, 4]'),
+    (GAME, 'providers.openai.prices={ "gpt-4o" = 3 }', "providers.openai.prices.gpt-4o={ input"),
     (GAME, "service.budget_usd=$5", "service.budget_usd=5"),
     (GAME, "service.cache=yes", "service.cache=true"),
     (GAME, "batch.name=2026", 'batch.name="2026"'),
@@ -91,7 +106,9 @@ def message(text: str, folder: Path, *options: str) -> str:
     path = folder / "study.toml"
     path.write_text(text, encoding="utf-8")
     try:
-        load_config(path, options)
+        config = load_config(path, options)
+        if config.design is not None:
+            plan_study(config, folder / "none.db")
     except UsageError as error:
         return str(error)
     return ""
@@ -116,7 +133,7 @@ def test_a_suggested_line_is_accepted(text: str, section: str, wrong: str, hint:
     if key == "scale":
         fixed = with_line(text, section, f'judge = {{ question = "?", {found[1]} }}')
     else:
-        assert found[2] or key in (wrong_key, "agent_ids")
+        assert found[2] or key in (wrong_key, "agent_ids", '"agents.*.temperature"')
         fixed = with_line(text, found[2] or section, found[1])
     assert message(fixed, tmp_path) == ""
     if found[3]:
