@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import date, time
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any, TypeVar
@@ -23,6 +22,8 @@ MOST_TOLD = 5
 LISTS = ("agents", "entities")
 """sections of which there are several"""
 FACTORS: Location = ("design", "factors")
+_SHOWN = 60
+"""letters or items of a wrong value that are repeated"""
 FEWEST_LEVELS = 2
 """of a factor"""
 
@@ -44,6 +45,14 @@ class WrongValue(ValueError):
     def __init__(self, message: str, *where: int | str) -> None:
         super().__init__(message)
         self.where: Location = where
+
+
+class LibraryIds(ValueError):
+    """Agents or entities are given as names, which only entries of the library are."""
+
+    def __init__(self, ids: list[str]) -> None:
+        super().__init__("expected a list of tables")
+        self.ids = ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +173,11 @@ def _problem(
     if fault == "missing":
         return ConfigProblem(path, f"{where} is missing.")
     raised = found.get("ctx", {}).get("error")
+    if isinstance(raised, LibraryIds):
+        return ConfigProblem(path, f"{where} = {_short(value, write)}: {_library_hint(raised.ids, path, around)}")
     key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
-    message = EXPECTED.get(fault) or found["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    expected = f"expected {found['ctx']['expected']}" if fault == "literal_error" else EXPECTED.get(fault)
+    message = expected or found["msg"].removeprefix("Value error, ").replace(" after validation", "")
     said = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
     if fault == "list_type" and isinstance(value, Mapping) and (path[-1] in LISTS or _section_at(model, location)):
         inner = [name for name, one in value.items() if isinstance(one, Mapping)]
@@ -177,7 +189,7 @@ def _problem(
         said = f"{said} {_hint(found, model, prefix, around, write)}".rstrip()
     if isinstance(value, Mapping) and fault not in EXPECTED:
         return ConfigProblem(key, f"[{where}]: {said}" if path else said)
-    return ConfigProblem(key, f"{where} = {_short(value)}: {said}")
+    return ConfigProblem(key, f"{where} = {_short(value, write)}: {said}")
 
 
 def _hint(
@@ -205,6 +217,16 @@ def _hint(
     if found["type"] == "model_type" and place == location:
         return f"{hint}, or its keys below [{'.'.join(format_key(str(part)) for part in (*prefix, *location))}]."
     return f"{hint}."
+
+
+def _library_hint(ids: list[str], path: Location, around: Surroundings) -> str:
+    """How entries of the library are named: a kind with entities has a key for them in its own section."""
+    home = around.homes.get("entity_ids", "")
+    place: Location = (home.removeprefix("in [").removesuffix("]"), "entity_ids") if home else ("agent_ids",)
+    written = _assignment(place, format_value(ids), around.lines, path)
+    where = "" if around.lines.option(path) else f" {home or 'before the first section'}"
+    section = "[[entities]]" if home else "[[agents]]"
+    return f"each is a section, {section}. To name entries of the library, write {written}{where}."
 
 
 def _first_factor(factors: Mapping[str, list[Any]]) -> tuple[Location, list[Any]]:
@@ -257,8 +279,12 @@ def example_of(described: FieldInfo) -> Any:
     return None if value is PydanticUndefined or value in ("", [], {}) else value
 
 
-def _short(value: object) -> str:
-    text = str(value) if isinstance(value, date | time) else repr(value)
+def _short(value: Any, write: Callable[[Any], str]) -> str:
+    shown = value[:_SHOWN] if isinstance(value, str | list) else value
+    try:
+        text = write(shown)
+    except (TypeError, ValueError, RecursionError):  # no value of TOML, or too deep
+        text = repr(shown)
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -16,7 +16,6 @@ from pydantic import (
     ModelWrapValidatorHandler,
     PrivateAttr,
     SerializeAsAny,
-    ValidationInfo,
     create_model,
     field_validator,
     model_validator,
@@ -30,12 +29,11 @@ from tidepool.engine.config.constructing import with_keywords_in_help
 from tidepool.engine.config.design import Design
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name
 from tidepool.engine.config.presets import known_model, unknown_provider
-from tidepool.engine.config.problems import WrongValue
+from tidepool.engine.config.problems import LibraryIds, WrongValue
 from tidepool.engine.config.section import ConfigOrigin as ConfigOrigin
 from tidepool.engine.config.section import Hosts
 from tidepool.engine.config.section import Section as Section
 from tidepool.engine.config.stop import StopWhenSure
-from tidepool.engine.config.toml_files import format_value
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
 
@@ -337,10 +335,25 @@ class ConfigSections(Section):
     providers: SerializeAsAny[Providers] = Field(
         default_factory=Providers, examples=[{"ollama": {"base_url": "http://localhost:11434"}}]
     )
-    agents: list[Agent] = Field(default_factory=list, max_length=ceilings.AGENTS)
+    agents: list[Agent] = Field(
+        default_factory=list,
+        max_length=ceilings.AGENTS,
+        examples=[
+            [
+                {"name": "Ada", "model": "simulated:guarded", "secret": "marigold"},
+                {"name": "Bob", "model": "simulated:trusting", "secret": "lantern"},
+            ]
+        ],
+    )
     agent_ids: list[ceilings.Word] = Field(default_factory=list, max_length=ceilings.AGENTS, examples=[["ada", "bob"]])
     """agents of the file's library"""
-    entities: list[dict[str, Any]] = Field(default_factory=list, max_length=ceilings.ENTITIES)
+    entities: list[dict[str, Any]] = Field(
+        default_factory=list,
+        max_length=ceilings.ENTITIES,
+        examples=[
+            [{"name": "Hypatia", "description": "Mathematician"}, {"name": "Darwin", "description": "Naturalist"}]
+        ],
+    )
     stop: StopWhenSure | None = Field(default=None, examples=[{"outcome": "revealed", "half_width": 0.05}])
     """when the batch may end before its plan does"""
     settings: SerializeAsAny[Section]
@@ -348,15 +361,10 @@ class ConfigSections(Section):
 
     @field_validator("agents", "entities", mode="before")
     @classmethod
-    def _no_ids(cls, listed: Any, info: ValidationInfo) -> Any:
+    def _no_ids(cls, listed: Any) -> Any:
         ids = [one.strip() for one in listed.split(",")] if isinstance(listed, str) else listed
         if isinstance(ids, list) and ids and all(isinstance(one, str) for one in ids):
-            name = str(info.field_name)
-            key, place = (
-                ("agent_ids", "before the first section") if name == "agents" else ("entity_ids", "in [simulation]")
-            )
-            words = f"each is a section, [[{name}]]. To name entries of the library, write {key} = {format_value(ids)} {place}"
-            raise ValueError(words)
+            raise LibraryIds(ids)
         return listed
 
     def limits_for(self, provider: str) -> ProviderSettings:

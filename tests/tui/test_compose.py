@@ -104,7 +104,7 @@ async def test_the_plan_follows_the_typing_and_the_toml_says_the_same(tmp_path: 
 
 
 WRONG: list[tuple[KeyPath, str, str]] = [
-    (("batch", "metadata"), "no table", "batch.metadata = 'no table': expected a table of names and values."),
+    (("batch", "metadata"), "no table", 'batch.metadata = "no table": expected a table of names and values.'),
     (("secret_game", "fuzzy_threshold"), "101", "input should be less than or equal to 100."),
     (("secret_game", "scoring", "both"), "much", "expected a number."),
     (("secret_game", "scenarios"), "x = 1", "secret_game.scenarios[0]"),

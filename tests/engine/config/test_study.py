@@ -47,7 +47,7 @@ BOB = Agent(name="Bob", model="simulated:trusting", secret="lantern")
         (lambda: Evolution(elite_size=9, population_size=9), "Evolution: elite_size leaves no room for children"),
         (
             lambda: Mutation(learner="bandits"),
-            "Mutation: learner = 'bandits': input should be 'bandit', 'ppo' or 'random'.",
+            "Mutation: learner = 'bandits': expected 'bandit', 'ppo' or 'random'.",
         ),
     ],
 )

@@ -31,6 +31,12 @@ LINES = [
     (NO_ENTITIES, "", 'entities = ["ada", "bob"]', 'entity_ids = ["ada", "bob"]'),
     (NO_AGENTS, "", 'agents = ["ada", "bob"]', 'agent_ids = ["ada", "bob"]'),
     (NO_AGENTS, "", 'agents = "ada, bob"', 'agent_ids = ["ada", "bob"]'),
+    (NO_AGENTS, "", 'entities = ["ada", "bob"]', 'agent_ids = ["ada", "bob"]'),
+    (NO_ENTITIES, "", 'agents = ["ada", "bob"]', 'entity_ids = ["ada", "bob"]'),
+    (NO_AGENTS, "", "agents = 3", 'agents = [{ name = "Ada", model = "simulated:guarded", secret = "marigold" }, {'),
+    (NO_AGENTS, "", "agents = [1]", 'agents = [{ name = "Ada", model = "simulated:guarded", secret = "marigold" }, {'),
+    (NO_ENTITIES, "", "entities = 3", 'entities = [{ name = "Hypatia", description ='),
+    (NO_ENTITIES, "", "entities = [1]", 'entities = [{ name = "Hypatia", description ='),
     (GAME, "secret_game", 'scoring = "both = 2"', "scoring = { none"),
     (GAME, "secret_game", 'scenarios = ["marigold"]', "scenarios = [{ opener_secret"),
     (GAME, "", 'stop = "revealed"', "stop = { outcome"),
@@ -63,6 +69,10 @@ OPTIONS = [
     (PANEL, "simulation.judge=openness", "simulation.judge={ model"),
     (GAME, "secret_game.detection=exact,fuzzy", 'secret_game.detection=["exact", "fuzzy"]'),
     (GAME, "agent_ids=ada,bob", 'agent_ids=["ada", "bob"]'),
+    (NO_AGENTS, "agents=ada,bob", 'agent_ids=["ada", "bob"]'),
+    (NO_ENTITIES, "agents=ada,bob", 'simulation.entity_ids=["ada", "bob"]'),
+    (NO_ENTITIES, 'entities=["ada", "bob"]', 'simulation.entity_ids=["ada", "bob"]'),
+    (NO_AGENTS, "agents=3", 'agents=[{ name = "Ada"'),
     (GAME, "agents.Ada.secret=42", 'agents.Ada.secret="42"'),
     (GAME, "providers.ollama.hosts=http://a:1,http://b:1", 'providers.ollama.hosts=["http://a:1", "http://b:1"]'),
     (GAME, "design.factors=3", 'design.factors={ "agents.*.temperature" = [0.2, 1.0] }'),
@@ -126,7 +136,8 @@ def test_a_suggested_line_is_accepted(text: str, section: str, wrong: str, hint:
     said = message(with_line(text, section, wrong), tmp_path)
     assert "should be" not in said and "valid dictionary" not in said
     found = re.search(
-        r"rite (\S+ = .+?)(?: in \[(\w+)\]| before the first section)?(?:, or its keys below \[(.+)\])?\.$", said
+        r"rite (\S+ = .+?)(?: in \[(\w+)\]| before the first section)?(?:, or (?:its keys|the keys of each) below \[(.+)\])?\.$",
+        said,
     )
     assert found is not None and found[1].startswith(hint), said
     wrong_key, key = (line.partition(" = ")[0] for line in (wrong, found[1]))
@@ -137,9 +148,11 @@ def test_a_suggested_line_is_accepted(text: str, section: str, wrong: str, hint:
         fixed = with_line(text, found[2] or section, found[1])
     assert message(fixed, tmp_path) == ""
     if found[3]:
-        (table,) = tomllib.loads(found[1]).values()
-        keys = "\n".join(f"{name} = {format_value(one)}" for name, one in table.items())
-        assert message(f"{text}\n[{found[3]}]\n{keys}\n", tmp_path) == ""
+        (tables,) = tomllib.loads(found[1]).values()
+        for table in tables if isinstance(tables, list) else [tables]:
+            keys = "\n".join(f"{name} = {format_value(one)}" for name, one in table.items())
+            text += f"\n[{found[3]}]\n{keys}\n"
+        assert message(text, tmp_path) == ""
 
 
 @pytest.mark.parametrize(("text", "wrong", "hint"), OPTIONS, ids=[wrong for _, wrong, _ in OPTIONS])
@@ -148,6 +161,20 @@ def test_a_suggested_option_is_accepted(text: str, wrong: str, hint: str, tmp_pa
     name, option = shlex.split(said[said.index("rite --set ") + 5 :].removesuffix("."))
     assert name == "--set" and option.startswith(hint)
     assert message(text, tmp_path, option) == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("evolution.task=[a]", "evolution.task = \"[a]\": expected 'auto', 'number',"),
+        ('evolution.task=["x"]', "evolution.task = [\"x\"]: expected 'auto', 'number',"),
+        ("evolution.max_calls=true", "evolution.max_calls = true: expected a whole number."),
+        ("evolution.problems={ min = 1 }", "evolution.problems = { min = 1 }: expected text."),
+        ("evolution.problems=2026-11-17", "evolution.problems = 2026-11-17: expected text."),
+    ],
+)
+def test_a_wrong_value_is_repeated_as_toml(option: str, words: str, tmp_path: Path) -> None:
+    assert words in message(EVOLUTION, tmp_path, option)
 
 
 @pytest.mark.parametrize(("text", "section", "hint"), SECTIONS_AT_TOP)
