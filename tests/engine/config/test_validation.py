@@ -89,6 +89,7 @@ CASES = [
     (mutation(num_mini_batch=33, num_steps=1), ("mutation", "num_mini_batch"), "the steps of an update"),
     (mutation(queries="none.jsonl"), ("mutation", "queries"), "cannot read the queries"),
     (mutation(policy="none.safetensors"), ("mutation", "policy"), "cannot read the policy"),
+    (mutation(policy="none.json"), ("mutation", "policy"), "none.json: cannot read the policy"),
     (mutation(policy_content="%"), ("mutation", "policy_content"), "not base64"),
     (simulation(judge={"model": "simulated:judge"}), ("simulation", "judge", "question"), "question is missing"),
 ]

@@ -312,7 +312,9 @@ def test_what_is_several_files_is_not_written_into_a_folder_called_like_a_file(t
 def test_bench_takes_the_overrides_that_messages_recommend(tidepool: Tidepool) -> None:
     tidepool("new", "secret_game")
     done = tidepool("bench", "secret_game.toml", *TWO_TALKS)
-    assert done.returncode == 0 and "faster" in done.stdout
+    assert done.returncode == 0 and "faster" in done.stdout and "latency to see" in done.stdout
+    slow = tidepool("bench", "secret_game.toml", *TWO_TALKS, "--set", "providers.simulated.latency=0.01")
+    assert slow.returncode == 0 and "faster" in slow.stdout and "latency to see" not in slow.stdout
     refused = tidepool("bench", *TWO_TALKS)
     assert refused.returncode == 2 and "tidepool bench CONFIG.toml --set" in refused.stderr
     other = tidepool("list", *TWO_TALKS)

@@ -71,6 +71,6 @@ def _compare(options: argparse.Namespace) -> int:
     say(f"in waves            {span(gain.waves['seconds'])}, {money(gain.waves['cost_usd'])}")
     same = "the same" if gain.as_json()["same_statistics"] else "different (answers of a live model vary)"
     say(f"gain                {number(gain.speedup, 1, '×')} faster; statistics are {same}")
-    if gain.waves["simulated"]:
+    if gain.waves["simulated"] and not config.providers.simulated.latency:
         say("simulated answers: set [providers.simulated] latency to see what real delays would gain")
     return 0

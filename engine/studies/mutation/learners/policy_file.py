@@ -81,7 +81,7 @@ def load_policy(path: Path) -> SavedPolicy:
         content = arrays.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"{arrays}: cannot read the policy ({error.strerror or error}). mutation.policy names a file "
+            f"{arrays if path.exists() else path}: cannot read the policy ({error.strerror or error}). mutation.policy names a file "
             "written by `tidepool export BATCH --format policy`."
         ) from None
     return read_policy(content, str(arrays))
