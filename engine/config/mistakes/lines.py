@@ -22,7 +22,7 @@ class Lines:
 
     def __init__(self, text: str, changed: Iterable[str] = ()) -> None:
         self._line_of: dict[Location, int] = {}
-        self._changed = {_words(path): path for path in changed}
+        self._changed = {words: path for path in changed if (words := _words(path))}
         """words → path of the keys that `--set` gave: what is wrong with them stands in no line"""
         self._lists: dict[Location, int] = {}
         table: Location = ()
@@ -39,7 +39,7 @@ class Lines:
 
     def of(self, where: Location) -> int | None:
         """The line of this place, else of what it stands in."""
-        if self.option(where):
+        if self.option(where) or any(words == where[: len(words)] for words in self._changed):
             return None
         for length in range(len(where), 0, -1):
             if where[:length] in self._line_of:

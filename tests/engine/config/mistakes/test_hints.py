@@ -72,6 +72,7 @@ OPTIONS = [
     (NO_AGENTS, "agents=ada,bob", 'agent_ids=["ada", "bob"]'),
     (NO_ENTITIES, "agents=ada,bob", 'simulation.entity_ids=["ada", "bob"]'),
     (NO_ENTITIES, 'entities=["ada", "bob"]', 'simulation.entity_ids=["ada", "bob"]'),
+    (GAME, "agents=[1]", 'agents=[{ name = "Ada"'),
     (NO_AGENTS, "agents=3", 'agents=[{ name = "Ada"'),
     (GAME, "agents.Ada.secret=42", 'agents.Ada.secret="42"'),
     (GAME, "providers.ollama.hosts=http://a:1,http://b:1", 'providers.ollama.hosts=["http://a:1", "http://b:1"]'),
@@ -159,7 +160,7 @@ def test_a_suggested_line_is_accepted(text: str, section: str, wrong: str, hint:
 def test_a_suggested_option_is_accepted(text: str, wrong: str, hint: str, tmp_path: Path) -> None:
     said = message(text, tmp_path, wrong)
     name, option = shlex.split(said[said.index("rite --set ") + 5 :].removesuffix("."))
-    assert name == "--set" and option.startswith(hint)
+    assert name == "--set" and option.startswith(hint) and ", line " not in said
     assert message(text, tmp_path, option) == ""
 
 
