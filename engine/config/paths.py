@@ -3,6 +3,7 @@
 Agents and entities are found by name, `*` is all of them. A part with dots in it can be quoted: `agents."Dr. Who".model`.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -18,6 +19,11 @@ def put_at(data: dict[str, Any], path: str, value: Any) -> None:
     """Writes the value wherever the path leads; sections that are missing are made."""
     for container, key in list(_places(data, path, path)):
         container[key] = value
+
+
+def format_key(key: str) -> str:
+    """The key as TOML writes it."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
 
 
 def section_of(path: str) -> str:

@@ -14,7 +14,8 @@ from pydantic_core import PydanticUndefined
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
 from tidepool.engine.config.mistakes.types import EXPECTED, nearest_choice, suggest_value, two_levels
-from tidepool.engine.config.toml_files import format_key, format_value
+from tidepool.engine.config.paths import format_key
+from tidepool.engine.config.toml_files import format_value
 from tidepool.engine.errors import Location, UsageError
 
 MOST_TOLD = 5

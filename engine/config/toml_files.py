@@ -1,7 +1,6 @@
 """Reading what a config is written in: a text file, its TOML, and the values that `--set` puts over it."""
 
 import codecs
-import json
 import re
 import stat
 import tomllib
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.paths import put_at
+from tidepool.engine.config.paths import format_key, put_at
 from tidepool.engine.errors import Location, UsageError
 
 SQLITE = b"SQLite format 3"
@@ -119,8 +118,3 @@ def format_value(value: Any) -> str:
     import tomlkit
 
     return str(tomlkit.item(value).as_string())
-
-
-def format_key(key: str) -> str:
-    """The key as TOML writes it."""
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

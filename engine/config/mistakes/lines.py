@@ -6,7 +6,7 @@ It reads no values, so it may be led astray by a text that looks like TOML; then
 import re
 from collections.abc import Iterable
 
-from tidepool.engine.config.toml_files import format_key
+from tidepool.engine.config.paths import format_key
 
 Location = tuple[int | str, ...]
 
