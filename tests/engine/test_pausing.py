@@ -52,7 +52,6 @@ class Pauser:
                 self.pauses -= 1
                 steer_any(self.database, "last", "pause")
         elif isinstance(event, Logged) and event.message == "Paused.":
-            self.paused = True
             self.steering = asyncio.ensure_future(self._continue())
         elif isinstance(event, Logged) and event.message == "Continued.":
             self.asked = False
@@ -68,6 +67,8 @@ class Pauser:
         await self._beats(3)
         while query(self.database, "SELECT 1 FROM progress WHERE in_flight <> '[]'"):  # noqa: ASYNC110
             await asyncio.sleep(0.005)
+        await self._beats(3)
+        self.paused = True
         await self._beats(3)
         self.paused = False
         steer_any(self.database, "last", "continue")
