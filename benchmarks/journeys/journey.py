@@ -72,7 +72,7 @@ STUDIES: Mapping[str, Study] = {
             Typed("Problems at the end", "validation_problems", "4"),
         ),
         "genomes",
-        "best fitness",
+        "held out",
         " completed, 0 failed",
         (
             ("Statistics", ("on problems never used for selection",)),
@@ -88,7 +88,7 @@ STUDIES: Mapping[str, Study] = {
             Typed("Share held out", "heldout", "0.1", group="Learning"),
         ),
         "episodes",
-        "mean reward",
+        "held-out reward",
         " completed, 0 failed",
         (
             ("Statistics", ("reward on held-out queries",)),

@@ -32,7 +32,7 @@ Step = Callable[[TidepoolApp, Pilot[None]], Awaitable[None]]
 
 async def batches(app: TidepoolApp, pilot: Pilot[None]) -> None:
     await pilot.press("1")
-    await until(pilot, lambda: "revealed: " in text(app) and "mean reward" in text(app))
+    await until(pilot, lambda: "revealed: " in text(app) and "held-out reward" in text(app))
 
 
 async def compose(app: TidepoolApp, pilot: Pilot[None]) -> None:
