@@ -293,7 +293,7 @@ def explain(path: Path, error: Exception) -> str:
     if "too big" in words:
         return (
             f"{path} holds a text or a row of more than {LONGEST_TEXT >> 20} MiB, which Tidepool neither writes nor reads. "
-            "Somebody changed the file."
+            "Another program changed the file."
         )
     if "I/O" in words:
         return f"The disk that holds {path} failed ({words}). Everything committed so far is safe; look after the disk."

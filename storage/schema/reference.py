@@ -32,7 +32,7 @@ SELECT o.agent, avg(o.revealed) FROM outcomes o JOIN batches b ON b.id = o.batch
 CSV and Parquet exports have the columns of `messages` and, by kind, of `outcomes`, `genomes` and `answers`, or `training`; `results.json` has the rows
 of the same views with their units. A batch that is a cell of a study has a column more for each factor, behind the others. A simulation has tables of its own ([docs/simulations.md](simulations.md#exports)).
 
-A file from somebody else may hold more than any study does. Tidepool refuses a text or a row of more than {LONGEST_TEXT >> 20} MiB. A report shows
+A file from another person may hold more than any study writes. Tidepool refuses a text or a row of more than {LONGEST_TEXT >> 20} MiB. A report shows
 the first {LONGEST_IN_REPORT:,} characters of each text and says how many follow. `results.json` has at most {MOST_WAVES:,} waves and, for each
 {UNITS_A_PAGE} conversations, {MOST_CODES:,} codes; `waves_left_out` and `codes_left_out` count the rest. Statistics read the first {MOST_CODES:,} codes of a batch.
 CSV and Parquet have all rows. A level of a factor has at most {LONGEST_LEVEL:,} characters.
