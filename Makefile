@@ -62,8 +62,7 @@ prove: $(DEV)
 
 # What the app looks like, for README and docs: docs/pictures/*.svg
 screenshots: $(DEV)
-	$(BIN)/python -m benchmarks.pictures.screenshots
-	$(BIN)/python -m benchmarks.pictures.gallery
+	$(BIN)/python -m benchmarks.pictures
 
 clean:
 	rm -rf $(VENV) .cache .pythons demo site build *.egg-info

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pictures.gallery import page
+from benchmarks.pictures import page
 from tests.support.house_map import with_map
 from tests.tui.studies import game, played_now
 from tidepool.engine.results.summary import summarise
