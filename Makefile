@@ -37,7 +37,8 @@ check: $(DEV) site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_rooms.py
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m benchmarks.size
 
 # The documentation as a site, in site/. A broken link fails it; `.venv/bin/zensical serve` shows it while you write.
 $(BIN)/zensical: | $(BIN)/python
