@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.emulator import RemoteEmulator
-from tests.emulator.stalls import StallWatch
+from tests.emulator.limits import StallWatch
 from tests.support.state import log_of, query
 from tidepool import SecretGame
 from tidepool.engine.bench.figures import Measurement, at_least, at_most

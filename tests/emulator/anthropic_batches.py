@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from . import odd
+from . import malformed_replies as malformed
 from .batches import Batch, Item, page, rfc3339, send_rows
 from .provider import Outcome, json_response
 
@@ -54,7 +54,7 @@ class AnthropicBatches:
         ids = [one.get("custom_id", "") for one in requests]
         if not ids:
             return "requests: at least one request is required"
-        if len(ids) > (self._provider.faults.batch_requests or 100_000):
+        if len(ids) > 100_000:
             return "requests: too many requests in the batch"
         if bad := [one for one in ids if not _CUSTOM_ID.match(one)]:
             return f"requests: custom_id {bad[0]!r} should match pattern '{_CUSTOM_ID.pattern}'"
@@ -66,8 +66,8 @@ class AnthropicBatches:
             fault = self._provider.roll("item", outcome.bought.content)
             if fault == "expire":
                 return Item(one["custom_id"], outcome, "expire")
-            if odd.is_odd(fault) and not odd.strikes_before(fault):
-                outcome = replace(outcome, body=odd.answer(self._provider.family, fault, outcome.body))
+            if malformed.is_malformed(fault) and not malformed.strikes_before(fault):
+                outcome = replace(outcome, body=malformed.answer(self._provider.family, fault, outcome.body))
             elif fault:
                 return Item(one["custom_id"], Outcome(int(fault), self._provider.error_body(int(fault))))
             outcome = outcome.in_batch(one["custom_id"], batch_id)

@@ -30,15 +30,11 @@ class Ollama(Provider):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._pulled: list[str] = []
-        self._loaded: list[str] = []
 
     def routes(self) -> list[web.RouteDef]:
         at = f"/{self.name}"
         return [
-            web.get(f"{at}/", self._hello),
-            web.get(f"{at}/api/version", self.guard("models", self._version)),
             web.get(f"{at}/api/tags", self.guard("models", self._tags)),
-            web.get(f"{at}/api/ps", self.guard("models", self._ps)),
             web.post(f"{at}/api/chat", self.guard("live", self._chat)),
             web.post(f"{at}/api/embed", self.guard("live", self._embed)),
             web.post(f"{at}/api/pull", self.guard("pull", self._pull)),
@@ -95,7 +91,6 @@ class Ollama(Provider):
         most = (body.get("options") or {}).get("num_predict") or 0
         reply = written(self.answer, body, max(0, most))
         asked = input_tokens(body)
-        self._load(body["model"])
         whole = {
             "model": body["model"],
             "created_at": _now(),
@@ -116,7 +111,6 @@ class Ollama(Provider):
             return await self._served(request, missing)
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         asked = sum(tokens_of(text) for text in texts)
-        self._load(body["model"])
         vectors = [vector(text, body.get("dimensions") or 768) for text in texts]
         whole = {"model": body["model"], "embeddings": vectors, **_durations(), "prompt_eval_count": asked}
         bought = Purchase(self.name, "live", body["model"], content_hash(body), asked, 0)
@@ -124,22 +118,8 @@ class Ollama(Provider):
 
     # models
 
-    async def _hello(self, request: web.Request) -> web.StreamResponse:
-        return web.Response(text="Ollama is running")
-
-    async def _version(self, request: web.Request) -> web.StreamResponse:
-        return json_response({"version": "0.13.0"})
-
     async def _tags(self, request: web.Request) -> web.StreamResponse:
         return json_response({"models": [_card(name) for name in self.known_models]})
-
-    async def _ps(self, request: web.Request) -> web.StreamResponse:
-        more = {"expires_at": _now(), "size_vram": _SIZE, "context_length": 4096}
-        return json_response({"models": [{**_card(name), **more} for name in self._loaded]})
-
-    def _load(self, name: str) -> None:
-        if full_name(name) not in self._loaded:
-            self._loaded.append(full_name(name))
 
     async def _pull(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from . import odd
+from . import malformed_replies as malformed
 from .batches import Batch, Item, page, send_rows
 from .books import Purchase
 from .provider import Outcome, json_response
@@ -171,7 +171,7 @@ class OpenAIBatches:
             return "invalid_json_line"
         if not lines:
             return "empty_file"
-        if len(lines) > (self._provider.faults.batch_requests or 50_000):
+        if len(lines) > 50_000:
             return "too_many_tasks"
         if len(ids) < len(lines):
             return "duplicate_custom_id"
@@ -189,8 +189,8 @@ class OpenAIBatches:
             fault = self._provider.roll("item", outcome.bought.content)
             if fault == "expire":
                 return Item(line["custom_id"], outcome, "expire")
-            if odd.is_odd(fault) and not odd.strikes_before(fault):
-                outcome = replace(outcome, body=odd.answer(self._provider.family, fault, outcome.body))
+            if malformed.is_malformed(fault) and not malformed.strikes_before(fault):
+                outcome = replace(outcome, body=malformed.answer(self._provider.family, fault, outcome.body))
             elif fault:
                 return Item(line["custom_id"], Outcome(int(fault), self._provider.error_body(int(fault))))
             outcome = outcome.in_batch(line["custom_id"], batch_id)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.emulator import Emulator, Faults
-from tests.emulator.odd import WORDS
+from tests.emulator.malformed_replies import WORDS
 from tests.hostile.case import Case, wrongs
 from tests.hostile.seen import SECRETS, Seen
 from tests.support import warm

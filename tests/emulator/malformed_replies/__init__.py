@@ -16,22 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from .bodies import BODIES
-from .cards import CARDS
-from .headers import HEADERS, WAITS
-from .moves import MOVES
-from .refusals import REFUSALS, in_form
-from .replies import REPLIES
-from .rows import ROWS
-from .usage import USAGE
+from .replies import REPLIES, USAGE
+from .transport import BODIES, CARDS, HEADERS, MOVES, REFUSALS, ROWS, WAITS, in_form
 
 if TYPE_CHECKING:
     from ..provider import Provider
 
 REFUSING = ("error", "wait", "move")
 """kinds that strike before anything was done"""
-OF_AN_ANSWER = ("reply", "usage")
-"""kinds that change an answer's JSON, and so one request of a batch too"""
 
 WORDS = {
     "reply": sorted({word for table in REPLIES.values() for word in table}),
@@ -46,7 +38,7 @@ WORDS = {
 }
 
 
-def is_odd(fault: str) -> bool:
+def is_malformed(fault: str) -> bool:
     return fault.partition(":")[0] in WORDS
 
 
