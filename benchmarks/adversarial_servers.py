@@ -2,7 +2,6 @@
 
     python -m benchmarks.hostile [PART OF A TITLE …]
 
-The cases are in `tests/hostile/`, the server is the emulator with the tables of `tests/emulator/odd/`. What must come of
 a case is declared with it, by one rule: a reply that is not an answer is missing, money is counted at what may have
 been charged, and no single odd value ends a run.
 """
@@ -12,10 +11,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.hostile.case import Case
-from tests.hostile.cases import CASES
-from tests.hostile.seen import Seen
-from tests.hostile.stage import played
+from tests.adversarial_servers.case import Case, Seen, played
+from tests.adversarial_servers.cases import CASES
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 
 AT_ONCE = 6

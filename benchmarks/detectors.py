@@ -233,4 +233,6 @@ def _microseconds(known: Sequence[Case]) -> float:
 
 if __name__ == "__main__":
     for figure in prove():
-        print(f"{'ok    ' if figure.met else 'MISSED'} {figure.name}: {figure.value:,.2f} {figure.unit} ({figure.note})")
+        print(
+            f"{'ok    ' if figure.met else 'MISSED'} {figure.name}: {figure.value:,.2f} {figure.unit} ({figure.note})"
+        )
