@@ -61,7 +61,7 @@ def page(seen: Sequence[Result]) -> str:
     lines = [
         "# Hostile servers",
         "",
-        "Each row is a small study, run by the command against a server that is odd in one way (`make prove ONLY=hostile`). *Kept*",
+        "Each row is a small study, run by the command against a server that is odd in one way (`make prove ONLY=adversarial_servers`). *Kept*",
         "is the share of its conversations that completed; the others are missing, and no statistic counts them. *Bought ÷ needed*",
         "is what the server sold by its own books, by question. *Counted* is what the file says was bought. *Told* is what the log",
         "or the unit's error says first.",

@@ -15,18 +15,13 @@ BEYOND = "\ud800 and \udfff stand alone, \x00 too"
 
 THOUGHTS_IN_TEXT = {
     "think": f"<think>{THOUGHT}</think>\n\n{SAID}",
-    "think-twice": f"<think>{THOUGHT}</think>{SAID}<think>{THOUGHT}</think>",
     "think-nested": f"<think>first <think>{THOUGHT}</think> and {THOUGHT}</think>{SAID}",
     "think-unopened": f"{THOUGHT}\n</think>\n\n{SAID}",
-    "think-capitals": f"<THINK>{THOUGHT}</THINK>{SAID}",
-    "think-long-tag": f"<thinking>{THOUGHT}</thinking>{SAID}",
-    "think-with-space": f"\n <think >{THOUGHT}</think >{SAID}",
 }
 """answers with a thought inside"""
 THOUGHTS_ALONE = {
     "think-only": f"<think>{THOUGHT}</think>\n",
     "think-unclosed": f"<think>{THOUGHT} And then",
-    "think-empty": "<think>\n\n</think>\n\n",
 }
 """nothing was said aloud"""
 
@@ -80,18 +75,9 @@ def _cut(body: dict[str, Any]) -> None:
     _says(content[: len(content) // 2], "length")(body)
 
 
-def _partly_filtered(body: dict[str, Any]) -> None:
-    _cut(body)
-    body["choices"][0]["finish_reason"] = "content_filter"
-
-
 def _broken_off(body: dict[str, Any]) -> None:
     _cut(body)
     body["choices"][0] |= {"finish_reason": "error", "error": {"code": 502, "message": "Upstream idle timeout"}}
-
-
-def _twice(body: dict[str, Any]) -> None:
-    body["choices"].append({**body["choices"][0], "index": 1})
 
 
 def _in_parts(body: dict[str, Any]) -> None:
@@ -110,51 +96,28 @@ def _parts_with_thought(body: dict[str, Any]) -> None:
 OPENAI: dict[str, Spoil] = {
     # no answers
     "filtered": _says(None, "content_filter"),
-    "filtered-empty": _says("", "content_filter"),
-    "filtered-partly": _partly_filtered,
     "tool": _says(None, "tool_calls", tool_calls=[_TOOL_CALL]),
-    "function": _says(None, "function_call", function_call=_TOOL_CALL["function"]),
     "reasoning-only": _all_on_reasoning,
     "empty": _says(""),
-    "blank": _says(" \n\t "),
     "null": _says(None),
-    "absent": lambda body: body["choices"][0]["message"].pop("content"),
     "error": _says("", "error"),
     "broken-off": _broken_off,
     "no-choices": _has(choices=[]),
-    "choices-null": _has(choices=None),
-    "choices-missing": lambda body: body.pop("choices"),
     "choice-null": _has(choices=[None]),
     "message-null": _choice_has(message=None),
-    "message-missing": lambda body: body["choices"][0].pop("message"),
-    "message-text": _choice_has(message="Good evening"),
     "content-number": _says(7),
-    "content-object": _says({"text": SECRETS}),
-    "content-true": _says(True),
     "parts-empty": _says([]),
-    "parts-null": _says([None, None]),
-    "parts-odd": _says([7, {"type": "text"}, {"type": "text", "text": None}, {"type": "image_url", "image_url": {}}]),
     **{name: _says(text) for name, text in THOUGHTS_ALONE.items()},
     # answers
     "cut": _cut,
     "refusal": _says(None, refusal="I cannot help with that."),
-    "refusal-beside": _beside(refusal="I cannot help with that."),
     "parts": _in_parts,
     "parts-thinking": _parts_with_thought,
     "reasoned": _reasoned,
     "reasoning": _beside(reasoning=THOUGHT),
-    "reasoning-details": _beside(reasoning_details=[{"type": "reasoning.text", "text": THOUGHT}]),
-    "reasoning-object": _beside(reasoning_content={"text": THOUGHT}, reasoning=7),
     "finish-null": _choice_has(finish_reason=None),
-    "finish-missing": lambda body: body["choices"][0].pop("finish_reason"),
     "finish-unknown": _choice_has(finish_reason="eos_token"),
-    "finish-number": _choice_has(finish_reason=7),
-    "finish-object": _choice_has(finish_reason={"type": "stop"}),
-    "two-choices": _twice,
     "model-other": _has(model="gpt-4o-mini-2024-07-18"),
-    "model-null": _has(model=None),
-    "model-number": _has(model=7),
-    "model-long": _has(model="m" * 100_000),
     "beyond-unicode": _says(f"{SAID} {BEYOND}"),
     "long": _says(f"{SAID} " * 40_000),
     "terminal": _says(f"\x1b]0;owned\x07\x1b[2J{SAID} <script>alert(1)</script> =cmd|' /C calc'!A0 [bold]"),
@@ -164,7 +127,6 @@ OPENAI: dict[str, Spoil] = {
 
 _TOOL_USE = {"type": "tool_use", "id": "toolu_1", "name": "reveal", "input": {"secret": SECRETS}}
 _THINKING = {"type": "thinking", "thinking": THOUGHT, "signature": "c2lnbmVk"}
-_REDACTED = {"type": "redacted_thinking", "data": "c2VjcmV0"}
 
 
 def _text(text: Any) -> dict[str, Any]:
@@ -188,29 +150,20 @@ ANTHROPIC: dict[str, Spoil] = {
     # no answers
     "refusal-silent": _ends("refusal"),
     "tool": _ends("tool_use", _TOOL_USE),
-    "pause": _ends("pause_turn"),
     "reasoning-only": _ends("max_tokens", _THINKING),
-    "redacted-only": _ends("end_turn", _REDACTED),
     "empty": _ends("end_turn"),
-    "blank": _ends("end_turn", _text(" \n ")),
     "null": _has(content=None),
-    "absent": lambda body: body.pop("content"),
     "content-number": _has(content=7),
-    "blocks-null": _has(content=[None]),
     "blocks-odd": _ends("end_turn", 7, {"type": "image"}, _text(None)),
     **{name: _ends("end_turn", _text(text)) for name, text in THOUGHTS_ALONE.items()},
     # answers
     "cut": _cut_blocks,
     "refusal": _ends("refusal", _text("I cannot help with that.")),
     "thinking": _before(_THINKING),
-    "redacted": _before(_REDACTED),
     "finish-null": _has(stop_reason=None),
     "finish-unknown": _has(stop_reason="model_context_window_exceeded"),
-    "finish-number": _has(stop_reason=7),
     "model-other": _has(model="claude-haiku-5-5-20260901"),
-    "model-null": _has(model=None),
     "beyond-unicode": _ends("end_turn", _text(f"{SAID} {BEYOND}")),
-    "content-text": _has(content=SAID),
     **{name: _ends("end_turn", _text(text)) for name, text in THOUGHTS_IN_TEXT.items()},
 }
 
@@ -243,14 +196,12 @@ OLLAMA: dict[str, Spoil] = {
     "reasoning-only": _says_in_message("", "length", thinking=THOUGHT),
     "null": _says_in_message(None),
     "message-null": _has(message=None),
-    "message-missing": lambda body: body.pop("message"),
     "content-number": _says_in_message(7),
     "unfinished": _has(done=False, done_reason=None, message={"role": "assistant", "content": ""}),
     **{name: _says_in_message(text) for name, text in THOUGHTS_ALONE.items()},
     # answers
     "cut": _cut_message,
     "thinking": _beside_in_message(thinking=THOUGHT),
-    "finish-missing": lambda body: body.pop("done_reason"),
     "finish-unknown": _has(done_reason="eos"),
     "model-other": _has(model="llama3.2:1b"),
     "beyond-unicode": _says_in_message(f"{SAID} {BEYOND}"),
@@ -308,12 +259,6 @@ def _missing(family: str, body: dict[str, Any]) -> None:
         del body["usage"]
 
 
-def _input_alone(family: str, body: dict[str, Any]) -> None:
-    place = _place(family, body)
-    for name in COUNTS[family][1:]:
-        place.pop(name, None)
-
-
 def _odd_details(family: str, body: dict[str, Any]) -> None:
     place = _place(family, body)
     place["prompt_tokens_details"] = "none"
@@ -321,32 +266,16 @@ def _odd_details(family: str, body: dict[str, Any]) -> None:
     place["cache_read_input_tokens"] = "many"
 
 
-def _more_cached_than_asked(family: str, body: dict[str, Any]) -> None:
-    place = _place(family, body)
-    place["prompt_tokens_details"] = {"cached_tokens": 10**9}
-    place["cache_read_input_tokens"] = -5
-
-
 USAGE: dict[str, Callable[[str, dict[str, Any]], None]] = {
     "missing": _missing,
     "null": _whole(None),
-    "empty": _whole({}),
-    "a-list": _whole([1, 2]),
-    "a-word": _whole("free"),
-    "counts-null": _each(lambda _: None),
     "zero": _each(lambda _: 0),
     "negative": _each(lambda count: -count - 1),
     "text": _each(lambda count: f"{count} tokens"),
     "digits": _each(str),
     "1e300": _each(lambda _: 1e300),
     "nan": _each(lambda _: float("nan")),
-    "infinite": _each(lambda _: float("inf")),
-    "trillions": _each(lambda _: 10**13),
-    "long": _each(lambda _: 10**4000),
-    "fraction": _each(lambda count: count + 0.7),
     "true": _each(lambda _: True),
     "nested": _each(lambda count: {"count": count}),
-    "input-alone": _input_alone,
     "odd-details": _odd_details,
-    "overcached": _more_cached_than_asked,
 }
