@@ -1,13 +1,6 @@
-"""Hostile servers, one small study each, through the command: what was kept, missing, bought and told.
-
-    python -m benchmarks.hostile [PART OF A TITLE …]
-
-a case is declared with it, by one rule: a reply that is not an answer is missing, money is counted at what may have
-been charged, and no single odd value ends a run.
-"""
+"""Hostile servers, one small study each, through the command: what was kept, missing, bought and told. See tests/adversarial_servers."""
 
 import asyncio
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,26 +13,18 @@ PAGE = Path(__file__).parent.parent / "docs" / "hostile.md"
 Result = tuple[Case, Seen]
 
 
-async def results(cases: Sequence[Case], tell: bool = False) -> list[Result]:
+async def results() -> list[Result]:
     places = asyncio.Semaphore(AT_ONCE)
 
-    async def one(case: Case) -> Result:
+    async def play(case: Case) -> Result:
         async with places:
-            seen = await played(case)
-        if tell:
-            print(_line(case, seen), flush=True)
-        return case, seen
+            return case, await played(case)
 
-    return list(await asyncio.gather(*(one(case) for case in cases)))
-
-
-def _line(case: Case, seen: Seen) -> str:
-    verdict = "; ".join(seen.wrongs) or "ok"
-    return f"{case.title} | kept {seen.kept:.0%} | ÷ {seen.ratio:.2f} | {seen.status} {seen.seconds:.1f} s | {verdict}"
+    return list(await asyncio.gather(*(play(case) for case in CASES)))
 
 
 def prove() -> Iterator[Measurement]:
-    seen = asyncio.run(results(CASES))
+    seen = asyncio.run(results())
     PAGE.write_text(page(seen))
     wrong = [case.title for case, one in seen if one.wrongs]
     yield at_least("hostile cases", len(seen), "", 80)
@@ -85,9 +70,3 @@ def _row(case: Case, seen: Seen) -> str:
         f"| {case.name} | {seen.kept:.0%} | {seen.missing} | {seen.ratio:.2f} | {seen.bought} of {seen.sold} "
         f"| {plain} | {verdict} |"
     )
-
-
-if __name__ == "__main__":
-    wanted = sys.argv[1:] or [""]
-    chosen = [case for case in CASES if any(part in case.title for part in wanted)]
-    asyncio.run(results(chosen, tell=True))
