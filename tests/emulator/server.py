@@ -14,12 +14,12 @@ from typing import Any
 
 from aiohttp import web
 
-from .anthropic_wire import Anthropic
+from .anthropic import Anthropic
 from .books import Books, Purchase
 from .faults import Faults
 from .limits import StallWatch
-from .ollama_wire import Ollama
-from .openai_wire import OpenAI
+from .ollama import Ollama
+from .openai import OpenAI
 from .points import Points
 from .provider import Provider, json_response
 from .replies import Answer, default_answer
