@@ -131,9 +131,7 @@ def climbing(first: int, count: int = 10) -> Iterator[Measurement]:
     wins = sum(run["held_out"] > run["best_seed_held_out"] for run in runs)
     found = fmean(run["best_seed_true"] for run in runs)
     truly = sum(run["true"] > best_seed for run in runs)
-    yield at_least(
-        "champion above the best seed prompt, held out", wins, f"of {count} seeds", 9, _spread(runs, "held_out")
-    )
+    yield at_least("champion above the best seed prompt, held out", wins, f"of {count} seeds", 9)
     yield at_least("champion truly above the truly best of all seed prompts", truly, f"of {count} seeds", 9)
     yield at_most(
         "true accuracy of the seed prompt named best, below the truly best of all",
@@ -149,7 +147,6 @@ def climbing(first: int, count: int = 10) -> Iterator[Measurement]:
         against,
         f"of {count} seeds",
         8,
-        _spread(runs, "random_held_out"),
     )
     yield at_least("champion truly above random search's", truly, f"of {count} seeds", 8)
     spent = min(run["random_calls"] / run["calls"] for run in runs)
@@ -161,9 +158,7 @@ def racing(first: int, count: int = 40) -> Iterator[Measurement]:
     runs = trials(race, range(first, first + count))
     lost = 100 * (fmean(run["full"] for run in runs) - fmean(run["raced"] for run in runs))
     truly = 100 * (fmean(run["full_true"] for run in runs) - fmean(run["raced_true"] for run in runs))
-    yield at_most(
-        "held-out accuracy lost by racing", lost, "points", 1.0, f"mean of {count} seeds; {_spread(runs, 'raced')}"
-    )
+    yield at_most("held-out accuracy lost by racing", lost, "points", 1.0, f"mean of {count} seeds")
     yield at_most("true accuracy lost by racing", truly, "points", 1.0, f"mean of {count} seeds")
     saved = sum(run["full_calls"] for run in runs) / sum(run["calls"] for run in runs)
     yield at_least("calls without racing ÷ with it", saved, "×", 3.0)
@@ -181,11 +176,6 @@ def coverage(first: int, count: int = 2_000) -> Iterator[Measurement]:
 def flat(first: int, count: int = 400) -> Iterator[Measurement]:
     share = 100 * fmean(trials(claimed, range(first, first + count)))
     yield at_most("winners claimed where no prompt is better", share, "%", 5, f"{count:,} small runs")
-
-
-def _spread(runs: Sequence[dict[str, float]], name: str) -> str:
-    values = [run[name] for run in runs]
-    return f"{100 * min(values):.0f}–{100 * max(values):.0f} %"
 
 
 def prove_truth() -> Iterator[Measurement]:

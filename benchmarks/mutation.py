@@ -110,7 +110,6 @@ class Losing30:
     heldout: float
     share: float
     masked: float
-    curve: list[float]
 
 
 def losses(learner: str, seeds: Sequence[int], steps: int = 10_000) -> list[Losing30]:
@@ -123,7 +122,6 @@ def _averaged(case: str, trials: Sequence[Trial]) -> Losing30:
     def mean(values: Iterable[float]) -> float:
         return sum(values) / len(trials)
 
-    updates = len(trials[0].record.updates)
     return Losing30(
         case,
         heldout=mean(t.result.policy.mean for t in trials),
@@ -131,7 +129,6 @@ def _averaged(case: str, trials: Sequence[Trial]) -> Losing30:
         masked=mean(
             t.record.losses.masked_steps / sum((t.record.losses.masked_steps, t.record.env_steps)) for t in trials
         ),
-        curve=[mean(t.record.updates[place].mean_reward for t in trials) for place in range(0, updates, 3)],
     )
 
 

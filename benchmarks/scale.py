@@ -160,16 +160,12 @@ def prove_reading() -> Iterator[Measurement]:
                 once, now = cheapest(few), cheapest(many)
                 note = f"{now.cpu:.2f} s of CPU, {now.memory:.0f} MB"
                 yield at_most(f"{kind}, {MANY:,} ÷ {FEWEST:,}: {name}", now.cpu / once.cpu, "×", 1.5, note)
-            found = cheapest(stats(large), 1)
+            found = cheapest((*COMMAND, "--db", str(large), "stats", "last"), 1)
             memory = f"{kind}, {MANY:,}: memory of stats"
             yield at_most(memory, found.memory, "MB", MOST_MEMORY, f"{found.cpu:.1f} s of CPU")
-            found = cheapest(stats(file_of(folder, kind, HUNDRED_THOUSAND)))
+            found = cheapest((*COMMAND, "--db", str(file_of(folder, kind, HUNDRED_THOUSAND)), "stats", "last"))
             name = f"{kind}, {HUNDRED_THOUSAND:,}: CPU seconds of stats, the whole command"
             yield at_most(name, found.cpu, "s", 2.0, f"{found.memory:.0f} MB")
-
-
-def stats(path: Path) -> Sequence[str]:
-    return (*COMMAND, "--db", str(path), "stats", "last")
 
 
 def cheapest(command: Sequence[str], times: int = TIMES) -> Cost:

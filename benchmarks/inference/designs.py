@@ -156,7 +156,7 @@ def _whole_batches(world: World, cells: tuple[Cell, ...], rates: Array, random: 
 
 
 STUDIES = 2_000
-MOST_FALSE, WITHIN, LEAST, LEAST_OF_FIVE = 6.5, 5.0, 93.0, 90.0
+MOST_FALSE, WITHIN, LEAST = 6.5, 5.0, 93.0
 LARGE = (3, 2, 2)
 ASKED = (
     ("a: 1 - 0", "two-sided"),
@@ -212,9 +212,6 @@ SPARSE = [
     _planted("+10 points on 5 %, 8 × 1 linked game of 12", World("", replicates=8, talks=12, games=1, rate=0.05), 0.10),
     _planted("+20 points on 30 %, 5 × 2 linked games of 10", World("", replicates=5, talks=20, games=2), 0.20),
 ]  # fmt: skip
-FEWEST = _planted(
-    "+10 points on 2 %, 5 × 1 linked game of 20", World("", replicates=5, talks=20, games=1, rate=0.02), 0.10
-)
 PAIRED = _planted("+10 points on 30 %, cells alike, 1 × 229 talks", World("", talks=229, common=0.7), 0.10)
 
 
@@ -298,5 +295,3 @@ def prove() -> Iterator[Measurement]:
         "%",
         LEAST,
     )
-    told = "five values that lean to one side, the fewest that have a verdict"
-    yield at_least(f"coverage of effects: {FEWEST.name}", counted(FEWEST).covered, "%", LEAST_OF_FIVE, told)

@@ -238,7 +238,6 @@ class BrowserStage(Stage):
         if (found := chromium()) is None:
             raise Missing("chromium is not installed")
         self.size = size
-        self._folder = folder
         self.faults: list[str] = []
         self._server = subprocess.Popen(
             [*command, "web", "--port", "0"], stderr=subprocess.PIPE, text=True, env=environment, cwd=folder
