@@ -76,7 +76,7 @@ def page(seen: Sequence[Seen]) -> str:
     lines = [
         "# Strangers' files",
         "",
-        "Each row is a study file as a stranger might send it, forged from an honest one by lot (`make prove ONLY=strangers`). Every",
+        "Each row is a study file as a stranger might send it, forged from an honest one by lot (`make prove ONLY=untrusted_files`). Every",
         "command is run over it, with keys in the environment and a server listening that must never be called; so are the API where",
         "there are simulations, and the app for a third of the files. *Told* is the first thing that is said of the file. A file is *ok*",
         "where no key, call, write, escape, hang, traceback or unforeseen error came of it, and where it was refused if it must be. Files",
