@@ -1,7 +1,6 @@
 """Is power told rightly? Half-widths and powers that are told beforehand, against planted tables that were then drawn.
 
 No model is asked: outcomes are drawn with known rates and likenesses and handed to the very code that reports effects.
-`python -m benchmarks.inference.power 300` draws so many tables of each shape and tells of each.
 """
 
 from collections.abc import Iterator

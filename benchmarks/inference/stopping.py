@@ -1,8 +1,7 @@
 """Do stop rules stop rightly? Planted tables of talks, shown to the very rule that a batch has.
 
 `decided`: how often does it ever exclude the truth, how much does it save, and what does it lose beside a fixed length?
-`half_width`: does the interval still cover where looking at it made it end? No model is asked. `python -m
-benchmarks.stopping.rules 100` tells of so many runs of each.
+`half_width`: does the interval still cover where looking at it made it end? No model is asked.
 """
 
 from collections.abc import Iterator, Sequence
