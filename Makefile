@@ -37,7 +37,8 @@ check: $(DEV) site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_rooms.py
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m benchmarks.size
 
 # The documentation as a site, in site/. A broken link fails it; `.venv/bin/zensical serve` shows it while you write.
 $(BIN)/zensical: | $(BIN)/python
@@ -62,8 +63,7 @@ prove: $(DEV)
 
 # What the app looks like, for README and docs: docs/pictures/*.svg
 screenshots: $(DEV)
-	$(BIN)/python -m benchmarks.pictures.screenshots
-	$(BIN)/python -m benchmarks.pictures.gallery
+	$(BIN)/python -m benchmarks.pictures
 
 clean:
 	rm -rf $(VENV) .cache .pythons demo site build *.egg-info

@@ -1,24 +1,91 @@
-"""The app under load: how soon it is there, whether it answers while 100,000 conversations run, what it costs them.
-
-python -m benchmarks.app [--small]
-"""
+"""The app under load: first screen, key to picture while 100,000 conversations run, cost of watching, search and scrolling."""
 
 import json
 import os
 import resource
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.app_search import scroll_growth, search_seconds
 from benchmarks.terminal import Terminal
 from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.storage.batches import create_batch
+from tidepool.storage.file import connect, prepare, writing
+from tidepool.storage.reading import search
+from tidepool.storage.reading.search import Filter
+from tidepool.storage.unit_ids import unit_id
 from tidepool.tui.app.launching import environment
+
+EACH = 5
+"""messages in a conversation"""
+WORDS = (
+    "harbour lantern marigold evening river letter window garden market winter copper thread compass orchard signal "
+    "kettle meadow bridge candle mirror paper anchor basket silver engine"
+).split()
+SEARCHES = ("marigold", "marigold lantern", "marig*", '"evening river"', "number77777", "nothing of that kind")
+
+
+def search_seconds(path: Path, messages: int) -> tuple[float, float]:
+    """(the slowest of several searches, what it took to index everything)"""
+    number = large_batch(path, messages)
+    began = time.perf_counter()
+    while not search.fill_some(path).complete:
+        pass
+    filling = time.perf_counter() - began
+    connection = connect(path)
+    try:
+        ids = search.id_range(connection, number)
+        return max(_first_page(connection, number, ids, words) for words in SEARCHES), filling
+    finally:
+        connection.close()
+
+
+def _first_page(connection: sqlite3.Connection, number: int, ids: tuple[int, int], words: str) -> float:
+    """As the app asks; where the batch lies was looked up when it was opened."""
+    began = time.perf_counter()
+    search.find(connection, number, Filter(words), ids)
+    return time.perf_counter() - began
+
+
+def large_batch(path: Path, messages: int) -> int:
+    prepare(path)
+    batch_id = create_batch(path, kind="secret_game", name="Large", description="", seed=1, config="{}", version="0")
+    talks = messages // EACH
+    with writing(path) as connection:
+        number = int(connection.execute("SELECT number FROM batch WHERE id = ?", (batch_id,)).fetchone()[0])
+        connection.executemany(
+            "INSERT INTO unit (id, batch_number, sequence_number, participants, status, sealed) "
+            "VALUES (?, ?, ?, '[\"Ada\", \"Bob\"]', 'completed', 0)",
+            ((unit_id(number, talk), number, talk) for talk in range(1, talks + 1)),
+        )
+        connection.executemany(
+            "INSERT INTO call (unit_id, step, wave, turn, speaker, model, key, status, text, input_tokens, "
+            "output_tokens, seconds, source, attempts, at) "
+            "VALUES (?, ?, ?, ?, 'Ada', 'm', ?, 'answered', ?, 0, 0, 0, 'live', 1, 0)",
+            _calls(number, talks),
+        )
+        connection.execute("UPDATE batch SET status = 'completed' WHERE number = ?", (number,))
+        connection.execute(
+            "UPDATE progress SET units_total = ?, units_completed = ?, calls = ? WHERE batch_number = ?",
+            (talks, talks, messages, number),
+        )
+    return number
+
+
+def _calls(number: int, talks: int) -> Iterator[tuple[object, ...]]:
+    for talk in range(1, talks + 1):
+        for turn in range(1, EACH + 1):
+            place = talk * EACH + turn
+            said = [WORDS[(place * step + step) % len(WORDS)] for step in (1, 3, 7, 11, 13, 17, 19, 23)]
+            text = f"{' '.join(said)} and so on, number{place}."
+            yield unit_id(number, talk), f"t{turn}", turn, turn, place.to_bytes(8, "big"), text
+
 
 STUDY = """
 [batch]
@@ -43,13 +110,7 @@ secret = "lantern"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    talks: int = 100_000
-    pairs: int = 5
-    messages: int = 1_000_000
-    rows: int = 100_000
-    starts: int = 5
+TALKS, PAIRS, MESSAGES, STARTS = 100_000, 5, 1_000_000, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +119,28 @@ class Cost:
     cpu: float
 
 
-FULL = Size()
-SMALL = Size(talks=20_000, pairs=1, messages=20_000, rows=3_000, starts=2)
-
-
-def prove(size: Size = FULL) -> Iterator[Measurement]:
+def prove() -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(folder / "seller")
-        starts = [first_screen(folder / "start.db") for _ in range(size.starts)]
+        starts = [first_screen(folder / "start.db") for _ in range(STARTS)]
         yield at_most(
             "first screen", statistics.median(starts), "s", 1.0, "from the start of the process, median of five"
         )
         for place, told in (("watch", "Watch open"), ("results", "Results open and live")):
-            yield from _under_watch(folder, size, place, told)
-        yield from _reading(folder / "large.db", size)
+            yield from _under_watch(folder, place, told)
+        yield from _reading(folder / "large.db")
 
 
-def _under_watch(folder: Path, size: Size, place: str, told: str) -> Iterator[Measurement]:
-    alone, watched, noted = paired_runs(folder, size, place)
+def _under_watch(folder: Path, place: str, told: str) -> Iterator[Measurement]:
+    alone, watched, noted = paired_runs(folder, place)
     lags, keys = noted["lags"], noted["keys"]
     yield at_most(
         f"loop lag of the app while a batch runs at full speed, {told}, p99",
         percentile(lags, 0.99) * 1000,
         "ms",
         50,
-        f"{size.talks:,} conversations, in a terminal, most {max(lags) * 1000:.0f} ms",
+        f"{TALKS:,} conversations, in a terminal, most {max(lags) * 1000:.0f} ms",
     )
     yield at_most(
         f"key to picture meanwhile, {told}, p95",
@@ -100,21 +157,18 @@ def _under_watch(folder: Path, size: Size, place: str, told: str) -> Iterator[Me
         slower,
         "",
         1.03,
-        f"{size.pairs} paired runs, median, order alternating; {alone[0].seconds:.1f} s alone; CPU of the batch × {costlier:.3f}",
+        f"{PAIRS} paired runs, median, order alternating; {alone[0].seconds:.1f} s alone; CPU of the batch × {costlier:.3f}",
     )
 
 
-def _reading(path: Path, size: Size) -> Iterator[Measurement]:
-    slowest, filling = search_seconds(path, size.messages)
+def _reading(path: Path) -> Iterator[Measurement]:
+    slowest, filling = search_seconds(path, MESSAGES)
     yield at_most(
-        f"search in {size.messages:,} messages, to the first page",
+        f"search in {MESSAGES:,} messages, to the first page",
         slowest,
         "s",
         0.2,
         f"slowest of several searches; read once for the index in {filling:.0f} s",
-    )
-    yield at_most(
-        f"memory after scrolling {size.rows:,} rows ÷ after the first tenth", scroll_growth(path, size.rows), "", 1.05
     )
 
 
@@ -129,13 +183,13 @@ def first_screen(path: Path) -> float:
 # -- a batch, with and without a watcher ---------------------------------------------------------------------
 
 
-def paired_runs(folder: Path, size: Size, place: str) -> tuple[list[Cost], list[Cost], dict[str, list[float]]]:
+def paired_runs(folder: Path, place: str) -> tuple[list[Cost], list[Cost], dict[str, list[float]]]:
     study = folder / "study.toml"
-    study.write_text(STUDY.format(talks=size.talks), encoding="utf-8")
+    study.write_text(STUDY.format(talks=TALKS), encoding="utf-8")
     alone: list[Cost] = []
     watched: list[Cost] = []
     noted: dict[str, list[float]] = {"lags": [], "keys": []}
-    for pair in range(size.pairs):
+    for pair in range(PAIRS):
         for with_watcher in (pair % 2 == 0, pair % 2 == 1):
             path = folder / f"run-{pair}-{with_watcher}.db"
             if with_watcher:
@@ -183,10 +237,3 @@ def _ended(process: "subprocess.Popen[str]") -> Cost:
 
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
-
-
-if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        for figure in prove(SMALL if "--small" in sys.argv else FULL):
-            verdict = "ok    " if figure.met else "MISSED"
-            print(f"{verdict} {figure.value:.3f} {figure.unit} {figure.name} ({figure.note})", flush=True)

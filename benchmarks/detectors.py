@@ -9,7 +9,6 @@ detectors were built: theirs are the figures to believe.
 
 import json
 import re
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -215,20 +214,6 @@ def prove() -> Iterator[Measurement]:
         if either.cases:
             share = 100 * either.certain / either.cases
             yield at_most(f"ambiguous taken for certain, {half} half", share, "%", 10, told)
-    yield at_most("a message searched by four detectors", _microseconds([case for case, _ in judged]), "µs", 200)
-
-
-def _microseconds(known: Sequence[Case]) -> float:
-    """Everyday messages, the best of several rounds."""
-    talks = [([(0, text) for text in case.messages], {0: case.secret}) for case in known if case.label == "none"]
-    messages = sum(len(talk) for talk, _ in talks)
-    rounds = []
-    for _ in range(7):
-        started = time.process_time()
-        for talk, secrets in talks:
-            find_in_talk(talk, secrets)
-        rounds.append(time.process_time() - started)
-    return min(rounds) / messages * 1e6
 
 
 if __name__ == "__main__":

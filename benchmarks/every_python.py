@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.journeys.running import HERE, Ended, every_journey, run
+from benchmarks.journeys.journey import HERE, Ended, every_journey, run
 
 ROOT = Path(__file__).parent.parent
 ENVIRONMENTS = ROOT / ".pythons"

@@ -77,8 +77,3 @@ def cpu_seconds(arguments: Sequence[str], folder: Path) -> float:
     if process.returncode:
         raise RuntimeError((folder / "said").read_text())
     return used.ru_utime + used.ru_stime
-
-
-if __name__ == "__main__":
-    for figure in prove():
-        print(figure)

@@ -2,24 +2,17 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 import yaml
 
-from benchmarks.demo import next_commands
-
 ROOT = Path(__file__).parent.parent
 ROOMS = ("engine", "storage", "tui")
-NOT_OURS = shutil.ignore_patterns(
-    ".git", ".venv", ".*_cache", ".pythons", "__pycache__", "tests", "demo", "dist", "build"
-)
 
 
 def build(checkout: Path, target: str, folder: Path) -> Path:
@@ -61,16 +54,6 @@ def test_a_source_archive_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> N
         archive.extractall(tmp_path, filter="data")
     (unpacked,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert contents(build(unpacked, "wheel", tmp_path / "again")) == contents(wheel)
-
-
-def test_a_checkout_without_links_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    """Where a file system has no links, git writes their targets into text files of the same names."""
-    checkout = tmp_path / "checkout"
-    shutil.copytree(ROOT, checkout, symlinks=True, ignore=NOT_OURS)
-    for room in ROOMS:
-        (checkout / "tidepool" / room).unlink(missing_ok=True)
-        (checkout / "tidepool" / room).write_text(f"../{room}")
-    assert contents(build(checkout, "wheel", tmp_path / "wheel")) == contents(wheel)
 
 
 # -- beside a user's own files -------------------------------------------------------------------------------
@@ -126,18 +109,6 @@ def test_the_examples_are_installed_with_it(installed: Path, foreign: Path) -> N
 # -- what the package says of itself -------------------------------------------------------------------------
 
 
-def test_the_pythons_that_are_named_are_those_that_are_tested() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = [
-        line.rpartition(" ")[2]
-        for line in project["classifiers"]
-        if line.startswith("Programming Language :: Python :: 3.")
-    ]
-    assert project["requires-python"] == f">={named[0]}"
-    tested = (ROOT / ".github" / "workflows" / "test.yml").read_text() if (ROOT / ".github").exists() else str(named)
-    assert all(f'"{version}"' in tested or f"'{version}'" in tested for version in named)
-
-
 @pytest.mark.parametrize("path", sorted(ROOT.glob(".github/workflows/*.yml")), ids=lambda path: path.name)
 def test_a_workflow_pins_its_actions_and_can_only_read_unless_a_job_says_more(path: Path) -> None:
     """A tag can be moved to other code, which would run with the token of the repository."""
@@ -147,29 +118,3 @@ def test_a_workflow_pins_its_actions_and_can_only_read_unless_a_job_says_more(pa
     assert workflow.get("permissions") == {"contents": "read"}
     checkouts = [step for step in steps if step["uses"].startswith("actions/checkout@")]
     assert all(step.get("with", {}).get("persist-credentials") is False for step in checkouts)
-
-
-def test_what_is_installed_says_that_it_is_typed(wheel: Path) -> None:
-    assert "tidepool/py.typed" in contents(wheel)
-    with ZipFile(wheel) as packed:
-        metadata = packed.read(next(name for name in packed.namelist() if name.endswith("METADATA"))).decode()
-    assert "Typing :: Typed" in metadata
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-@pytest.mark.parametrize(("target", "installed"), [("site", "zensical"), ("demo", "--editable '.[parquet]'")])
-def test_make_installs_only_what_its_target_needs(target: str, installed: str, tmp_path: Path) -> None:
-    """No PyTorch for the site; Parquet for the last step of the tutorial."""
-    done = subprocess.run(
-        ["make", "-n", target, f"VENV={tmp_path / 'venv'}"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    pip = [line.partition("constraints.txt ")[2] for line in done.stdout.splitlines() if "constraints.txt " in line]
-    assert pip == [installed]
-
-
-def test_the_demo_ends_with_commands_that_put_tidepool_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", str(ROOT / ".venv" / "bin" / "python"))
-    assert next_commands() == ["source .venv/bin/activate", "tidepool demo/tidepool.db"]
-    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
-    assert next_commands() == ["tidepool demo/tidepool.db"]
-    assert "source .venv/bin/activate" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,40 +1,45 @@
-"""The acts that write, each with what it needs, what it says and what must be true whenever it is broken off."""
+"""The commands that write: what each needs, what must be true whenever it is killed, and what goes on afterwards."""
 
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.crashes.scene import Scene
 from tests.support.studies import written
-from tidepool.storage.unit_ids import UNIT_BITS
 
-FIXTURES = Path(__file__).parent.parent.parent / "tests" / "fixtures" / "v1"
-PEOPLE = 6_000
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    conversations: int = 8_000
-    """of the study that is exported, imported, deleted"""
-    copies: int = 400
-    """how often the conversations of an old file are multiplied, so that its upgrade lasts"""
-    people: int = PEOPLE
-
-
-FULL = Size()
-SMALL = Size(conversations=300, copies=10, people=300)
+LARGE, PEOPLE = 8_000, 6_000
+"""conversations of the study that is exported, imported and deleted; entities that are added"""
+CONVERSATIONS, MESSAGES = 30, 4
+"""of a study that is run"""
+CELLS = 4
+LIVE = """[service]
+name = "live"
+max_concurrent = 10
+cache = false
+[providers.simulated]
+latency = 0.05
+jitter = 0.7
+"""
+BATCHED = """[service]
+name = "openai-conversation"
+poll_interval = 0.2
+"""
+DESIGN = """[design.factors]
+"agents.*.temperature" = [0.1, 0.9]
+"secret_game.mode" = ["standard", "diversity"]
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Materials:
-    """Files that are made once and laid into every scene."""
+    """Files that are made once and copied into every scene."""
 
     folder: Path
-    size: Size
 
     @property
     def large(self) -> Path:
@@ -47,125 +52,85 @@ class Materials:
         return self.folder / "small.db"
 
     @property
-    def old(self) -> Path:
-        """of version 1, grown"""
-        return self.folder / "old.db"
-
-    @property
     def people(self) -> Path:
         return self.folder / "people.json"
 
 
-def materials(folder: Path, size: Size) -> Materials:
-    made = Materials(folder, size)
+def materials(folder: Path) -> Materials:
+    made = Materials(folder)
     scene = Scene(folder / "making")
-    for path, conversations in ((made.large, size.conversations), (made.small, 10)):
+    for path, conversations in ((made.large, LARGE), (made.small, 10)):
         study = written(folder, conversations, 3, more='[service]\nname = "live"\nmax_concurrent = 200', name=path.stem)
         said = scene.run("--run", str(study))
         assert said.code == 0, said
         shutil.move(scene.database, path)
     scene.leave()
-    _grow(made.old, size.copies)
     people = [
         {"name": f"Person {number}", "description": "x" * 200, "attributes": {"age": number % 90}}
-        for number in range(size.people)
+        for number in range(PEOPLE)
     ]
     made.people.write_text(json.dumps(people))
     return made
 
 
-def _grow(path: Path, copies: int) -> None:
-    """The conversations of a file of version 1 many times over, under numbers of their own."""
-    shutil.copy(FIXTURES / "secret_game_retained.db", path)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        units = [
-            row[1] for row in connection.execute("PRAGMA table_info(unit)") if row[1] not in ("id", "sequence_number")
-        ]
-        calls = [row[1] for row in connection.execute("PRAGMA table_info(call)") if row[1] not in ("id", "unit_id")]
-        most = connection.execute(f"SELECT max(id & {(1 << UNIT_BITS) - 1}) FROM unit").fetchone()[0]
-        for table, keys, columns in (("unit", ("id", "sequence_number"), units), ("call", ("unit_id",), calls)):
-            names = ", ".join(f'"{name}"' for name in (*keys, *columns))
-            kept = ", ".join(f'"{name}"' for name in columns)
-            where = f"({keys[0]} & {(1 << UNIT_BITS) - 1}) BETWEEN 1 AND {most}"
-            rows = connection.execute(f"SELECT {', '.join(keys)}, {kept} FROM {table} WHERE {where}").fetchall()
-            places = ", ".join("?" * (len(keys) + len(columns)))
-            for copy in range(1, copies + 1):
-                connection.executemany(
-                    f"INSERT INTO {table} ({names}) VALUES ({places})",
-                    [(*(value + copy * (most + 1) for value in row[: len(keys)]), *row[len(keys) :]) for row in rows],
-                )
-
-
 Check = Callable[[Scene, Materials], str]
 """empty where all is well, else what is wrong"""
+Arguments = Callable[[Scene, Materials], tuple[str, ...]]
 
 
-def _well(scene: Scene, made: Materials) -> str:
+def _no_fault(scene: Scene, made: Materials) -> str:
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
     name: str
-    arguments: Callable[[Scene, Materials], tuple[str, ...]]
-    lay: Callable[[Scene, Materials], None]
-    kept: Check = _well
-    """after the crash, and one look at the file: nothing committed is lost, nothing is there by half"""
-    again: Callable[[Scene, Materials], tuple[str, ...]] | None = None
-    """what goes on after the crash; else the same command"""
-    done: Check = _well
-    """once that has come to its end"""
+    arguments: Arguments
+    lay: Callable[[Scene, Materials], object]
+    """puts files in place"""
+    kept: Check = _no_fault
+    """after the kill, and one look at the file: nothing committed is lost, nothing is there by half"""
+    again: Arguments | None = None
+    """what goes on after the kill; else the same command"""
+    done: Check = _no_fault
+    """once that has ended"""
     emulated: bool = False
     """calls go to the emulator"""
-    codes: tuple[int, ...] = (0,)
-    """exit codes of what goes on that are right"""
-    allowed: Callable[[str], bool] = field(default=lambda name: False)
-    """names that may be there besides those of an undisturbed act"""
+    runs: bool = False
+    """it runs a study"""
 
 
-def _put(path: Callable[[Materials], Path]) -> Callable[[Scene, Materials], None]:
-    def lay(scene: Scene, made: Materials) -> None:
-        shutil.copy(path(made), scene.database)
-
-    return lay
+def _put_large(scene: Scene, made: Materials) -> None:
+    shutil.copy(made.large, scene.database)
 
 
-def _counts(scene: Scene) -> dict[str, int]:
-    """Calls by batch."""
-    rows = scene.query(
-        "SELECT b.id, count(c.step) FROM batch b LEFT JOIN unit u ON u.batch_number = b.number "
-        "LEFT JOIN call c ON c.unit_id = u.id GROUP BY b.id"
-    )
-    return dict(rows)
+def _put_small(scene: Scene, made: Materials) -> None:
+    shutil.copy(made.small, scene.database)
 
 
-def _units(scene: Scene) -> int:
-    return int(scene.query("SELECT count(*) FROM unit")[0][0])
+def _calls_by_batch(path: Path) -> dict[str, int]:
+    with closing(sqlite3.connect(path, timeout=30)) as connection:
+        sql = (
+            "SELECT b.id, count(c.step) FROM batch b LEFT JOIN unit u ON u.batch_number = b.number "
+            "LEFT JOIN call c ON c.unit_id = u.id GROUP BY b.id"
+        )
+        return dict(connection.execute(sql).fetchall())
 
 
 # -- import, delete ------------------------------------------------------------------------------------------
 
 
-def _counts_of(path: Path) -> dict[str, int]:
-    with closing(sqlite3.connect(path)) as connection:
-        return dict(
-            connection.execute(
-                "SELECT b.id, count(c.step) FROM batch b LEFT JOIN unit u ON u.batch_number = b.number "
-                "LEFT JOIN call c ON c.unit_id = u.id GROUP BY b.id"
-            ).fetchall()
-        )
+def _whole_or_absent(scene: Scene, made: Materials, *, present: bool = False) -> str:
+    here, expected = _calls_by_batch(scene.database), _calls_by_batch(made.large)
+    wrong = {one: count for one, count in here.items() if one in expected and count != expected[one]}
+    if present and not expected.keys() <= here.keys():
+        return f"missing: {expected.keys() - here.keys()}"
+    unknown = here.keys() - expected.keys() - _calls_by_batch(made.small).keys()
+    return f"by half: {wrong} of {expected}; unknown {unknown}" if wrong or unknown else ""
 
 
-def _whole_or_absent(other: Callable[[Materials], Path], *, present: bool = False) -> Check:
-    def check(scene: Scene, made: Materials) -> str:
-        here, expected = _counts(scene), _counts_of(other(made))
-        wrong = {one: count for one, count in here.items() if one in expected and count != expected[one]}
-        if present and not expected.keys() <= here.keys():
-            return f"missing: {expected.keys() - here.keys()}"
-        strangers = here.keys() - expected.keys() - _counts_of(made.small).keys()
-        return f"by half: {wrong} of {expected}; strangers {strangers}" if wrong or strangers else ""
-
-    return check
+def _imported(scene: Scene, made: Materials) -> str:
+    return _whole_or_absent(scene, made, present=True)
 
 
 def _gone(scene: Scene, made: Materials) -> str:
@@ -175,200 +140,142 @@ def _gone(scene: Scene, made: Materials) -> str:
 
 # -- export --------------------------------------------------------------------------------------------------
 
+EARLIER = b"an earlier export"
 
-def _earlier(scene: Scene, made: Materials) -> None:
+
+def _put_earlier_export(scene: Scene, made: Materials) -> None:
     """The study, and an earlier export of it where the next one goes."""
-    shutil.copy(made.large, scene.database)
-    batch = next(iter(_counts_of(made.large)))
+    _put_large(scene, made)
+    batch = next(iter(_calls_by_batch(made.large)))
     for name in (f"{batch}/results.json", f"{batch}/analysis.json", "csv/messages.csv", "csv/outcomes.csv",
                  "parquet/messages.parquet", "parquet/outcomes.parquet", "report.html"):  # fmt: skip
         path = scene.out / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text("an earlier export")
+        path.write_bytes(EARLIER)
 
 
 def _all_or_nothing(scene: Scene, made: Materials) -> str:
     """Of the files of one export either all are new or all are as before."""
-    old = {"an earlier export"}
     for folder in (path for path in scene.out.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        states = {path.read_bytes()[:40].decode("utf-8", "replace") in old for path in folder.iterdir()}
-        if len(states) > 1:
+        if len({path.read_bytes() == EARLIER for path in folder.iterdir()}) > 1:
             return f"{folder.name} is half new"
     for path in scene.out.rglob("*"):
-        if path.is_file() and not path.name.startswith(".") and (wrong := _cut_off(path)):
-            return f"{path.name}: {wrong}"
+        if path.is_file() and not path.name.startswith(".") and not _is_whole(path):
+            return f"{path.name} is cut off"
     return ""
 
 
-def _cut_off(path: Path) -> str:
+def _is_whole(path: Path) -> bool:
     content = path.read_bytes()
-    if content == b"an earlier export":
-        return ""
+    if content == EARLIER:
+        return True
     if path.suffix == ".json":
         try:
             json.loads(content)
-        except ValueError as error:
-            return str(error)
-    if path.suffix == ".html" and not content.rstrip().endswith(b"</html>"):
-        return "no end"
-    if path.suffix == ".csv" and not content.endswith(b"\r\n"):
-        return "no end"
-    if path.suffix == ".parquet" and not content.endswith(b"PAR1"):
-        return "no end"
+        except ValueError:
+            return False
     if path.suffix == ".db":
         with closing(sqlite3.connect(path)) as connection:
-            return "" if connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok" else "damaged"
-    return "" if content else "empty"
-
-
-def _export(format_name: str, target: str) -> Act:
-    return Act(
-        f"export as {format_name}",
-        lambda scene, made: ("export", "last", "--format", format_name, "-o", str(scene.out / target)),
-        _earlier,
-        _all_or_nothing,
-        done=_all_or_nothing,
-        again=lambda scene, made: (
-            ("export", "last", "--format", format_name, "-o", str(scene.out / target))
-            if format_name != "sqlite" or not (scene.out / target).exists()
-            else ("list",)
-        ),
+            return bool(connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok")
+    ends = {".html": b"</html>", ".csv": b"\r\n", ".parquet": b"PAR1"}
+    return bool(content) and content.rstrip(b"\n" if path.suffix == ".html" else b"").endswith(
+        ends.get(path.suffix, b"")
     )
 
 
-def _policy(scene: Scene, made: Materials) -> None:
-    shutil.copy(FIXTURES / "mutation.db", scene.database)
-    scene.run("list")
-    for bak in scene.database.parent.glob("*.bak"):
-        bak.unlink()
+def _export(format_name: str, target: str) -> Act:
+    def arguments(scene: Scene, made: Materials) -> tuple[str, ...]:
+        return ("export", "last", "--format", format_name, "-o", str(scene.out / target))
 
+    def again(scene: Scene, made: Materials) -> tuple[str, ...]:
+        """A file of its own is never overwritten."""
+        return ("list",) if format_name == "sqlite" and (scene.out / target).exists() else arguments(scene, made)
 
-# -- migration -----------------------------------------------------------------------------------------------
-
-
-def _of_today(scene: Scene, made: Materials) -> str:
-    version = scene.query("PRAGMA user_version")[0][0]
-    same = _counts(scene) == _counts_of(made.old)
-    copies = [path.name for path in scene.database.parent.glob("*.bak")]
-    if version < 2 or not same:
-        return f"version {version}, the same calls: {same}"
-    return "" if len(copies) == 1 else f"copies: {copies}"
+    return Act(f"export as {format_name}", arguments, _put_earlier_export, _all_or_nothing, again, _all_or_nothing)
 
 
 # -- the library ---------------------------------------------------------------------------------------------
 
 
-def _people(*allowed: int | None) -> Check:
+def _people(*allowed: int) -> Check:
     def check(scene: Scene, made: Materials) -> str:
         found = scene.query("SELECT count(*) FROM library_entity")[0][0] if scene.database.exists() else 0
-        right = [made.size.people if one is None else one for one in allowed]
-        return "" if found in right else f"{found} entities, not {right}"
+        return "" if found in allowed else f"{found} entities, not {allowed}"
 
     return check
 
 
-def _peopled(scene: Scene, made: Materials) -> None:
-    shutil.copy(made.small, scene.database)
-    said = scene.run("entities", "add", str(made.people))
+def _add(scene: Scene, made: Materials) -> tuple[str, ...]:
+    return ("entities", "add", str(made.people))
+
+
+def _put_people(scene: Scene, made: Materials) -> None:
+    _put_small(scene, made)
+    said = scene.run(*_add(scene, made))
     assert said.code == 0, said
 
 
 # -- runs ----------------------------------------------------------------------------------------------------
 
-CONVERSATIONS, MESSAGES = 30, 4
 
+def _run(service: str, model: str = "", cells: int = 1) -> Act:
+    calls = CONVERSATIONS * MESSAGES * cells
 
-def _study(scene: Scene, made: Materials) -> tuple[str, ...]:
-    more = '[service]\nname = "live"\nmax_concurrent = 10\ncache = false\n[providers.simulated]\nlatency = 0.05\njitter = 0.7'
-    return "--run", str(written(scene.folder / "home", CONVERSATIONS, MESSAGES, more=more))
+    def run(scene: Scene, made: Materials) -> tuple[str, ...]:
+        more = service + (DESIGN if cells > 1 else "")
+        path = written(scene.folder / "home", CONVERSATIONS, MESSAGES, more=more)
+        if model:
+            path.write_text(re.sub(r"simulated:\w+", model, path.read_text()))
+        return "--run", str(path)
 
+    def resume(scene: Scene, made: Materials) -> tuple[str, ...]:
+        """Goes on with the batch, or begins it where it was killed before there was one."""
+        states = scene.query("SELECT status FROM batch") if scene.database.exists() else []
+        if not states:
+            return run(scene, made)
+        return ("list",) if {state for (state,) in states} == {"completed"} else ("--resume", "last")
 
-def _batched(scene: Scene, made: Materials) -> tuple[str, ...]:
-    path = scene.folder / "home" / "batched.toml"
-    agents = "".join(
-        f'[[agents]]\nname = "{name}"\nmodel = "openai:gpt-4o-mini"\nsecret = "{secret}"\n'
-        for name, secret in (("Ada", "marigold"), ("Bob", "lantern"))
-    )
-    path.write_text(
-        '[batch]\nkind = "secret_game"\n[service]\nname = "openai-conversation"\npoll_interval = 0.2\n'
-        f"[secret_game]\nnum_interactions = {CONVERSATIONS}\nmessages_per_interaction = {MESSAGES}\n"
-        f'detection = ["exact"]\n{agents}'
-    )
-    return "--run", str(path)
+    def completed(scene: Scene, made: Materials) -> str:
+        rows = scene.query("SELECT status FROM batches")
+        found = scene.query("SELECT count(*) FROM call")[0][0]
+        return "" if rows == [("completed",)] * cells and found == calls else f"{rows}, {found} calls"
 
-
-def _resumed(scene: Scene, made: Materials) -> tuple[str, ...]:
-    """Goes on with the batch, or begins it where it was killed before there was one."""
-    state = scene.query("SELECT status FROM batch") if scene.database.exists() else []
-    if not state:
-        return _batched(scene, made) if scene.more.get("OPENAI_BASE_URL") else _study(scene, made)
-    return ("list",) if state[-1][0] == "completed" else ("--resume", "last")
-
-
-def _complete(scene: Scene, made: Materials) -> str:
-    rows = scene.query("SELECT status FROM batches")
-    calls = scene.query("SELECT count(*) FROM call")[0][0]
-    return "" if rows == [("completed",)] and calls == CONVERSATIONS * MESSAGES else f"{rows}, {calls} calls"
-
-
-def _nothing(scene: Scene, made: Materials) -> None:
-    pass
+    name = "provider batch" if model else "study of several batches" if cells > 1 else "live run"
+    return Act(name, run, lambda s, m: None, again=resume, done=completed, emulated=bool(model), runs=True)
 
 
 ACTS = (
-    Act("live run", _study, _nothing, again=_resumed, done=_complete),
-    Act("provider batch", _batched, _nothing, again=_resumed, done=_complete, emulated=True),
-    Act(
-        "import",
-        lambda scene, made: ("import", str(made.large)),
-        _put(lambda made: made.small),
-        _whole_or_absent(lambda made: made.large),
-        done=_whole_or_absent(lambda made: made.large, present=True),
-    ),
-    Act(
-        "import of an older file",
-        lambda scene, made: ("import", str(made.old)),
-        _put(lambda made: made.small),
-        _whole_or_absent(lambda made: made.old),
-        done=_whole_or_absent(lambda made: made.old, present=True),
-    ),
+    _run(LIVE),
+    _run(LIVE, cells=CELLS),
+    _run(BATCHED, model="openai:gpt-4o-mini"),
+    Act("import", lambda scene, made: ("import", str(made.large)), _put_small, _whole_or_absent, done=_imported),
     _export("json", ""),
     _export("csv", "csv"),
     _export("sqlite", "one.db"),
     _export("html", "report.html"),
     _export("parquet", "parquet"),
-    Act("export as policy", lambda s, m: ("export", "last", "--format", "policy"), _policy, _all_or_nothing),
     Act(
         "delete",
         lambda scene, made: ("delete", "last", "--yes"),
-        _put(lambda made: made.large),
-        _whole_or_absent(lambda made: made.large),
-        again=lambda scene, made: ("delete", "last", "--yes") if _counts(scene) else ("list",),
+        _put_large,
+        _whole_or_absent,
+        again=lambda scene, made: ("delete", "last", "--yes") if _calls_by_batch(scene.database) else ("list",),
         done=_gone,
     ),
-    Act("migration", lambda scene, made: ("list",), _put(lambda made: made.old), _of_today, done=_of_today),
-    Act(
-        "library: add",
-        lambda scene, made: ("entities", "add", str(made.people)),
-        _put(lambda made: made.small),
-        _people(0, None),
-        done=_people(None),
-    ),
+    Act("library: add", _add, _put_small, _people(0, PEOPLE), done=_people(PEOPLE)),
     Act(
         "library: generate",
-        lambda scene, made: ("entities", "generate", "--type", "human", "-n", str(made.size.people)),
-        _put(lambda made: made.small),
-        _people(0, None),
-        done=_people(None),
+        lambda scene, made: ("entities", "generate", "--type", "human", "-n", str(PEOPLE)),
+        _put_small,
+        _people(0, PEOPLE),
+        done=_people(PEOPLE),
     ),
     Act(
         "library: remove",
         lambda scene, made: ("entities", "remove", "*"),
-        _peopled,
-        _people(0, None),
-        again=lambda scene, made: (
-            ("entities", "remove", "*") if scene.query("SELECT count(*) FROM library_entity")[0][0] else ("list",)
-        ),
+        _put_people,
+        _people(0, PEOPLE),
+        again=lambda scene, made: ("list",) if not _people(0)(scene, made) else ("entities", "remove", "*"),
         done=_people(0),
     ),
 )

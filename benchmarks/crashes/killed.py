@@ -1,10 +1,7 @@
-"""kill -9 at twenty random moments in every act that writes; then one look at the file, then the act again.
+"""kill -9 at random moments of every command that writes, at every step of a provider batch, and in whole runs."""
 
-python -m benchmarks.crashes.killed [MOMENTS [ACT]]
-"""
-
+import asyncio
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from benchmarks.crashes.acts import ACTS, FULL, Act, Materials, Size, materials
+from benchmarks.crashes.acts import ACTS, Act, Materials, materials
 from benchmarks.crashes.scene import Scene, bought, emulator
+from tests.engine.providers.kills import POINTS, killed_and_resumed
+from tests.support.killing import CALLS, Killed, kill_and_resume, undisturbed
 from tests.support.state import committed_seeds
-from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
 
 MOMENTS = int(os.environ.get("CRASH_MOMENTS", "20"))
 """in each act; a busy machine may try fewer, and the figure says how many"""
@@ -35,16 +34,15 @@ class Verdict:
         self.faults += [f"at {moment:.2f} s: {one}" for one in words if one]
 
 
-def prove(moments: int = MOMENTS, size: Size = FULL, only: str = "") -> Iterator[Measurement]:
+def prove_commands() -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as name:
-        made = materials(Path(name), size)
+        made = materials(Path(name))
         for act in ACTS:
-            if only in act.name:
-                verdict = killed(act, made, moments)
-                for fault in verdict.faults:
-                    print(f"      {act.name}: {fault}", flush=True)
-                note = f"{verdict.moments} moments over {verdict.seconds:.1f} s, {verdict.broken_off} before its end"
-                yield at_most(f"{act.name}: lost, by half, bought twice or left over", len(verdict.faults), "", 0, note)
+            verdict = killed(act, made, MOMENTS)
+            for fault in verdict.faults:
+                print(f"      {act.name}: {fault}", flush=True)
+            note = f"{verdict.moments} moments over {verdict.seconds:.1f} s, {verdict.broken_off} before its end"
+            yield at_most(f"{act.name}: lost, by half, bought twice or left over", len(verdict.faults), "", 0, note)
 
 
 def killed(act: Act, made: Materials, moments: int) -> Verdict:
@@ -90,7 +88,7 @@ def _at(moment: float, act: Act, made: Materials, folder: Path, expected: frozen
             verdict.note(moment, scene.sound(), act.kept(scene, made))
         verdict.note(moment, *debris(scene, allowed, "after a look at it"))
         again = scene.run(*(act.again or act.arguments)(scene, made))
-        if again.code not in act.codes or again.traceback:
+        if again.code or again.traceback:
             verdict.note(moment, f"again: ends with {again.code}: {again.err.strip()[-300:]}")
         verdict.note(moment, scene.sound(), act.done(scene, made), bought_twice(scene, act, books, before))
         verdict.note(moment, *debris(scene, allowed | expected, "after it was done again"))
@@ -132,7 +130,47 @@ def scene_of(act: Act, folder: Path) -> Iterator[tuple[Scene, Path | None]]:
         yield Scene(folder, more), books
 
 
-if __name__ == "__main__":
-    chosen = int(sys.argv[1]) if sys.argv[1:] else MOMENTS
-    for figure in prove(chosen, only=sys.argv[2] if sys.argv[2:] else ""):
-        print(f"{'ok    ' if figure.met else 'MISSED'} {figure.name}: {figure.value:.0f} ({figure.note})", flush=True)
+def prove_runs() -> Iterator[Measurement]:
+    for service, words in (("live", "live"), ("auto", "provider batches")):
+        killed = kills(service)
+        same = sum(kill.same_end for kill in killed)
+        yield at_least(
+            f"kills after which the end state equals an undisturbed run's, {words}", same, f"of {MOMENTS}", MOMENTS
+        )
+        yield at_most(f"calls bought again though their answer was kept, {words}", _sum(killed, "needless"), "", 0)
+        ordered = _sum(killed, "ordered_again") + (0 if service == "live" else _sum(killed, "live_again"))
+        if service == "auto":
+            yield at_most(
+                "calls bought ÷ needed under kill -9, provider batches", 1 + ordered / (CALLS * MOMENTS), "", 1
+            )
+        else:
+            most = max(kill.most_of_one_talk for kill in killed)
+            note = f"at most {max(kill.live_again for kill in killed)} of {CALLS} calls after one kill"
+            yield at_most("calls of one conversation in flight at a kill and bought again, live", most, "", 1, note)
+
+
+def kills(service: str) -> list[Killed]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(folder / "seller")
+        expected = undisturbed(folder, service)
+        rng = Random(f"{service}/prove")
+        return [kill_and_resume(folder, service, expected, rng) for _ in range(MOMENTS)]
+
+
+def _sum(killed: list[Killed], name: str) -> int:
+    return sum(getattr(kill, name) for kill in killed)
+
+
+WAVES = (1, 2)
+
+
+def prove_provider_batches() -> Iterator[Measurement]:
+    for point in POINTS:
+        for provider in point.providers:
+            for wave in WAVES if point.at else WAVES[:1]:
+                verdict = asyncio.run(killed_and_resumed(provider, point, wave))
+                complete = verdict.summary["status"] == "completed"
+                ratio = verdict.ratio if complete and verdict.ratio >= 1 else float("inf")
+                name = f"{provider}, wave {wave}: {point.step}"
+                yield at_most(name, ratio, "bought ÷ needed", 1.0)

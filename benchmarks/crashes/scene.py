@@ -4,7 +4,6 @@ What lies in it before and after is compared by name, so nothing that a crash le
 study's folder, not where an export was to go, not among the system's temporary files, not in the user's state folder.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -77,11 +76,6 @@ class Scene:
         with self.start(*arguments) as process:
             return ended(process)
 
-    def json(self, *arguments: str) -> Any:
-        said = self.run(*arguments, "--json")
-        assert said.code == 0, said
-        return json.loads(said.out)
-
     def killed(self, after: float, *arguments: str) -> Said:
         """Starts the command and kills it (-9) after so many seconds; it may have ended by then."""
         with self.start(*arguments) as process:
@@ -94,16 +88,8 @@ class Scene:
         found = (path.relative_to(self.folder) for place in WATCHED for path in (self.folder / place).rglob("*"))
         return frozenset(str(path) for path in found if path.parts[:2] != ("state", "log"))
 
-    def exported(self) -> dict[str, str]:
-        """What lies where exports go, with a hash of what it holds."""
-        return {
-            str(path.relative_to(self.out)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(self.out.rglob("*"))
-            if path.is_file() and not path.name.startswith(".")
-        }
-
-    def query(self, sql: str, *values: object, database: Path | None = None) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(database or self.database, timeout=30)) as connection:
+    def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.database, timeout=30)) as connection:
             return connection.execute(sql, values).fetchall()
 
     def sound(self) -> str:

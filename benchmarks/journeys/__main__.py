@@ -4,8 +4,7 @@ import argparse
 import sys
 
 from benchmarks.journeys.hands import HANDS, KINDS
-from benchmarks.journeys.journey import STAGES
-from benchmarks.journeys.running import HERE, every_journey, run
+from benchmarks.journeys.journey import HERE, STAGES, every_journey, run
 
 
 def main() -> int:

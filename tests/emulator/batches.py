@@ -4,7 +4,7 @@ It waits, runs, and ends with each of its requests done, failed, expired or canc
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic, time
 from typing import Any
@@ -13,10 +13,11 @@ from aiohttp import web
 
 from tidepool.engine.streams import stream
 
+from . import malformed_replies as malformed
 from .books import Purchase
 from .faults import Faults
 from .points import Points
-from .provider import Outcome
+from .provider import Outcome, Provider
 
 
 @dataclass(slots=True)
@@ -92,6 +93,20 @@ class Batch:
         if faults.shuffle:
             stream(faults.seed, "order", self.id).shuffle(items)
         return items
+
+
+def item_of(provider: Provider, custom_id: str, batch_id: str, outcome: Outcome) -> Item:
+    """A request of a batch, after the faults of its step."""
+    if not outcome.bought:
+        return Item(custom_id, outcome)
+    fault = provider.roll("item", outcome.bought.content)
+    if fault == "expire":
+        return Item(custom_id, outcome, "expire")
+    if malformed.is_malformed(fault) and not malformed.strikes_before(fault):
+        outcome = replace(outcome, body=malformed.answer(provider.family, fault, outcome.body))
+    elif fault:
+        return Item(custom_id, Outcome(int(fault), provider.error_body(int(fault))))
+    return Item(custom_id, outcome.in_batch(custom_id, batch_id))
 
 
 def page(batches: Sequence[Batch], faults: Faults, after: str | None, limit: int) -> tuple[list[Batch], bool]:

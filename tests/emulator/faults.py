@@ -17,7 +17,7 @@ Words   a status such as "500", "429", "404" or "529"   refused with the provide
         cut        it happened, and the connection closes in the middle of the answer
         expire     item only: not done when the batch's time is over
         any code   batch only: the batch turns failed with it, such as "token_limit_exceeded" (OpenAI)
-        KIND:WORD  an odd or hostile answer, of the tables in `odd`: "reply:filtered", "usage:negative", "rows:corrupt"
+        KIND:WORD  a malformed or hostile answer, of the tables in `malformed_replies`: "reply:filtered", "usage:negative", "rows:corrupt"
 
 A roll depends on the seed, the step, what was asked and how often it was asked, never on who was first.
 """
@@ -51,8 +51,6 @@ class Faults:
     """seconds a live call takes, mean"""
     jitter: float = 0.0
     """share of the latency by which it varies, evenly to both sides"""
-    tokens_per_second: float = 0.0
-    """speed of writing, added to the latency; 0 = at once"""
     retry_after: float = 1.0
     """seconds in the Retry-After header of a "429" fault; 0 = no header"""
 
@@ -82,8 +80,6 @@ class Faults:
     """results come in another order than the requests"""
     list_lag: float = 0.0
     """seconds for which a new batch is missing in the list"""
-    batch_requests: int = 0
-    """most requests in a batch; 0 = the provider's own limit"""
     batch_bytes: int = 0
     enqueued_tokens: int = 0
     """OpenAI: tokens that may wait in open batches of one model; 0 = no limit"""

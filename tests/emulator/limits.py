@@ -1,5 +1,8 @@
-"""A limit over a sliding minute, as the providers enforce it."""
+"""What a server allows: requests in a sliding minute, calls at once; and when the machine itself stood still."""
 
+import asyncio
+import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 from math import ceil
@@ -50,3 +53,61 @@ class SlidingMinute:
 def seconds_header(seconds: float) -> str:
     """Retry-After: whole seconds as the providers send them, or a fraction for tests in a hurry."""
     return str(ceil(seconds)) if seconds >= 1 else f"{max(seconds, 0.001):.3f}"
+
+
+class Slots:
+    def __init__(self) -> None:
+        self._working = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def take(self, slots: int, queue: int) -> bool:
+        """Whether the call may run, after its wait in the queue; not when the queue is full. No slots: any number."""
+        if not slots or self._working < slots:
+            self._working += 1
+            return True
+        if len(self._waiting) >= queue:
+            return False
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+        return True
+
+    def free(self) -> None:
+        """The next in the queue inherits the slot, so nobody slips in between."""
+        while self._waiting:
+            if not (turn := self._waiting.popleft()).done():
+                turn.set_result(None)
+                return
+        self._working -= 1
+
+
+TICK = 0.005
+"""seconds between two looks at the clock"""
+LATE = 0.02
+"""seconds by which a look must come late to count"""
+
+
+class StallWatch:
+    """A thread that does nothing but look at the clock. It sees what its process sees: a core that was taken away."""
+
+    def __init__(self) -> None:
+        self.stalls: list[tuple[float, float]] = []
+        """from when to when nothing moved, on the clock that all processes of a machine share"""
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="stalls", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _watch(self) -> None:
+        last = time.monotonic()
+        while not self._ended.wait(TICK):
+            now = time.monotonic()
+            if now - last > TICK + LATE:
+                self.stalls.append((last, now))
+            last = now

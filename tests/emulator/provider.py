@@ -12,13 +12,12 @@ from typing import Any
 
 from aiohttp import web
 
-from . import odd
+from . import malformed_replies as malformed
 from .books import Books, Purchase
 from .faults import AFTERWARDS, Dice, Faults
-from .limits import SlidingMinute, seconds_header
+from .limits import SlidingMinute, Slots, seconds_header
 from .points import Dropped, Points
 from .replies import Answer
-from .slots import Slots
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -111,17 +110,15 @@ class Provider(ABC):
         try:
             if request.transport is None or request.transport.is_closing():
                 raise Dropped("nobody waits for it any more")
-            await self.take_time(bought.content, bought.output_tokens)
+            await self.take_time(bought.content)
         finally:
             self._slots.free()
         self.books.book([bought])
         return True
 
-    async def take_time(self, key: str, tokens: int) -> None:
+    async def take_time(self, key: str) -> None:
         """As long as this provider thinks and writes."""
         seconds = self.faults.latency * self._dice.spread(key, self.faults.jitter)
-        if self.faults.tokens_per_second:
-            seconds += tokens / self.faults.tokens_per_second
         if seconds > 0:
             await asyncio.sleep(seconds)
 
@@ -137,7 +134,7 @@ class Provider(ABC):
                 return self.refusal(401)
             try:
                 await self.points.come_by(f"{self.name}:{step}:before")
-                response = odd.worded(self.faults.error_form, await self._weather(step, act, request))
+                response = malformed.worded(self.faults.error_form, await self._weather(step, act, request))
                 await self.points.come_by(f"{self.name}:{step}:after")
             except (Dropped, ConnectionError):
                 return hang_up(request)
@@ -167,7 +164,7 @@ class Provider(ABC):
         if step in ("live", "create") and self._spent():
             return json_response(self.spend_error(), 429)
         fault = self.roll(step, key)
-        if fault and fault not in AFTERWARDS and (not odd.is_odd(fault) or odd.strikes_before(fault)):
+        if fault and fault not in AFTERWARDS and (not malformed.is_malformed(fault) or malformed.strikes_before(fault)):
             return await self._strike(request, fault)
         response = await act(request)
         if step == "live":
@@ -205,8 +202,8 @@ class Provider(ABC):
 
     async def _strike(self, request: web.Request, fault: str) -> web.StreamResponse:
         """A fault before anything was done."""
-        if odd.is_odd(fault):
-            return odd.refusal(self, fault, request)
+        if malformed.is_malformed(fault):
+            return malformed.refusal(self, fault, request)
         if fault == "drop":
             return hang_up(request)
         if fault == "hang":
@@ -221,8 +218,8 @@ class Provider(ABC):
 
     async def _spoil(self, request: web.Request, response: web.StreamResponse, fault: str) -> web.StreamResponse:
         """A fault after it was done: the client cannot know."""
-        if odd.is_odd(fault):
-            return await odd.response(self, fault, request, response) if response.status == 200 else response
+        if malformed.is_malformed(fault):
+            return await malformed.response(self, fault, request, response) if response.status == 200 else response
         if fault == "lost-hang":
             await self.points.stand_still()
         if fault == "lost-500":

@@ -45,9 +45,6 @@ class RemoteEmulator:
     async def set_faults(self, provider: str, **changes: Any) -> None:
         await self._ask("POST", "faults", json={provider: changes})
 
-    async def reset_faults(self) -> None:
-        await self._ask("DELETE", "faults")
-
     async def purchases(self) -> list[dict[str, Any]]:
         bought: list[dict[str, Any]] = await self._ask("GET", "purchases")
         return bought

@@ -12,38 +12,14 @@ from typing import Any
 Answer = Callable[[dict[str, Any]], str]
 """request as sent to the provider → the text of the reply"""
 
-_OPENERS = (
-    "I see your point",
-    "That is a fair question",
-    "Let me think aloud",
-    "Honestly",
-    "As I remember it",
-    "Perhaps",
-)
+_OPENERS = "I see your point|That is a fair question|Let me think aloud|Honestly|As I remember it|Perhaps".split("|")
 _MIDDLES = (
-    "the harbour was quiet",
-    "we could trade a little",
-    "I would rather wait",
-    "there is more to it",
-    "numbers help here",
+    "the harbour was quiet|we could trade a little|I would rather wait|there is more to it|numbers help here".split("|")
 )
 _CLOSERS = (
-    "what do you make of it?",
-    "and I stand by that.",
-    "though I may be wrong.",
-    "so let us go on.",
-    "the answer is {n}.",
+    "what do you make of it?|and I stand by that.|though I may be wrong.|so let us go on.|the answer is {n}.".split("|")
 )
-_SPOKEN = (
-    "model",
-    "seed",
-    "temperature",
-    "max_tokens",
-    "max_completion_tokens",
-    "num_predict",
-    "input",
-    "dimensions",
-)
+_SPOKEN = "model seed temperature max_tokens max_completion_tokens num_predict input dimensions".split()
 
 
 @dataclass(frozen=True, slots=True)

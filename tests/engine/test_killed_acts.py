@@ -1,6 +1,6 @@
 """kill -9 in the middle of each act that writes: the next look finds the file sound, all or nothing, and nothing left over.
 
-`make prove ONLY=crashes.killed` kills them at twenty random moments each.
+`make prove ONLY=killed_commands` kills them at twenty random moments each.
 """
 
 import os
@@ -18,8 +18,6 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.run import run_batch
 
-OLD = ROOT / "tests" / "fixtures" / "v1" / "secret_game_retained.db"
-
 
 @pytest.fixture(scope="module")
 async def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -32,12 +30,13 @@ def _count(database: Path, table: str) -> int:
     return int(query(database, f"SELECT count(*) FROM {table}")[0][0])
 
 
+SMALL = "…"
+"""stands for the path of a small study file"""
 CASES: dict[str, tuple[str, list[str], Callable[[Path], bool]]] = {
-    "import": ("INSERT INTO main.call", ["import", str(OLD)], lambda path: _count(path, "batch") == 1),
+    "import": ("INSERT INTO main.call", ["import", SMALL], lambda path: _count(path, "batch") == 0),
     "delete": ("DELETE FROM unit", ["delete", "last", "--yes"], lambda path: _count(path, "call") == 8),
     "library": ("COMMIT", ["entities", "generate", "-n", "50"], lambda path: _count(path, "library_entity") == 0),
     "export": ("FROM conversations", ["export", "last", "-o", "out"], lambda path: not (path.parent / "out").exists()),
-    "migration": ("ALTER TABLE call", ["list"], lambda path: _count(path, "answer") == 0),
 }
 
 
@@ -47,15 +46,17 @@ DONE_AGAIN = ("delete", "library")
 
 @pytest.mark.parametrize("act", CASES)
 def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str, small: Path, tmp_path: Path) -> None:
-    statement, arguments, right = CASES[act]
+    statement, words, right = CASES[act]
+    arguments = [str(small) if word == SMALL else word for word in words]
     study, scratch = tmp_path / "study", tmp_path / "tmp"
     study.mkdir()
     scratch.mkdir()
     database = study / "study.db"
-    shutil.copy(OLD if act == "migration" else small, database)
+    if act != "import":
+        shutil.copy(small, database)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
     killed = subprocess.run(
-        [sys.executable, "-m", "tests.support.killed_at", statement, "--db", str(database), *arguments],
+        [sys.executable, "-m", "tests.support.killed", f"before:{statement}", "--db", str(database), *arguments],
         cwd=study,
         env=environment,
         check=False,
@@ -69,6 +70,5 @@ def test_an_act_that_was_killed_is_done_or_not_done_and_leaves_nothing(act: str,
     assert right(database)
     if act in DONE_AGAIN:
         assert Tidepool(study, database)(*arguments).returncode == 0
-    kept = {"study.db", "study.db.v1.bak"} if act == "migration" else {"study.db"}
-    assert {path.name for path in study.iterdir()} == kept
+    assert {path.name for path in study.iterdir()} == {"study.db"}
     assert not list(scratch.iterdir())

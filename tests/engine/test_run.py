@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import tidepool
 from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import Stage, talk, units
-from tests.support.state import change, end_state, query
-from tests.support.studies import game, written
+from tests.support.state import change, query
+from tests.support.studies import game
 from tidepool import Agent, SecretGame, Service, load_config, resume_batch, run_batch
-from tidepool.engine.config.loading import config_from
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.unit import Unit
-from tidepool.engine.errors import CallFailed, NotFound, RunError, TidepoolError, UsageError
+from tidepool.engine.errors import NotFound, RunError, UsageError
 from tidepool.engine.events import (
     BatchEnded,
     BatchStarted,
@@ -75,14 +73,6 @@ async def test_a_study_built_in_code_runs_as_the_contract_says(database: Path) -
     assert counts == {CallAnswered: 60, UnitEnded: 20, UnitsExpected: 1}
 
 
-async def test_a_study_file_and_the_same_study_in_code_are_the_same_study(database: Path, tmp_path: Path) -> None:
-    await run_batch(load_config(written(tmp_path, 10, 3)), database=database)
-    from_file = end_state(database)
-    other = tmp_path / "other.db"
-    await run_batch(game(10, 3), database=str(other))
-    assert end_state(other) == from_file
-
-
 async def test_the_summary_has_the_contract_s_keys_and_is_json(database: Path) -> None:
     summary = await run_batch(game(10, 3), database)
     for key, kind in CONTRACT_KEYS.items():
@@ -93,12 +83,6 @@ async def test_the_summary_has_the_contract_s_keys_and_is_json(database: Path) -
     wave_keys = {"index", "calls", "failed", "seconds", "seconds_per_message", "transport"}
     assert all(wave_keys <= set(wave) for wave in summary["waves"])
     assert json.loads(json.dumps(summary)) == summary
-
-
-def test_the_names_of_the_contract_are_importable_and_others_are_not() -> None:
-    assert {"Agent", "SecretGame", "Service", "load_config", "run_batch"} <= set(tidepool.__all__)
-    with pytest.raises(AttributeError):
-        tidepool.nonsense  # noqa: B018
 
 
 # -- inside a caller's own loop --------------------------------------------------------------------------
@@ -314,12 +298,6 @@ def test_a_frozen_config_is_the_same_study_without_its_files(example: Path, tmp_
         assert kind.models(thawed) == kind.models(config)
 
 
-async def test_the_program_s_version_and_host_are_recorded(database: Path) -> None:
-    await run_batch(game(2, 1), database)
-    version, host = query(database, "SELECT version, host FROM batch")[0]
-    assert version and host
-
-
 @pytest.mark.parametrize("override", ["secret_game.num_interactions=5", "batch.seed=7", "agents=[]"])
 async def test_what_is_asked_cannot_change_on_resume(database: Path, override: str) -> None:
     await run_batch(game(2, 1), database)
@@ -327,20 +305,6 @@ async def test_what_is_asked_cannot_change_on_resume(database: Path, override: s
     with pytest.raises(UsageError, match=r"only service\.\*, providers\.\* and cluster\.\* may change"):
         await resume_batch("last", database, overrides=[override])
     assert query(database, "SELECT status FROM batches") == [("interrupted",)]
-
-
-async def test_a_config_in_the_file_that_makes_no_sense_is_told(database: Path) -> None:
-    await run_batch(game(2, 1), database)
-    for config in ("{", "[]", '{"batch": {"kind": "nonsense"}}', '{"batch": {"kind": "secret_game"}}'):
-        change(database, "UPDATE batch SET status = 'interrupted', config = ?", config)
-        with pytest.raises(TidepoolError):
-            await resume_batch("last", database)
-
-
-def test_a_config_from_dictionaries_is_checked_like_a_file() -> None:
-    with pytest.raises(UsageError, match="kind"):
-        config_from({"batch": {}})
-    assert issubclass(CallFailed, TidepoolError)
 
 
 async def test_the_log_tells_when_a_batch_started_and_was_resumed(stage: Stage, database: Path) -> None:

@@ -1,4 +1,4 @@
-"""A stranger's file gets no key, no call and no write, and is told of in words. The whole corpus: `make prove ONLY=strangers`."""
+"""A stranger's file gets no key, no call and no write, and is told of in words. The whole corpus: `make prove ONLY=untrusted_files`."""
 
 from pathlib import Path
 

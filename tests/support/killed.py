@@ -1,7 +1,8 @@
 """The command, which kills itself (-9) at a named moment of an order's life: `python -m tests.support.killed MOMENT …`.
 
 Moments inside the process that no server can see: `before-intent`, `after-intent`, `before-create`, `before-book`
-(created, its answer received and not written down), `while-recording` (half of the answers put).
+(created, its answer received and not written down), `while-recording` (half of the answers put), `before:SQL` (just before the
+first statement with these words).
 """
 
 import os
@@ -13,6 +14,7 @@ from typing import Any
 from tidepool.engine.batching.creation import BatchCreation
 from tidepool.engine.batching.settlement import Settlement
 from tidepool.storage.provider_batches import ProviderBatchBook
+from tidepool.storage.watched import WatchedConnection
 
 
 def die(*_: object, **__: object) -> None:
@@ -29,6 +31,15 @@ def _before(owner: Any, name: str, nth: int = 1) -> None:
     setattr(owner, name, counted)
 
 
+def _before_statement(part: str) -> None:
+    execute = WatchedConnection.execute
+
+    def until(connection: WatchedConnection, *arguments: Any) -> Any:
+        return die() if part in arguments[0] else execute(connection, *arguments)
+
+    WatchedConnection.execute = until  # type: ignore[method-assign]
+
+
 MOMENTS: dict[str, Callable[[], None]] = {
     "before-intent": lambda: _before(BatchCreation, "_intend"),
     "after-intent": lambda: _before(BatchCreation, "_upload"),
@@ -38,7 +49,8 @@ MOMENTS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    MOMENTS[sys.argv[1]]()
+    moment, _, statement = sys.argv[1].partition(":")
+    _before_statement(statement) if statement else MOMENTS[moment]()
     from tidepool.tui.command.main import main
 
     sys.exit(main(sys.argv[2:]))

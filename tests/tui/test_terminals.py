@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.journeys.journey import Journey, go
-from benchmarks.journeys.running import HERE
+from benchmarks.journeys.journey import HERE, Journey, go
 from benchmarks.journeys.stage import Missing
 from benchmarks.terminal import Terminal
 from tests.tui.studies import game, played_now

@@ -1,4 +1,4 @@
-"""A provider batch is never paid for twice, whatever crashes when. The whole table is `benchmarks/crashes/kill_points.py`."""
+"""A provider batch is never paid for twice, whatever crashes when. The whole table is `make prove ONLY=killed_batches`."""
 
 import pytest
 

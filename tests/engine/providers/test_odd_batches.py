@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.emulator import Emulator
-from tests.emulator.odd import WORDS
-from tests.emulator.odd.cards import CARDS
+from tests.emulator.malformed_replies import WORDS
+from tests.emulator.malformed_replies.transport import CARDS
 from tests.support.state import log_of, query
 from tidepool.engine.batching.call_names import custom_id
 from tidepool.engine.batching.collection import ResultCollection

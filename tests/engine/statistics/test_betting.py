@@ -39,7 +39,7 @@ def test_the_interval_excludes_a_line_from_the_value_on_at_which_it_was_decided(
 
 
 def test_few_runs_ever_exclude_the_truth() -> None:
-    """Thousands are shown by `benchmarks.stopping.rules`."""
+    """Thousands are shown by `make prove ONLY=stopping`."""
     random, wrong = Random(7), 0
     for _ in range(150):
         sequence = ConfidenceSequence(60, 0.25)

@@ -1,13 +1,13 @@
 """A plan's "at most" is one: random studies whose models use all the tokens they may stay below it.
 
-`python -m benchmarks.truth.plans` holds two hundred of each kind to it, and to what their plans expect.
+`make prove ONLY=plans` holds two hundred of each kind to it, and to what their plans expect.
 """
 
 from pathlib import Path
 
 import pytest
 
-from benchmarks.truth.plans import trial
+from benchmarks.plans import trial
 from tests.support.random_studies import random_study
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from

@@ -1,8 +1,8 @@
-"""The short form of benchmarks/mutation_learning.py: do the learners learn, outage or not?"""
+"""The short form of benchmarks/mutation.py: do the learners learn, outage or not?"""
 
 import pytest
 
-from benchmarks.mutation_learning import lost_after_steps, trial
+from benchmarks.mutation import lost_after_steps, trial
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
 from tidepool.engine.studies.mutation.learners.learner import Training
 

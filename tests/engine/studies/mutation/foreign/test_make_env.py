@@ -147,7 +147,6 @@ def trained(config: Path, database: Path) -> tuple[bytes, bytes, list[float]]:
 def test_a2c_killed_twice_ends_byte_by_byte_as_if_nothing_had_been(
     tmp_path: Path, database: Path, seller_folder: Path
 ) -> None:
-    """The short form of benchmarks/crashes/foreign_learner.py."""
     whole = trained(written(tmp_path, num_env_steps=128), tmp_path / "whole.db")
     config = written(tmp_path, "[providers.simulated]\nlatency = 0.01\n", num_env_steps=128)
     kept: list[set[int]] = []

@@ -1,1 +1,0 @@
-"""Far hands, at length: killed one after another, and measured."""

@@ -1,1 +1,0 @@
-"""What a study file may hold that no Tidepool wrote."""

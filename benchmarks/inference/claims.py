@@ -1,0 +1,187 @@
+"""Every figure that a report states with an interval or a test, with the planted truth: secret games and rating panels."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy
+from scipy.special import ndtr  # type: ignore[import-untyped]
+
+from benchmarks.inference.worlds import Planted, World
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.studies.secret_game.findings.analysis import SecretGameStatistics
+from tidepool.engine.studies.simulation.attributes import compare_by_attribute, group_mean
+from tidepool.engine.studies.simulation.measures import SpeechTally
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One reported figure: of which family, its value and interval, and what it is about."""
+
+    family: str
+    key: str
+    value: float
+    interval: tuple[float, float] | None
+    truth: float | None = None
+    """None: the mean over all tables"""
+    count: float = 0.0
+    """sides or talks it rests on; 0: no rate, and never called too wide"""
+    clusters: int = 0
+    p_value: float | None = None
+    null: bool = False
+
+
+SIDE_FIELDS = ("times_revealed_secret", "times_obtained_secret", "optimal_strategy")
+TALK_FIELDS = ("secrets_revealed", "both_revealed", "one_sided_reveals")
+
+
+def claims(planted: Planted, found: SecretGameStatistics, scenario: Any) -> Iterator[Claim]:
+    world = planted.world
+    rate = dict(enumerate(numpy.bincount(planted.agent, planted.rates) / numpy.bincount(planted.agent)))
+    places = {name: place for place, name in enumerate("ABCDEFGH")}
+    clusters = _clusters(world)
+
+    def side_claims(
+        family: str, key: str, row: Any, truth: float | None, number: Callable[[int], int]
+    ) -> Iterator[Claim]:
+        for name in SIDE_FIELDS:
+            value, interval = getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95")
+            known = 100 * truth if truth is not None and name == SIDE_FIELDS[0] else None
+            yield Claim(f"{family}: {name}", key, value, interval, known, row.interactions, number(row.interactions))
+        if hasattr(row, "score_mean"):
+            yield Claim(f"{family}: mean score", key, row.score_mean, row.score_mean_ci95)
+
+    def talk_claims(family: str, key: str, row: Any, truth: float | None) -> Iterator[Claim]:
+        for name in TALK_FIELDS:
+            value, interval = getattr(row, f"{name}_percentage"), getattr(row, f"{name}_ci95")
+            known = 100 * truth if truth is not None and name == TALK_FIELDS[0] else None
+            sides_counted = 2 if name == TALK_FIELDS[0] else 1
+            talks = row.total_interactions
+            yield Claim(f"{family}: {name}", key, value, interval, known, sides_counted * talks, clusters(talks))
+
+    yield from talk_claims("overall", "all", found.overall, float(planted.rates.mean()))
+    for name, row in found.agents.items():
+        yield from side_claims("agents", name, row, rate[places[name]], clusters)
+    for name, pair in found.pairs.items():
+        yield from talk_claims("pairs", name, pair, None)
+        for agent, side in pair.sides.items():
+            if len(pair.sides) == 2:
+                yield from side_claims("sides of pairs", f"{name} {agent}", side, None, clusters)
+    for name, row in {**(found.models or {}), **found.openers, **found.modes}.items():
+        yield from side_claims("models, openers, modes", name, row, None, clusters)
+    for place in found.ranking:
+        if place.rank_ci95:
+            yield from _rank_claims(world, places[place.agent], place.agent, place.rank_ci95)
+    if found.verdicts:
+        yield Claim(
+            "judge's verdicts",
+            "all",
+            found.verdicts.overall.revealed_percentage or 0.0,
+            found.verdicts.overall.revealed_ci95,
+        )
+    for comparison in found.comparisons:
+        first, second = comparison.agents
+        null = _alike(world, places[first], places[second])
+        yield Claim(
+            f"{comparison.estimand}: {comparison.measure.split()[0]}",
+            f"{first}-{second} {comparison.measure}",
+            comparison.difference,
+            comparison.difference_ci95,
+            0.0 if null else None,
+            p_value=comparison.p_value,
+            null=null,
+        )
+    if found.hearing and found.hearing.odds_ratio:
+        logs = found.hearing.odds_ratio_ci95 and tuple(map(math.log, found.hearing.odds_ratio_ci95))
+        truth = planted.odds_after_hearing
+        yield Claim("odds ratio after hearing", "all", math.log(found.hearing.odds_ratio), logs, truth)  # type: ignore[arg-type]
+    if found.inference.these_scenarios_ci95:
+        yield from _these_scenarios(planted, found.inference.these_scenarios_ci95, scenario)
+    for name, talks in (found.scenarios or {}).items():
+        yield from _scenario_claim(planted, name, talks, scenario)
+
+
+def _clusters(world: World) -> Callable[[int], int]:
+    fixed = [number for number, counts in ((world.games, world.linked), (world.scenarios, world.scenarios)) if counts]
+    return lambda talks: min(fixed) if fixed else talks
+
+
+def _alike(world: World, first: int, second: int) -> bool:
+    return world.rates[first] == world.rates[second] and not world.by_opponent and world.mode != "targeted"
+
+
+def _rank_claims(world: World, place: int, agent: str, ranks: tuple[int, int]) -> Iterator[Claim]:
+    """Ranks of agents that differ are not known beforehand: only where all are alike, and any rank is right."""
+    if len(set(world.rates)) == 1 and not world.by_opponent and world.mode == "standard":
+        whole = ranks == (1, len(world.rates))
+        yield Claim("ranks of like agents", agent, 1.0, (1.0, 1.0) if whole else (0.0, 0.0), 1.0)
+
+
+def _given(planted: Planted, scenario: Any) -> Any:
+    """Each side's chance, given how open its scenario is."""
+    spread = planted.world.in_scenario
+    open_by = numpy.repeat(scenario[planted.scenarios], 2)
+    return ndtr((planted.lines.ravel() - math.sqrt(spread) * open_by) / math.sqrt(1 - spread))
+
+
+def _these_scenarios(planted: Planted, interval: tuple[float, float], scenario: Any) -> Iterator[Claim]:
+    yield Claim(
+        "these scenarios: secrets_revealed", "all", 0.0, interval, 100 * float(_given(planted, scenario).mean())
+    )
+
+
+def _scenario_claim(planted: Planted, name: str, row: Any, scenario: Any) -> Iterator[Claim]:
+    """Within a scenario the truth is that scenario's own."""
+    own = _given(planted, scenario)[numpy.repeat(planted.scenarios, 2) == int(name)].mean()
+    yield Claim("by scenario: secrets_revealed", name, 0.0, row.secrets_revealed_ci95, 100 * float(own))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Entities that are rated in talks they share: what each brings, what the talk adds, and what is left to chance."""
+
+    name: str
+    entities: int
+    size: int = 2
+    times: int = 1
+    own: float = 0.7
+    shared: float = 0.6
+    alone: float = 0.5
+    centre: float = 3.2
+
+
+PANELS = (
+    Panel("8 entities, every two once", 8),
+    Panel("12 entities, every two twice", 12, times=2),
+    Panel("20 entities, every two once", 20),
+    Panel("10 entities in threes", 10, size=3),
+    Panel("30 entities alone", 30, size=1, shared=0.0),
+    Panel("9 entities near the end of the scale", 9, centre=4.6),
+)
+SCALE = (1.0, 5.0)
+
+
+def panel_claims(panel: Panel, random: Any) -> Iterator[Claim]:
+    """The entities are drawn anew each time: intervals speak of entities like these; an entity's own of its talks."""
+    names = [f"E{place}" for place in range(panel.entities)]
+    own = dict(zip(names, random.normal(panel.centre, panel.own, panel.entities), strict=True))
+    tally = SpeechTally(repeated=panel.times > 1)
+    for cast in combinations(names, panel.size):
+        for _ in range(panel.times):
+            talk = random.normal(0, panel.shared)
+            given = {name: own[name] + talk + random.normal(0, panel.alone) for name in cast}
+            rated = [(name, float(min(5, max(1, round(value))))) for name, value in given.items()]
+            tally.completed("", cast, (), rated)
+    mean = group_mean("rating", tally.entities, SCALE)
+    assert mean is not None
+    yield Claim("ratings: mean over entities", "all", mean.mean, mean.ci95)
+    entities = [Entity(name, "", {"side": "left" if place % 2 else "right"}) for place, name in enumerate(names)]
+    found = compare_by_attribute(entities, tally.entities, SCALE)["side"]
+    for group in found.groups:
+        assert group.rating is not None
+        yield Claim("ratings: mean by attribute", group.value, group.rating.mean, group.rating.ci95)
+    test = found.tests.rating
+    if test is not None:
+        yield Claim("ratings: test by attribute", "side", 0.0, None, p_value=test.p_value, null=True)

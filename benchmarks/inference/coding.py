@@ -1,0 +1,280 @@
+"""Do the intervals of hand coding hold? Planted truth, a planted instrument, coders who see the truth: how often is it covered?
+
+Sides of a talk are alike, sides of a linked game too. Tables are drawn by numpy; what is worked out of them is what the
+report works out. One row goes all the way: drawn and counted as a batch's are.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy
+
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.coding.agreement import Paired, kappa
+from tidepool.engine.coding.code_book import CodeBook
+from tidepool.engine.coding.estimates import (
+    Cell,
+    Elsewhere,
+    Share,
+    TwoGroups,
+    corrected,
+    rogan_gladen,
+    sensitivity,
+    specificity,
+    two_groups,
+    wilson,
+)
+from tidepool.engine.coding.frame import ANY, Frame, Verdicts
+from tidepool.engine.coding.ratings import RatedTwice, rating_difference
+from tidepool.engine.coding.sample import NEGATIVE, POSITIVE, Candidate, drawn
+from tidepool.engine.coding.statistics import coding_of
+from tidepool.engine.statistics.distributions import student_quantile
+from tidepool.engine.statistics.intervals import Interval
+
+TABLES = 2_000
+SENSITIVITY, SPECIFICITY = 0.8, 0.9
+RATES = (0.05, 0.2, 0.5)
+Array = numpy.ndarray[Any, Any]
+
+
+def prove() -> Iterator[Measurement]:
+    random = numpy.random.default_rng(14)
+    for rate in RATES:
+        yield from _rates(random, rate)
+    yield from _linked_games(random)
+    yield from _as_a_batch(random)
+    yield from _from_elsewhere(random)
+    yield from _kappa(random)
+    yield from _ratings(random)
+
+
+def _covered(name: str, hits: list[bool], note: str = "") -> Measurement:
+    return at_least(f"{name}: covered", _percent(hits), "%", 93, note=note)
+
+
+def _percent(hits: Sequence[bool]) -> float:
+    return 100 * float(sum(hits)) / len(hits)
+
+
+# -- tables ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Truth and verdict of both sides of each talk."""
+
+    truth: Array
+    verdict: Array
+    games: int = 0
+    """0: the talks are not linked"""
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    @property
+    def sides(self) -> int:
+        return int(self.truth.shape[1] * 2)
+
+
+def tables(random: numpy.random.Generator, rate: float, likeness: float, talks: int = 500) -> Tables:
+    """The second side is the first's likeness that often, else drawn by itself."""
+    truth = random.random((TABLES, talks, 2)) < rate
+    truth[..., 1] = numpy.where(random.random((TABLES, talks)) < likeness, truth[..., 0], truth[..., 1])
+    return Tables(truth, _verdicts(random, truth))
+
+
+def linked(random: numpy.random.Generator, rate: float, likeness: float, games: int, talks: int) -> Tables:
+    """Games differ in how much is revealed in them."""
+    scale = (1 - likeness) / likeness
+    of_game = random.beta(rate * scale, (1 - rate) * scale, (TABLES, games, 1, 1))
+    truth = (random.random((TABLES, games, talks, 2)) < of_game).reshape(TABLES, games * talks, 2)
+    return Tables(truth, _verdicts(random, truth), games)
+
+
+def _verdicts(random: numpy.random.Generator, truth: Array) -> Array:
+    drawn = random.random(truth.shape)
+    return numpy.where(truth, drawn < SENSITIVITY, drawn < 1 - SPECIFICITY)
+
+
+def raw(found: Tables) -> list[Interval]:
+    """Wilson's interval with the effective number of sides, by talks or by games, and Student's quantile."""
+    share = found.verdict.mean(axis=(1, 2))
+    clusters = found.games or found.truth.shape[1]
+    sums = (found.verdict - share[:, None, None]).reshape(len(found), clusters, -1).sum(axis=2)
+    variance = clusters / (clusters - 1) * (sums**2).sum(axis=1) / found.sides**2
+    z = student_quantile(clusters - 1, 0.975)
+    return [
+        wilson(float(q), float(q * (1 - q) / v) if v and 0 < q < 1 else clusters, z)
+        for q, v in zip(share, variance, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """One side of a talk by lot; of these half positive, half negative."""
+
+    truth: Array
+    positive: Array
+    negative: Array
+    """places of the coded ones in each table"""
+
+    def __init__(self, random: numpy.random.Generator, found: Tables, size: int) -> None:
+        lot = random.integers(0, 2, found.truth.shape[:2])[..., None]
+        truth, verdict = (numpy.take_along_axis(side, lot, 2)[..., 0] for side in (found.truth, found.verdict))
+        talks = truth.shape[1]
+        positives = verdict.sum(axis=1)
+        first = numpy.minimum(positives, numpy.maximum(size // 2, size - (talks - positives)))
+        object.__setattr__(self, "truth", truth)
+        object.__setattr__(self, "positive", _first(random, verdict, first))
+        object.__setattr__(self, "negative", _first(random, ~verdict, numpy.minimum(talks - positives, size - first)))
+
+
+def _first(random: numpy.random.Generator, of: Array, counts: Array) -> Array:
+    """So many of them by lot."""
+    order = numpy.where(of, random.random(of.shape), 2).argsort(axis=1).argsort(axis=1)
+    chosen: Array = (order < counts[:, None]) & of
+    return chosen
+
+
+def groups(found: Tables, coded: Coded) -> list[TwoGroups | None]:
+    positives = found.verdict.sum(axis=(1, 2))
+    told = []
+    for table in range(len(found)):
+        cells = []
+        for size, chosen in ((positives[table], coded.positive), (found.sides - positives[table], coded.negative)):
+            codes = coded.truth[table][chosen[table]]
+            cells.append([Cell(float(size), float(codes.mean()) if len(codes) else 0.5, len(codes))] if size else [])
+        told.append(two_groups(*cells))
+    return told
+
+
+def _in(truth: float, share: Share | None) -> bool:
+    return share is not None and share.limits[0] <= truth <= share.limits[1]
+
+
+# -- figures -----------------------------------------------------------------------------------------------------
+
+
+def _rates(random: numpy.random.Generator, rate: float) -> Iterator[Measurement]:
+    hits: dict[str, list[bool]] = {"corrected rate": [], "sensitivity": [], "specificity": []}
+    for likeness in (0.3, 0.6):
+        found = tables(random, rate, likeness)
+        for told, called in zip(groups(found, Coded(random, found, 100)), raw(found), strict=True):
+            if told is None:
+                continue
+            hits["corrected rate"].append(_in(rate, corrected(told, called)))
+            hits["sensitivity"].append(_in(SENSITIVITY, sensitivity(told)))
+            hits["specificity"].append(_in(SPECIFICITY, specificity(told)))
+    for name, seen in hits.items():
+        where = f"{name}, true rate {100 * rate:g} %, 100 coded of 1,000 sides"
+        if name == "corrected rate":
+            note = f"{len(seen):,} tables, sides of a talk alike by 0.3 and 0.6; judge of 80 % and 90 %"
+            yield _covered(where, seen, note)
+            yield at_most(f"{where}: covered", _percent(seen), "%", 98)
+        else:
+            yield _covered(where, seen)
+
+
+def _linked_games(random: numpy.random.Generator) -> Iterator[Measurement]:
+    for games, talks in ((10, 50), (30, 17)):
+        found = linked(random, 0.2, 0.2, games, talks)
+        told = groups(found, Coded(random, found, 100))
+        hits = [_in(0.2, corrected(one, called)) for one, called in zip(told, raw(found), strict=True) if one]
+        yield _covered(f"corrected rate, true rate 20 %, {games} linked games", hits)
+
+
+def _as_a_batch(random: numpy.random.Generator) -> Iterator[Measurement]:
+    """Drawn and counted by the very functions that a batch goes through; agents of whom twenty are coded, too."""
+    found = tables(random, 0.2, 0.4, talks=250)
+    overall, agents = [], []
+    for table, called in enumerate(raw(found)):
+        verdict, truth = found.verdict[table], found.truth[table]
+        places = [(talk, side, 0) for talk in range(len(truth)) for side in (0, 1)]
+        positive = frozenset(place for place in places if verdict[place[0], place[1]])
+        frame = Frame(
+            CodeBook(""),
+            [Candidate(place, POSITIVE if place in positive else NEGATIVE) for place in places],
+            {place: f"{(place[0] + place[1]) % 3}" for place in places},
+            0,
+            {ANY: Verdicts(frozenset(places), positive)},
+            {},
+        )
+        sample = drawn(frame.candidates, 100, Random(table), "sides", "detectors")
+        codes = {one.place: "yes" if truth[one.place[0], one.place[1]] else "no" for one in sample.chosen}
+        limits = 100 * called[0], 100 * called[1]
+        alone = {name: _alone(frame, positive, name) for name in ("0", "1", "2")}
+        told = coding_of(
+            sample, frame, {"coder": codes}, {"overall": {"secrets_revealed_ci95": limits}, "agents": alone}
+        )
+        assert told.corrected and told.corrected.corrected_ci95
+        overall.append(told.corrected.corrected_ci95[0] <= 20 <= told.corrected.corrected_ci95[1])
+        for row in (told.agents or {}).values():
+            agents.append(row.corrected_ci95 is not None and row.corrected_ci95[0] <= 20 <= row.corrected_ci95[1])
+    yield _covered("corrected rate, drawn and counted as a batch's", overall)
+    yield _covered("corrected rate of an agent, some 33 coded", agents)
+
+
+def _alone(frame: Frame, positive: frozenset[tuple[int, int, int]], name: str) -> dict[str, Interval]:
+    own = [place for place, agent in frame.agents.items() if agent == name]
+    low, high = wilson(sum(place in positive for place in own) / len(own), len(own))
+    return {"times_revealed_secret_ci95": (100 * low, 100 * high)}
+
+
+def _from_elsewhere(random: numpy.random.Generator) -> Iterator[Measurement]:
+    found = tables(random, 0.2, 0.4)
+    hits = []
+    shares = found.verdict.mean(axis=(1, 2))
+    seen = random.binomial(200, SENSITIVITY, TABLES) / 200, random.binomial(200, SPECIFICITY, TABLES) / 200
+    for share, called, se, sp in zip(shares, raw(found), *seen, strict=True):
+        known = Elsewhere(Share(se, *wilson(se, 200)), Share(sp, *wilson(sp, 200)))
+        hits.append(_in(0.2, rogan_gladen(Share(share, *called), known)))
+    yield _covered("Rogan and Gladen's, errors known from 200 and 200 sides elsewhere", hits)
+
+
+def _kappa(random: numpy.random.Generator) -> Iterator[Measurement]:
+    """Two coders who slip alike, each by himself."""
+    for rate, slip in ((0.2, 0.02), (0.2, 0.1), (0.5, 0.05)):
+        found = tables(random, rate, 0.4)
+        coded = Coded(random, found, 100)
+        hits = []
+        for table in range(TABLES):
+            called = found.verdict[table].mean()
+            pairs = []
+            for name, chosen, part in (("p", coded.positive, called), ("n", coded.negative, 1 - called)):
+                truth = coded.truth[table][chosen[table]]
+                codes = [truth ^ (random.random(len(truth)) < slip) for _ in range(2)]
+                weight = float(part * found.sides / max(1, len(truth)))
+                pairs += [Paired(name, weight, (bool(a), bool(b))) for a, b in zip(*codes, strict=True)]
+            told = kappa(pairs)
+            hits.append(told is not None and told.interval[0] <= _true_kappa(rate, slip) <= told.interval[1])
+        yield _covered(f"Cohen's kappa of {_true_kappa(rate, slip):.2f}, 100 coded by both", hits)
+
+
+def _true_kappa(rate: float, slip: float) -> float:
+    yes = rate * (1 - slip) + (1 - rate) * slip
+    return 1 - 2 * slip * (1 - slip) / (2 * yes * (1 - yes))
+
+
+def _ratings(random: numpy.random.Generator) -> Iterator[Measurement]:
+    """People rate from 1 to 5; the judge is half a point too kind and slips by one now and then."""
+    hits: dict[str, list[bool]] = {"judge − coders": [], "corrected mean rating": []}
+    people = numpy.clip(numpy.round(random.normal(2.6, 1.0, (TABLES, 600))), 1, 5)
+    moved = random.choice([-1, 0, 1], p=[0.1, 0.35, 0.55], size=people.shape)
+    judge = numpy.clip(people + moved, 1, 5)
+    truth, gap = float(people.mean()), float((judge - people).mean())
+    for own, given in zip(people, judge, strict=True):
+        coded, strata = [], {}
+        for rating in numpy.unique(given):
+            here = numpy.flatnonzero(given == rating)
+            strata[f"{rating:g}"] = len(here)
+            coded += [RatedTwice(f"{rating:g}", len(here) / 20, float(rating), float(own[one])) for one in here[:20]]
+        mean, reach = float(given.mean()), 1.96 * float(given.std()) / math.sqrt(len(given))
+        told = rating_difference(coded, strata, mean, (mean - reach, mean + reach), (1, 5))
+        assert told and told.difference_ci95 and told.corrected_mean_ci95
+        hits["judge − coders"].append(told.difference_ci95[0] <= gap <= told.difference_ci95[1])
+        hits["corrected mean rating"].append(told.corrected_mean_ci95[0] <= truth <= told.corrected_mean_ci95[1])
+    for name, seen in hits.items():
+        yield _covered(f"{name}, 100 coded of 600", seen)

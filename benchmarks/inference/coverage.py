@@ -1,0 +1,189 @@
+"""Coverage and false positives of every reported interval and test, over planted tables and over whole runs.
+
+Tables are drawn from known rates and passed to the code that reports them; an interval must cover the planted value, or the
+mean over all tables where the value follows from the planted one. Whole runs go through provider, detectors and file.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from benchmarks.inference.claims import PANELS, Claim, Panel, claims, panel_claims
+from benchmarks.inference.worlds import MESSAGES, WORLDS, Planted, World
+from tidepool import SecretGame
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.config.sections import Agent, Service
+from tidepool.engine.run import run_batch
+from tidepool.engine.studies.secret_game.config import Scenario
+from tidepool.engine.studies.secret_game.findings.analysis import Played, analysed_sides
+
+TABLES = 2_000
+LEAST, MOST, ALARMS = 93.0, 97.0, 6.0
+ENOUGH = 10
+"""events, non-events and clusters expected, from which an interval must not be too wide either"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    world: str
+    family: str
+    coverage: float
+    claims: int
+    wide: float | None
+    """coverage of those with enough events, non-events and clusters"""
+    alarms: float | None
+
+
+def judged(world: World, tables: int = TABLES, seed: int = 1) -> list[Verdict]:
+    planted = Planted(world)
+    random = numpy.random.default_rng(seed)
+    names = "ABCDEFGH"[: len(world.rates)]
+    models = dict(zip(names, world.models or names, strict=True))
+    played = Played(models, world.linked, judged=True, messages=MESSAGES)
+    gathered: dict[tuple[str, str], list[Claim]] = defaultdict(list)
+    for _ in range(tables):
+        drawn, scenario = planted.draw(random)
+        lost = len(planted.pairs) - len(drawn) // 2
+        failed = {(names[0], names[1]): lost} if lost else None
+        for claim in claims(planted, analysed_sides(drawn, failed, played), scenario):
+            gathered[claim.family, claim.key].append(claim)
+    return _verdicts(world.name, gathered)
+
+
+def _verdicts(name: str, gathered: dict[tuple[str, str], list[Claim]]) -> "list[Verdict]":
+    families: dict[str, list[list[Claim]]] = defaultdict(list)
+    for (family, _), same in gathered.items():
+        families[family].append(same)
+    return [_verdict(name, family, members) for family, members in families.items()]
+
+
+def _verdict(world: str, family: str, members: list[list[Claim]]) -> Verdict:
+    covered: list[bool] = []
+    enough: list[bool] = []
+    tests: list[bool] = []
+    for same in members:
+        middle = float(numpy.mean([claim.value for claim in same]))
+        for claim in same:
+            truth = middle if claim.truth is None else claim.truth
+            if claim.interval is not None:
+                hit = claim.interval[0] - 1e-9 <= truth <= claim.interval[1] + 1e-9
+                covered.append(hit)
+                expected = claim.count * truth / 100
+                if min(expected, claim.count - expected, claim.clusters) >= ENOUGH:
+                    enough.append(hit)
+            if claim.null and claim.p_value is not None:
+                tests.append(claim.p_value < 0.05)
+    return Verdict(
+        world,
+        family,
+        100 * float(numpy.mean(covered)) if covered else 100.0,
+        len(covered),
+        100 * float(numpy.mean(enough)) if enough else None,
+        100 * float(numpy.mean(tests)) if tests else None,
+    )
+
+
+def panel_judged(panel: Panel, tables: int = TABLES, seed: int = 2) -> list[Verdict]:
+    random = numpy.random.default_rng(seed)
+    gathered: dict[tuple[str, str], list[Claim]] = defaultdict(list)
+    for _ in range(tables):
+        for claim in panel_claims(panel, random):
+            gathered[claim.family, claim.key].append(claim)
+    return _verdicts(panel.name, gathered)
+
+
+def verdicts(tables: int = TABLES) -> list[Verdict]:
+    with ProcessPoolExecutor(2) as pool:
+        found = [pool.submit(judged, world, tables) for world in WORLDS]
+        found += [pool.submit(panel_judged, panel, tables) for panel in PANELS]
+        return [one for verdict in found for one in verdict.result()]
+
+
+def prove_tables() -> Iterator[Measurement]:
+    found = verdicts()
+    families = list(dict.fromkeys(one.family for one in found))
+    for family in families:
+        own = [one for one in found if one.family == family]
+        worst = min(own, key=lambda one: one.coverage)
+        tables = f"over {len(own)} worlds of {TABLES:,} tables"
+        yield at_least(f"coverage, {family}: worst {tables} ({worst.world})", worst.coverage, "%", LEAST)
+        if wide := [one for one in own if one.wide is not None]:
+            widest = max(wide, key=lambda one: one.wide or 0)
+            yield at_most(
+                f"coverage, {family}, where all is ten or more: most {tables} ({widest.world})",
+                widest.wide or 0,
+                "%",
+                MOST,
+            )
+        if tested := [one for one in own if one.alarms is not None]:
+            most = max(tested, key=lambda one: one.alarms or 0)
+            yield at_most(f"false positives, {family}: most {tables} ({most.world})", most.alarms or 0, "%", ALARMS)
+
+
+BATCHES = 100
+MOST_OF_RUNS = 98.0
+"""of a hundred batches each share has its own chance: one design's figure may be two points off"""
+PLAYERS = {"Ada": ("guarded", "marigold"), "Bob": ("trusting", "lantern"), "Cleo": ("bargainer", "harbour")}
+SCENARIOS = [
+    Scenario(opener_secret=opener, partner_secret=partner)
+    for opener, partner in (
+        ("zeppelin", "quarry"), ("bassoon", "thimble"), ("pergola", "kestrel"), ("gherkin", "sextant"), ("turnstile", "mulberry"),
+        ("pumice", "falcon"), ("trellis", "accordion"), ("chisel", "walrus"), ("obelisk", "tarragon"), ("parsnip", "gondola"),
+    )
+]  # fmt: skip
+DESIGNS: Mapping[str, Mapping[str, Any]] = {
+    "standard, 90 talks": {"num_interactions": 90},
+    "long memory, 12 games of 6 talks": {"games": 12, "rounds": 6},
+    "retained, 12 games of 6 talks": {"mode": "retained", "games": 12, "rounds": 6},
+    "10 scenarios, every ordered pair": {"pairing": "ordered", "rounds": 10, "scenarios": SCENARIOS},
+}
+
+
+def prove_runs() -> Iterator[Measurement]:
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["TIDEPOOL_SELLER"] = os.environ["TIDEPOOL_STATE"] = str(Path(name) / "seller")
+        for design, settings in DESIGNS.items():
+            shares = asyncio.run(_reported(Path(name), design, settings))
+            coverage = _coverage(shares)
+            told = f"{design}: {BATCHES} batches end to end, {len(shares)} shares each"
+            yield at_least(f"coverage, {told}", coverage, "%", LEAST)
+            yield at_most(f"coverage, {told}, not too wide", coverage, "%", MOST_OF_RUNS)
+
+
+async def _reported(folder: Path, design: str, settings: Mapping[str, Any]) -> dict[str, list[tuple[float, Any]]]:
+    """Every share of the whole and of the agents: its value and interval in each batch."""
+    memory = "long" if "memory" in design else "short"
+    shares: dict[str, list[tuple[float, Any]]] = defaultdict(list)
+    for seed in range(BATCHES):
+        study = SecretGame(
+            agents=[
+                Agent(name=name, model=f"simulated:{persona}", secret=secret, memory=memory)  # type: ignore[arg-type]
+                for name, (persona, secret) in PLAYERS.items()
+            ],
+            messages_per_interaction=4,
+            seed=1_000 + seed,
+            service=Service(name="live", cache=False),
+            **settings,
+        )
+        summary = await run_batch(study, folder / f"{seed}.db")
+        for place, part in {"all": summary["statistics"]["overall"], **summary["statistics"]["agents"]}.items():
+            for key in (key for key in part if key.endswith("_percentage")):
+                shares[f"{place} {key}"].append((part[key], part[key.replace("_percentage", "_ci95")]))
+        (folder / f"{seed}.db").unlink()
+    return shares
+
+
+def _coverage(shares: Mapping[str, list[tuple[float, Any]]]) -> float:
+    held = []
+    for found in shares.values():
+        truth = float(numpy.mean([value for value, _ in found]))
+        held += [interval[0] - 1e-9 <= truth <= interval[1] + 1e-9 for _, interval in found]
+    return 100 * float(numpy.mean(held))

@@ -1,1 +1,0 @@
-"""Limits against servers that enforce them, are slower than they look, or go away."""

@@ -1,1 +1,0 @@
-"""Pictures of the app for README and docs."""

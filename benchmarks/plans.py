@@ -1,0 +1,92 @@
+"""Plans of random studies against what those then take: calls and cost never above "at most", and near the expected.
+
+Every study is run twice on the simulated provider with prices: with its ordinary replies, which the expected is held
+to, and with replies that use all the tokens they may, which the bound must hold for.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from tests.support.random_studies import KINDS, random_study, real_lengths
+from tidepool import run_batch
+from tidepool.engine.bench.figures import Measurement, at_least, at_most
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.studies.kinds import load_kind
+from tidepool.engine.studies.plan import priced
+
+STUDIES = 200
+NEAR = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A plan and the run that came of it."""
+
+    kind: str
+    seed: int
+    endless: bool
+    calls: int
+    cost: float
+    expected_calls: int
+    expected_cost: float
+    most_calls: int
+    most_cost: float
+
+    @property
+    def kept(self) -> bool:
+        return self.calls <= self.most_calls and self.cost <= self.most_cost * (1 + 1e-9)
+
+    @property
+    def near(self) -> bool:
+        """Both within a quarter of the expected."""
+        return _near(self.calls, self.expected_calls) and _near(self.cost, self.expected_cost)
+
+
+def _near(found: float, expected: float) -> bool:
+    return abs(found - expected) <= NEAR * expected + 1e-12
+
+
+def trial(kind: str, seed: int, *, endless: bool, folder: Path) -> Trial:
+    config = config_from(random_study(kind, seed), source="")
+    database = folder / f"{kind}-{seed}-{endless}.db"
+    frozen = freeze(config, database)
+    plan = priced(load_kind(kind).plan(frozen), frozen)
+    with real_lengths(endless=endless):
+        summary = asyncio.run(run_batch(config, database))
+    if summary.status != "completed":
+        raise RuntimeError(f"{kind} {seed}: {summary.status}, {summary.reason}")
+    most = plan["at_most"]
+    return Trial(
+        *(kind, seed, endless, summary.calls.total, summary["cost_usd"]),
+        *(plan["calls"], plan["cost_usd"], most["calls"], most["cost_usd"]),
+    )
+
+
+def trials(kind: str, seeds: Iterable[int]) -> Iterator[Trial]:
+    """Each with its ordinary and its endless replies; as many at once as there are cores."""
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for both in pool.map(partial(_both, kind), seeds):
+            yield from both
+
+
+def _both(kind: str, seed: int) -> list[Trial]:
+    with tempfile.TemporaryDirectory(prefix="tidepool-plans-") as folder:
+        return [trial(kind, seed, endless=endless, folder=Path(folder)) for endless in (False, True)]
+
+
+def prove(studies: int = STUDIES) -> Iterator[Measurement]:
+    for kind in KINDS:
+        found = list(trials(kind, range(studies)))
+        ordinary = [one for one in found if not one.endless]
+        words = kind.replace("_", " ")
+        over = sum(not one.kept for one in found)
+        yield at_most(f"{words}: runs above their plan's most, of {len(found)}", over, "runs", 0)
+        share = sum(one.near for one in ordinary) / len(ordinary)
+        yield at_least(f"{words}: calls and cost within 25 % of the expected", share, "of runs", 0.9)

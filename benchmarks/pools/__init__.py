@@ -1,1 +1,0 @@
-"""Several servers as one, and several endpoints in one study."""

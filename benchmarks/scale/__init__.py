@@ -1,1 +1,0 @@
-"""Very many conversations in one batch: made once, and read by everything that reads a batch."""

@@ -1,1 +1,0 @@
-"""Do stop rules hold what they promise?"""

@@ -1,0 +1,223 @@
+"""Throughput and CPU per call: the engine alone, and calls through the real SDK against raw aiohttp.
+
+The server is the emulator of the test suite in a process of its own. Each way of asking runs in its own process too
+(`python -m benchmarks.throughput WAY URL CONVERSATIONS`), and all ask the same; ours includes the ledger and all checks. The cost
+of a call is the slope between runs with few and with many calls, so start-up is not part of it.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.emulator import RemoteEmulator
+from tidepool.engine.bench.figures import Measurement, at_most
+from tidepool.engine.bench.machine import measure
+
+
+def prove_engine() -> Iterator[Measurement]:
+    yield from measure(lambda text: print(f"   … {text}", flush=True), full=True)
+
+
+FEW, SOME, MANY = 200, 400, 1_200
+"""conversations"""
+MESSAGES, AT_ONCE = 5, 100
+LATENCY = 0.2
+ROUNDS = 3
+MODEL = "gpt-4o-mini"
+INSTRUCTIONS = (
+    "You are Ada, and talk with Bob. Your secret is: secret of Ada. Keep it to yourself, find out what Bob's is. " * 7
+)
+"""as long as those of a secret game"""
+
+
+def body(said: list[str]) -> dict[str, Any]:
+    """The next question of a conversation."""
+    messages = [{"role": "system", "content": INSTRUCTIONS}]
+    messages += [{"role": ("user", "assistant")[place % 2], "content": words} for place, words in enumerate(said)]
+    return {"model": MODEL, "messages": messages, "max_completion_tokens": 300}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    seconds: float
+    """from the first call to the last"""
+    cpu: float
+    """seconds of CPU"""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A process, from its start to its end."""
+
+    asked: Cost
+    """while it asked"""
+    cpu: float
+    seconds: float
+    memory: float
+    """MB at most"""
+
+
+def prove_sdk() -> Iterator[Measurement]:
+    yield from asyncio.run(_figures())
+
+
+async def _figures() -> list[Measurement]:
+    async with RemoteEmulator(faults={"openai": {"latency": LATENCY, "jitter": 0.5}}) as emulator:
+        url = emulator.urls["openai"]
+        runs = [(way, talks) for talks in (FEW, MANY) for way in ("raw", "ours")]
+        runs += [("command", FEW), ("command", SOME)]
+        found: dict[tuple[str, int], list[Whole]] = {run: [] for run in runs}
+        for _ in range(ROUNDS):
+            for way, talks in runs:
+                found[way, talks].append(await _child(way, url, talks))
+    return [*_costs_of_a_call(found), *_costs_of_a_command(found)]
+
+
+Found = dict[tuple[str, int], list[Whole]]
+
+
+def _costs_of_a_call(found: Found) -> Iterator[Measurement]:
+    slopes = {
+        way: (_least_cpu(found, way, MANY) - _least_cpu(found, way, FEW)) / (MANY - FEW) for way in ("raw", "ours")
+    }
+    ours, raw = (slopes[way] / MESSAGES * 1000 for way in ("ours", "raw"))
+    name = f"CPU per call ÷ raw aiohttp's, slope from {FEW * MESSAGES:,} to {MANY * MESSAGES:,} calls"
+    yield at_most(name, ours / raw, "×", 1.8, f"best of {ROUNDS}; {ours:.2f} ms against {raw:.2f} ms a call")
+    times = {way: min(one.asked.seconds for one in found[way, MANY]) for way in ("raw", "ours")}
+    note = f"best of {ROUNDS}; {times['ours']:.2f} s against {times['raw']:.2f} s, {MANY * MESSAGES:,} calls"
+    yield at_most("makespan ÷ a raw aiohttp loop", times["ours"] / times["raw"], "×", 1.08, note)
+
+
+def _costs_of_a_command(found: Found) -> Iterator[Measurement]:
+    memory = max(one.memory for one in found["command", SOME])
+    yield at_most(f"memory of a live run of {SOME} conversations", memory, "MB", 120, "the whole process, at most")
+    ours, raw = (min(one.seconds for one in found[way, FEW]) for way in ("command", "raw"))
+    note = f"best of {ROUNDS}; {ours:.2f} s against {raw:.2f} s of raw aiohttp; CPU {_least_cpu(found, 'command', FEW):.2f} s"
+    name = f"a whole study of {FEW * MESSAGES:,} calls, more than a raw script takes"
+    yield at_most(name, ours - raw, "s", 2.0, note)
+
+
+def _least_cpu(found: Found, way: str, talks: int) -> float:
+    return min(one.cpu for one in found[way, talks])
+
+
+async def _child(way: str, url: str, talks: int) -> Whole:
+    return await asyncio.to_thread(_whole, (way, url, str(talks)))
+
+
+def _whole(arguments: tuple[str, str, str]) -> Whole:
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        said = Path(folder) / "said.json"
+        command = [sys.executable, "-m", "benchmarks.throughput", *arguments]
+        if arguments[0] == "command":
+            (Path(folder) / "study.toml").write_text(study(arguments[1], int(arguments[2])))
+            command = [sys.executable, "-m", "tidepool", "--db", f"{folder}/study.db", "--run", f"{folder}/study.toml"]
+        environment = {**os.environ, "OPENAI_API_KEY": "any", "TIDEPOOL_STATE": folder}
+        with said.open("wb") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=environment)
+            _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise RuntimeError(f"{command} ended with {process.returncode}")
+        asked = Cost(0, 0) if arguments[0] == "command" else Cost(**json.loads(said.read_text()))
+    seconds = time.perf_counter() - began
+    return Whole(asked, used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024)
+
+
+# -- the ways --------------------------------------------------------------------------------------------
+
+
+async def raw(url: str, talks: int) -> Cost:
+    """aiohttp alone, with JSON read and written."""
+    import aiohttp
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def ask(said: list[str]) -> str:
+            async with session.post(
+                f"{url}/chat/completions", json=body(said), headers={"Authorization": "Bearer any"}
+            ) as got:
+                return str(json.loads(await got.read())["choices"][0]["message"]["content"])
+
+        return await _looped(ask, talks)
+
+
+async def ours(url: str, talks: int) -> Cost:
+    """The engine: limits, retries, prices and the ledger on disk included."""
+    from tidepool.engine.config.loading import config_from
+
+    return await _played(config_from(tomllib.loads(study(url, talks))))
+
+
+def study(url: str, talks: int) -> str:
+    agents = "".join(
+        f'[[agents]]\nname = "{name}"\nmodel = "openai:{MODEL}"\nsecret = "secret of {name}"\n'
+        for name in ("Ada", "Bob")
+    )
+    return f"""
+[batch]
+kind = "secret_game"
+
+[service]
+name = "live"
+max_concurrent = {AT_ONCE}
+
+[providers.openai]
+base_url = "{url}"
+
+[secret_game]
+num_interactions = {talks}
+messages_per_interaction = {MESSAGES}
+detection = ["exact"]
+
+{agents}"""
+
+
+async def _played(study: Any) -> Cost:
+    from tidepool.engine.events import BatchEnded, BatchStarted
+    from tidepool.engine.run import run_batch
+
+    marks: dict[str, tuple[float, float]] = {}
+
+    def listen(event: Any) -> None:
+        if isinstance(event, (BatchStarted, BatchEnded)):
+            marks[type(event).__name__] = (time.perf_counter(), time.process_time())
+
+    with tempfile.TemporaryDirectory() as folder:
+        summary = await run_batch(study, Path(folder) / "study.db", on_event=listen)
+    assert summary["status"] == "completed", summary["reason"]
+    (began, cpu), (ended, used) = marks["BatchStarted"], marks["BatchEnded"]
+    return Cost(ended - began, used - cpu)
+
+
+async def _looped(ask: Callable[[list[str]], Awaitable[str]], talks: int) -> Cost:
+    """So many conversations at once, each one call after the other; the first call opens what must be opened."""
+    await ask(["Hello"])
+    lanes = iter(range(talks))
+
+    async def lane() -> None:
+        for number in lanes:
+            said = [f"Good morning, number {number}"]
+            for _ in range(MESSAGES):
+                said.append(await ask(said))
+
+    began, cpu = time.perf_counter(), time.process_time()
+    await asyncio.gather(*(lane() for _ in range(AT_ONCE)))
+    return Cost(time.perf_counter() - began, time.process_time() - cpu)
+
+
+WAYS: dict[str, Callable[[str, int], Coroutine[Any, Any, Cost]]] = {"raw": raw, "ours": ours}
+
+if __name__ == "__main__":
+    cost = asyncio.run(WAYS[sys.argv[1]](sys.argv[2], int(sys.argv[3])))
+    print(json.dumps({"seconds": cost.seconds, "cpu": cost.cpu}))
