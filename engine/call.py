@@ -1,8 +1,28 @@
-"""A call and its reply: what crosses the border between stories, the engine and the providers."""
+"""Calls to models: the request, the reply, the seed of its address, vectors as text, and the deadline of a request.
 
+Random streams are hash(batch seed, address), so no draw depends on which unit ran first. Embeddings are stored as the text of a reply:
+unit vectors in half precision and base64, a quarter of the size of decimal numbers.
+"""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import sha256
-from typing import NamedTuple
+from hashlib import blake2b, sha256
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
+
+
+def seed_of(seed: int, *address: object) -> int:
+    """A 63-bit number that belongs to this address of a batch with this seed, on every machine."""
+    text = "\x1f".join((str(seed), *map(str, address)))
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def stream(seed: int, *address: object) -> Random:
+    return Random(seed_of(seed, *address))
 
 
 @lru_cache(maxsize=20_000)
@@ -35,7 +55,7 @@ class Call(NamedTuple):
     """set, with `turn`, when the reply is a message shown to somebody"""
     turn: int | None = None
     operation: str = "chat"
-    """chat, or embed: then each message is one text, and the reply's text holds their vectors (`tidepool.engine.vectors`)"""
+    """chat, or embed: then each message is one text, and the reply's text holds their vectors (`packed_vectors`)"""
     reasoning_effort: str = ""
     """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
     max_reasoning_tokens: int = 0
@@ -85,3 +105,80 @@ class Reply(NamedTuple):
     finish_reason: str | None = None
     """why it ended; None: it was answered before that was recorded"""
     served_model: str | None = None
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+HEAD = "float16"
+
+
+def packed_vectors(vectors: "Sequence[Sequence[float]]") -> str:
+    """Rows that are no vectors of one length give an empty text, which nobody reads as vectors."""
+    import numpy as np
+
+    try:
+        rows = np.asarray(vectors, dtype=np.float64)
+    except (ValueError, TypeError):
+        return ""
+    if rows.ndim != 2:
+        return ""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    halves = (rows / np.where(norms > 0, norms, 1.0)).astype("<f2")
+    return f"{HEAD} {halves.shape[1]} {base64.b64encode(halves.tobytes()).decode()}"
+
+
+def unpacked_vectors(text: str) -> "NDArray[np.float64] | None":
+    """The vectors, or None where the text does not hold any."""
+    import numpy as np
+
+    head, _, rest = text.partition(" ")
+    size, _, content = rest.partition(" ")
+    if head != HEAD or not size.isdecimal() or int(size) == 0:
+        return None
+    try:
+        halves = np.frombuffer(base64.b64decode(content, validate=True), dtype="<f2")
+        return halves.reshape(-1, int(size)).astype(np.float64)
+    except (binascii.Error, ValueError):
+        return None
+
+
+LATE = 2.0
+"""seconds by which a deadline is noticed late where nothing ran meanwhile"""
+
+
+class Deadline:
+    """`async with Deadline(seconds)`: as `asyncio.timeout`, for a process that runs."""
+
+    __slots__ = ("_cancelled_before", "_expired", "_handle", "_loop", "_seconds", "_task")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._expired = False
+
+    async def __aenter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._cancelled_before = task.cancelling()
+        self._loop = asyncio.get_running_loop()
+        self._arm()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._handle.cancel()
+        if self._expired and self._task.uncancel() <= self._cancelled_before and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    def _arm(self) -> None:
+        when = self._loop.time() + self._seconds
+        self._handle = self._loop.call_at(when, self._due, when)
+
+    def _due(self, when: float) -> None:
+        if self._loop.time() - when > LATE:
+            self._arm()
+        else:
+            self._expired = True
+            self._task.cancel()

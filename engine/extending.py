@@ -4,8 +4,7 @@ These names are a promise to other packages; everything else in `tidepool.engine
 """
 
 from tidepool.engine.call import Call, Message, Reply
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Config, ModelName, ProviderSettings, Section
+from tidepool.engine.config.sections import Config, FrozenConfig, ModelName, ProviderSettings, Section
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan

@@ -24,11 +24,10 @@ from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.sections import Agent, Providers, Service
-from tidepool.engine.config.study import Study
+from tidepool.engine.config.sections import Agent, Providers, Service, Study
 from tidepool.engine.errors import TidepoolError
-from tidepool.engine.importing import import_file
 from tidepool.engine.library.entities import Entity
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import config_to_resume, enlist, refuse_untrusted, resume_batch
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced

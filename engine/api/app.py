@@ -1,10 +1,12 @@
-"""The HTTP API: batches of simulations to create, look at, export and delete. Errors are answers, never pages."""
+"""The HTTP API: create, read, export and delete batches of simulations. Errors are JSON answers, never pages."""
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
+from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,26 +18,30 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.routing import Route
 
-from tidepool.engine.api.answers import (
+from tidepool.engine.api.door import NO_FRAMES, Door
+from tidepool.engine.api.guard import MOST_BYTES, Guard
+from tidepool.engine.api.records import (
+    BatchRecord,
+    Created,
+    EntityRecord,
+    Failure,
+    NewBatch,
+    Notice,
     SimulationPage,
+    Success,
     batch_sent,
     batches_sent,
     entities_sent,
     find,
     leniently,
-    told,
+    read_batch,
 )
-from tidepool.engine.api.bodies import BatchRecord, Created, EntityRecord, Failure, NewBatch, Success, Told
-from tidepool.engine.api.door import NO_FRAMES, Door
-from tidepool.engine.api.guard import MOST_BYTES, Guard
-from tidepool.engine.api.page import page
-from tidepool.engine.api.paging import BATCHES, ENTITIES, PAGE_HEADERS, SIMULATIONS, Offset, page_headers
 from tidepool.engine.api.runs import Launch, Runs
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.registries import program_version
 from tidepool.engine.run import enlist, refuse_untrusted
-from tidepool.engine.version import program_version
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
 from tidepool.storage.file import prepare, reading
@@ -43,6 +49,79 @@ from tidepool.storage.reading.damage import blame
 from tidepool.storage.scratch.folders import scratch_in
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.study_rows.studies import delete_any, steer_any
+
+BATCHES = 100
+SIMULATIONS = 1000
+ENTITIES = 1000
+"""on a page unless `limit` says otherwise, which may be ten times as many"""
+
+Offset = Annotated[int, Query(ge=0, le=2**32, description="how many to pass over")]
+
+PAGE_HEADERS: dict[str, Any] = {
+    "X-Total-Count": {"description": "how many there are, or will be", "schema": {"type": "integer"}},
+    "Link": {"description": 'the next page, where there is one: rel="next"', "schema": {"type": "string"}},
+}
+
+
+def page_headers(path: str, more: str, limit: int, offset: int, total: int) -> dict[str, str]:
+    """`more`: what else stands in the query."""
+    counted = {"X-Total-Count": str(total)}
+    if offset + limit >= total:
+        return counted
+    return {**counted, "Link": f'<{path}?{more}limit={limit}&offset={offset + limit}>; rel="next"'}
+
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "code,pre{font:14px/1.4 ui-monospace,monospace}pre{background:#8881;padding:.6rem;overflow:auto}"
+    "h2{margin-top:2.2rem}h2 b{display:inline-block;min-width:5rem}table{border-collapse:collapse}"
+    "td,th{text-align:left;padding:.15rem 1rem .15rem 0;vertical-align:top}:root{color-scheme:light dark}"
+)
+
+
+def page(document: Mapping[str, Any]) -> str:
+    operations = [
+        _operation(path, method, operation, document)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    info = document["info"]
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(info["title"])} API</title>'
+        f"<style>{_STYLE}</style><h1>{escape(info['title'])} API</h1><p>{escape(info.get('summary', ''))} "
+        'The same as <a href="/openapi.json">OpenAPI document</a>.</p>' + "".join(operations) + "</html>"
+    )
+
+
+def _operation(path: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    answers = "".join(
+        f"<tr><td>{escape(code)}</td><td>{escape(answer['description'])}</td></tr>"
+        for code, answer in operation["responses"].items()
+    )
+    parameters = "".join(_parameter(parameter) for parameter in operation.get("parameters", ()))
+    return (
+        f"<h2><b>{method.upper()}</b> <code>{escape(path)}</code></h2>"
+        f"<p>{escape(operation.get('description', ''))}</p>"
+        + (f"<table>{parameters}</table>" if parameters else "")
+        + _body(operation, document)
+        + f"<table>{answers}</table>"
+    )
+
+
+def _parameter(parameter: Mapping[str, Any]) -> str:
+    schema = parameter["schema"]
+    kind = " | ".join(map(str, schema["enum"])) if "enum" in schema else schema.get("type", "")
+    default = f", default {schema['default']}" if "default" in schema else ""
+    return f"<tr><td><code>{escape(parameter['name'])}</code></td><td>{escape(kind + default)}</td></tr>"
+
+
+def _body(operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    if "requestBody" not in operation:
+        return ""
+    name = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    schema = document["components"]["schemas"][name]
+    return f"<p>Body:</p><pre>{escape(json.dumps(schema, indent=1, ensure_ascii=False))}</pre>"
+
 
 PATH = "/api/batch-simulations"
 CODES = {NotFound: 404, BatchLocked: 409, NotTrusted: 403, UsageError: 400, FileError: 503}
@@ -203,7 +282,7 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
     ) -> StreamingResponse:
         """One batch with a page of its simulations, as far as they have come: those with the numbers after `offset`."""
         with leniently(database) as connection:
-            batch = told(database, connection, find(connection, id))
+            batch = read_batch(database, connection, find(connection, id))
         simulations = SimulationPage(offset, limit) if include_simulations else None
         sent = chain([b'{"status":"success","data":'], batch_sent(database, batch, simulations), [b"}"])
         headers = page_headers(f"{PATH}/{id}", "", limit, offset, batch.simulations) if simulations else {}
@@ -236,7 +315,7 @@ def _add_export(app: FastAPI, database: Path) -> None:
 
 
 def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
-    @app.delete(f"{PATH}/{{id}}", response_model=Success[Told], responses=_failures(404, 409))
+    @app.delete(f"{PATH}/{{id}}", response_model=Success[Notice], responses=_failures(404, 409))
     def delete(id: str) -> JSONResponse:
         """Removes a batch that is not running."""
         with leniently(database) as connection:
@@ -247,7 +326,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
         runs.forget(id)
         return _success({"message": f"Batch {id} was deleted."})
 
-    @app.post(f"{PATH}/{{id}}/stop", status_code=202, response_model=Success[Told], responses=_failures(404, 409))
+    @app.post(f"{PATH}/{{id}}/stop", status_code=202, response_model=Success[Notice], responses=_failures(404, 409))
     def stop(id: str) -> JSONResponse:
         """Stops a running batch; it can be resumed."""
         with leniently(database) as connection:
@@ -258,12 +337,12 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
             raise HTTPException(409, str(error)) from None
         return _success({"message": f"Batch {id} was told to stop."}, 202)
 
-    @app.post(f"{PATH}/{{id}}/resume", status_code=202, response_model=Success[Told], responses=_failures(404, 409))
+    @app.post(f"{PATH}/{{id}}/resume", status_code=202, response_model=Success[Notice], responses=_failures(404, 409))
     def resume(id: str) -> JSONResponse:
         """Goes on with a batch that stopped, and retries its failed simulations."""
         with leniently(database) as connection:
             batch = find(connection, id)
-            state = told(database, connection, batch).record["status"]
+            state = read_batch(database, connection, batch).record["status"]
         if state in (BatchStatus.IN_PROGRESS, BatchStatus.COMPLETED) or runs.waits(batch):
             raise HTTPException(409, f"Batch {id} is {state}: nothing to resume.")
         refuse_untrusted(batch)

@@ -10,16 +10,13 @@ from pathlib import Path
 
 from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.frozen import FrozenConfig, sealed
-from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.mistakes.lines import Lines
+from tidepool.engine.config.endpoints import unknown_provider
+from tidepool.engine.config.loading import config_from, with_users_endpoints
 from tidepool.engine.config.model_fields import left_to_default, models_at, with_full_names
-from tidepool.engine.config.presets import unknown_provider
-from tidepool.engine.config.problems import path_in_words, placed, told, validated
-from tidepool.engine.config.sections import Config
-from tidepool.engine.config.study import Study
+from tidepool.engine.config.problems import format_error, path_in_words, placed, validated
+from tidepool.engine.config.sections import Config, FrozenConfig, Study, sealed
 from tidepool.engine.config.toml_files import apply_override
-from tidepool.engine.config.user_endpoints import with_users_endpoints
+from tidepool.engine.config.toml_text import Lines
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import names_library, with_library
 from tidepool.engine.studies.kinds import KINDS, load_kind
@@ -47,7 +44,7 @@ def _checked_as_a_whole(config: Config, database: Path) -> FrozenConfig:
     origin = config.origin
     if config.design is not None:
         words = "it has a [design], and is a study of several batches: run_study runs it, as `tidepool --run` does."
-        raise UsageError(told(origin.source, words), ("design",))
+        raise UsageError(format_error(origin.source, words), ("design",))
     whole = with_users_endpoints(with_library(config, database))
     frozen = _frozen(whole, origin.source, origin.folder or Path.cwd())
     _refuse_silent_simulation(frozen, origin.source)
@@ -65,24 +62,26 @@ def _refuse_silent_simulation(config: FrozenConfig, source: str) -> None:
                 f"{path} is not written, and would be {model}, a simulated model beside {real[0]}. Write which model it is to be, "
                 f'such as {where[-1]} = "{real[0]}"; or {where[-1]} = "{model}", if a simulated one is meant.'
             )
-            raise UsageError(told(source, words), (kind, *where))
+            raise UsageError(format_error(source, words), (kind, *where))
 
 
 def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:
     """What was taken in out of files and the library is held to the ceilings of what is written."""
     for name, most in (("entities", ceilings.ENTITIES), ("agents", ceilings.AGENTS)):
         if (count := len(getattr(config, name))) > most:
-            raise UsageError(told(source, f"it has {count:,} {name}, and {most:,} are the most."), (name,))
+            raise UsageError(format_error(source, f"it has {count:,} {name}, and {most:,} are the most."), (name,))
     validated(type(config.settings), config.settings.model_dump(), source, (config.batch.kind,))
     text = config.to_json()
     if exposed := variables_in(text):
         words = (
             f"it contains the value of {exposed[0]}, and would be stored with it. Keys belong in the environment only."
         )
-        raise UsageError(told(source, words))
+        raise UsageError(format_error(source, words))
     if (size := len(text)) > ceilings.FILE_BYTES:
         raise UsageError(
-            told(source, f"with all it names the batch has {size:,} letters, and {ceilings.FILE_BYTES:,} are the most.")
+            format_error(
+                source, f"with all it names the batch has {size:,} letters, and {ceilings.FILE_BYTES:,} are the most."
+            )
         )
     return config
 
@@ -144,7 +143,7 @@ def _refuse_unknown_providers(config: Config, source: str) -> None:
         if colon and config.providers.section_type(provider) is None:
             path = (config.batch.kind, *where[1:]) if where[0] == "settings" else where
             words = unknown_provider(name, type(config.providers).model_fields)
-            raise UsageError(told(source, f"{path_in_words(path)}: {words}"), path)
+            raise UsageError(format_error(source, f"{path_in_words(path)}: {words}"), path)
 
 
 def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
@@ -153,7 +152,7 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
     try:
         whole = load_kind(config.batch.kind).freeze(config, folder)
     except UsageError as error:
-        raise UsageError(told(source, str(error)), error.where) from None
+        raise UsageError(format_error(source, str(error)), error.where) from None
     frozen = sealed(with_full_names(whole))
     _check_stop(frozen, source)
     return frozen
@@ -169,8 +168,8 @@ def _check_stop(config: FrozenConfig, source: str) -> None:
         words = (
             f"[stop] is for {' and '.join(able)}: a study of kind {config.batch.kind} ends by rules of its own section."
         )
-        raise UsageError(told(source, words), ("stop",))
+        raise UsageError(format_error(source, words), ("stop",))
     try:
         watched(config)
     except UsageError as error:
-        raise UsageError(told(source, str(error)), error.where) from None
+        raise UsageError(format_error(source, str(error)), error.where) from None

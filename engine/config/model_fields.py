@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from tidepool.engine.config.presets import PRESETS, resolve_model
+from tidepool.engine.config.endpoints import PRESETS, resolve_model
 from tidepool.engine.config.sections import NamesModel
 from tidepool.engine.errors import Location
 

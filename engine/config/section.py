@@ -1,15 +1,95 @@
-"""What every table of a config is made of, and where a config was written."""
+"""The base class of every table of a config.
 
+A section made in code, such as `Agent(name="Ada", model="gpt4o_mini")`, reports mistakes in the words of the command line, and `help()`
+lists every keyword with its type, default and meaning. Type checkers see a plain pydantic class.
+"""
+
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import Parameter, Signature, get_annotations
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
 
 from tidepool.engine.config.ceilings import Address
-from tidepool.engine.config.constructing import Constructed
 from tidepool.engine.config.endpoints import LOCAL
-from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
+from tidepool.engine.config.problems import MOST_SHOWN, format_error, problems_of
+from tidepool.engine.config.toml_text import NO_LINES, Lines
+from tidepool.engine.errors import UsageError
+from tidepool.engine.registries import Registry
+
+if TYPE_CHECKING:
+    Constructed = BaseModel
+else:
+
+    class _TellsMistakes(type(BaseModel)):
+        def __call__(cls, *values, **keywords):
+            try:
+                return super().__call__(*values, **keywords)
+            except ValidationError as error:
+                problems = problems_of(error, cls, write=repr)
+                sentences = " ".join(problem.sentence for problem in problems[:MOST_SHOWN])
+                raise UsageError(format_error(cls.__name__, sentences), problems[0].where) from None
+
+    class Constructed(BaseModel, metaclass=_TellsMistakes):
+        pass
+
+
+class _Shown:
+    """A type or default in `help()`, without the module names and validators that Python would print."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+S = TypeVar("S", bound=BaseModel)
+
+
+def with_keywords_in_help(section: type[S]) -> type[S]:
+    """The class with its keywords listed in its docstring: its own first, then those of what it is made of."""
+    fields = {name: section.model_fields[name] for name in _in_order(section) if name != "kind"}
+    lines = (_line(name, field) for name, field in fields.items())
+    section.__doc__ = "\n".join(((section.__doc__ or "").rstrip(), "", "Keywords:", *lines))
+    section.__signature__ = Signature([_parameter(name, field) for name, field in fields.items()])
+    return section
+
+
+def _in_order(section: type[BaseModel]) -> Iterator[str]:
+    for part in section.__mro__:
+        yield from (name for name in get_annotations(part) if name in section.model_fields)
+
+
+def _line(name: str, field: FieldInfo) -> str:
+    meaning = re.sub(r"\s+", " ", field.description or "")
+    default = ", required" if field.is_required() else f" = {_default(field)}"
+    return f"    {name}: {_type(field.annotation)}{default}" + (f"\n        {meaning}" if meaning else "")
+
+
+def _parameter(name: str, field: FieldInfo) -> Parameter:
+    default = Parameter.empty if field.is_required() else _Shown(_default(field))
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=_Shown(_type(field.annotation)))
+
+
+def _type(annotation: Any) -> str:
+    """As one writes it: `Literal['live', 'auto']`, `list[Agent]`, `float | None`."""
+    simple = isinstance(annotation, type) and not hasattr(annotation, "__args__")
+    text = annotation.__name__ if simple else str(annotation)
+    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z])", "", re.sub(r"Annotated\[(\w+), .*?\)\]", r"\1", text))
+
+
+def _default(field: FieldInfo) -> str:
+    made = field.default_factory
+    return (
+        repr(field.default) if made is None else {"list": "[]", "dict": "{}"}.get(made.__name__, f"{made.__name__}()")
+    )
+
 
 Hosts = Annotated[list[Address], BeforeValidator(lambda said: [LOCAL] if said == LOCAL else said)]
 
@@ -30,3 +110,33 @@ class ConfigOrigin:
     """where relative paths start; None: in the working folder"""
     lines: Lines = NO_LINES
     """where its keys are written"""
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Written beside a type: `Annotated[str, OneOf(KINDS)]`. Forms and the reference read the choices from it."""
+
+    registry: Registry[Any]
+    beside: tuple[str, ...] = ()
+    """names that mean something else than an entry of the registry"""
+    like: str = ""
+    """a pattern of names that are no entries either, and typed by hand"""
+
+    def options(self) -> Iterator[str]:
+        yield from self.registry
+        yield from self.beside
+
+    def own_options(self) -> Iterator[str]:
+        """Those that need no other package."""
+        yield from self.registry.own
+        yield from self.beside
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def _checked(self, name: str) -> str:
+        if self.like and re.fullmatch(self.like, name):
+            return name
+        if name not in self.beside and name not in self.registry:
+            raise ValueError(self.registry.unknown(name, self.beside))
+        return name

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
-from tidepool.engine.config.presets import KNOWN_MODELS, PRESET_TABLE, RETIREMENTS
+from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRESET_TABLE, RETIREMENTS
 from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.prices import PriceTag

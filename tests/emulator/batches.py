@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tidepool.engine.streams import stream
+from tidepool.engine.call import stream
 
 from .books import Purchase
 from .faults import Faults

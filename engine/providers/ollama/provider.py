@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.answer_forms import schema_of
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, Deadline, packed_vectors
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
-from tidepool.engine.deadlines import Deadline
 from tidepool.engine.prices import PriceTag, expected_input
 from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect, trusted_certificates
 from tidepool.engine.providers.endpoint import NO_KEY
@@ -19,7 +18,6 @@ from tidepool.engine.providers.pool import Host
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
 from tidepool.engine.providers.replies import name_of, said, text_of, tokens
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
-from tidepool.engine.vectors import packed_vectors
 
 SEED_BITS = 0x7FFF_FFFF
 REFUSED = "connection refused"

@@ -10,8 +10,7 @@ from tidepool.engine.studies.evolution.exports import CONTENTS
 from tidepool.engine.studies.kinds import KindSpec
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
-    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.sections import Config, FrozenConfig, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes

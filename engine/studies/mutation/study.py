@@ -12,8 +12,7 @@ from tidepool.storage.exporting.contents import ExportContents
 from tidepool.storage.exporting.steps import steps_table
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
-    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.sections import Config, FrozenConfig, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes

@@ -14,8 +14,7 @@ from tidepool.engine.studies.secret_game.exports import CONTENTS
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import BranchKind
     from tidepool.engine.call import Call
-    from tidepool.engine.config.frozen import FrozenConfig
-    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.sections import Config, FrozenConfig, Section
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes

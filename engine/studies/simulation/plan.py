@@ -6,9 +6,8 @@ from heapq import nlargest
 from math import comb
 
 from tidepool.engine.call import Call
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import reasoning_of
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.core.services import groups_of
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.prices import TOKENS_PER_MESSAGE

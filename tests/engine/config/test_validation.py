@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tidepool.engine.config.checks import validate_all
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.validation import validate_all
 
 AGENTS = [
     {"name": "Ada", "model": "simulated:guarded", "secret": "marigold"},

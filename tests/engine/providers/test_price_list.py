@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.presets import KNOWN_MODELS
+from tidepool.engine.config.endpoints import KNOWN_MODELS
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.prices import PriceTag, worst_cost
 from tidepool.engine.providers.endpoint import endpoint_of

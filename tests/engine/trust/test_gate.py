@@ -30,7 +30,7 @@ from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.engine.events import Event, ProviderBatchChanged
-from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
 from tidepool.engine.trust.record import config_hash, trust_record

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from tidepool.engine.call import Call
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit

@@ -7,12 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.config.freezing import freeze, load_frozen
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
-from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.library.entities import Entity, read_entities
 from tidepool.engine.studies.simulation.config import SimulationSettings
 
 HYPATIA = Entity("Hypatia", "Mathematician, of Alexandria", {"openness": 9, "age": 45})

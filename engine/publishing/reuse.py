@@ -1,10 +1,12 @@
-"""`--run FILE.db#BATCH`: a batch or a study out of a file once more, as a new one of the user's own.
+"""Taking in another study file: `tidepool import` merges it, `--run FILE.db#BATCH` runs a batch or study of it again.
 
-The file may be a stranger's. It is read as `import` reads one, and nothing of it is taken but configs, which are complete in
-themselves: replies of the file never serve for new ones. It passes the same gate as a resume before anything is sent or
-run; where nothing need be asked, since all models are simulated, addresses of the file stay behind.
+The file may be anybody's. An imported batch is read and resumed like any other, but never serves as cache, and loses the addresses of
+servers unless the trust record knows it. A rerun takes only configs, which are complete in themselves, passes the same gate as a resume
+before anything is sent or run, and becomes a new batch of the user's own.
 """
 
+import dataclasses
+import json
 import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -15,22 +17,92 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.freezing import freeze, load_frozen
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.design.cells import PlannedCell, PlannedStudy
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.toml import refuse_branch
-from tidepool.engine.publishing.place import StudyInFile
+from tidepool.engine.library.contents import agent_of, entity_of
+from tidepool.engine.library.entity_types import entity_type_from
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.file_values import without_foreign
-from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of
+from tidepool.engine.trust.file_values import foreign_provider_keys, without_foreign
+from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of, shown
 from tidepool.engine.trust.record import trust_record
+from tidepool.storage import library
 from tidepool.storage.batches import find_batch
 from tidepool.storage.file import connect, explained
-from tidepool.storage.importing import opened_other
+from tidepool.storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
 from tidepool.storage.study_rows import studies
+
+
+@dataclass(frozen=True, slots=True)
+class StudyInFile:
+    file: Path
+    reference: str
+    """an id, a unique prefix of one, `last` or `last~1`"""
+
+
+def study_in_file(said: str) -> StudyInFile | None:
+    """What `FILE.db#BATCH` names; None where it is the path of a config, which may have such a sign in it."""
+    file, sign, reference = said.rpartition("#")
+    if not sign or Path(said).exists():
+        return None
+    if not file or not reference:
+        raise UsageError(
+            f"--run {said!r} does not read FILE.db#BATCH: give a study file, and an id or `last` behind the sign."
+        )
+    return StudyInFile(Path(file), reference)
+
+
+def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
+    with opened_other(other) as path:
+        found = other_batches(path)
+        configs = {batch.id: _kept_config(other, batch) for batch in found}
+        _check_library(other, path)
+        imported = merge(
+            database, path, {batch_id: config for batch_id, (config, _) in configs.items()}, replace=replace
+        )
+    return dataclasses.replace(imported, left_out={one: lost for one in imported.batches if (lost := configs[one][1])})
+
+
+def _kept_config(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
+    """The config as it is stored here, and the keys that it loses."""
+    try:
+        config = load_frozen(batch.config)
+    except UsageError as error:
+        raise FileError(f"{other}: the config of batch {batch.id} cannot be used. {error}") from None
+    if config.batch.kind != batch.kind:
+        raise FileError(f"{other}: batch {batch.id} is of another kind than its config. It is not imported.")
+    if trust_record().knows(batch.id, batch.config):
+        return batch.config, []
+    data = json.loads(batch.config)
+    lost = list(foreign_provider_keys(data))
+    stored = without_foreign(data, ((path, None) for path in lost))
+    return json.dumps(stored, ensure_ascii=False), [shown(".".join(map(str, path))) for path in lost]
+
+
+def _check_library(other: Path, path: Path) -> None:
+    """What would break a screen or a study later is refused now."""
+    try:
+        with closing(connect(path, read_only=True)) as connection:
+            for entity in library.list_entities(connection):
+                _refuse_damage(entity)
+                entity_of(entity)
+            for agent in library.list_agents(connection):
+                _refuse_damage(agent)
+                agent_of(agent)
+            for kind in library.list_types(connection):
+                if entity_type_from(kind.definition, f"type {kind.name}").name != kind.name:
+                    raise UsageError(f"type {kind.name}: its definition has another name.")
+    except (UsageError, ValueError, TypeError, RecursionError) as error:
+        raise FileError(f"{other}: its library cannot be used. {error}") from None
+
+
+def _refuse_damage(one: library.StoredEntity | library.StoredAgent) -> None:
+    if one.damaged:
+        raise UsageError(f"{one.id!r} in it is damaged.")
+
 
 PEOPLE = {"agent_ids": "agents", "entity_ids": "entities", "entity_file": "entities"}
 """keys that name people elsewhere → where those stand that were taken in"""

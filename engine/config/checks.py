@@ -1,17 +1,70 @@
-"""What stands in a config and changes nothing: keys that another key puts out of use, sections of other kinds of study,
-simulated models under a name that is nearly one of theirs. Nothing of it is wrong, so it is told and runs all the same.
+"""Checks of a config for people: all its problems at once, for a form, and keys that change nothing, as warnings.
+
+A run stops at the first problem; a form shows each at its key.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
+from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.loading import config_from, outline_problems, with_users_likes
 from tidepool.engine.config.model_fields import models_at
-from tidepool.engine.config.problems import ConfigProblem, path_in_words, told
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.problems import ConfigProblem, format_error, path_in_words, problems_in, surroundings
+from tidepool.engine.config.sections import Config, FrozenConfig, Section
+from tidepool.engine.errors import TidepoolError, UsageError
+from tidepool.engine.library.entities import entity_from
 from tidepool.engine.simulated.responders import RESPONDERS
 from tidepool.engine.simulated.secret_game.personas import PERSONAS
+from tidepool.engine.studies.kinds import load_kind
+
+
+def validate_all(
+    data: Mapping[str, Any], folder: Path, database: Path
+) -> tuple[FrozenConfig | None, list[ConfigProblem]]:
+    """The config as a batch would keep it, or what keeps it from being one. Of a [design] only the keys are looked at.
+
+    A problem of no key in particular has an empty place.
+    """
+    try:
+        data = with_users_likes(data)
+    except UsageError as error:
+        return None, [ConfigProblem((), str(error))]
+    if problems := outline_problems(data) or key_problems(data):
+        return None, problems
+    try:
+        one = {name: section for name, section in data.items() if name != "design"}
+        return freeze(config_from(one, source="", folder=folder), database), []
+    except UsageError as error:
+        return None, [ConfigProblem(error.where, str(error))]
+    except TidepoolError as error:
+        return None, [ConfigProblem((), str(error))]
+
+
+def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
+    """What is wrong with single keys, in all sections."""
+    kind = data["batch"]["kind"]
+    settings = load_kind(kind).settings()
+    rest = {name: section for name, section in data.items() if name != kind}
+    return [
+        *problems_in(Config, {**rest, "settings": Section()}, around=surroundings(Config, kind, settings)),
+        *problems_in(settings, data[kind], (kind,)),
+        *entity_problems(data.get("entities")),
+    ]
+
+
+def entity_problems(records: object) -> list[ConfigProblem]:
+    """What is wrong with [[entities]], which are no section of pydantic's."""
+    problems = []
+    for place, record in enumerate(records if isinstance(records, list) else ()):
+        try:
+            entity_from(record, f"entities[{place}]")
+        except UsageError as error:
+            problems.append(ConfigProblem(("entities", place, *error.where), str(error)))
+    return problems
+
 
 BY_BATCH_API = ("batch_size", "poll_interval", "rescue_after", "batch_from")
 OF_PPO = ("ppo_epoch", "num_mini_batch", "learning_rate", "gae_lambda", "clip", "entropy")
@@ -58,7 +111,7 @@ TAKES = {"secret_game": "agents", "simulation": "entities", "evolution": "", "mu
 def remarks_on(config: Config) -> list[str]:
     """A sentence for each, with its line where that is known."""
     origin = config.origin
-    return [told(origin.source, one.sentence, origin.lines.of(one.where)) for one in _all_of(config)]
+    return [format_error(origin.source, one.sentence, origin.lines.of(one.where)) for one in _all_of(config)]
 
 
 def _all_of(config: Config) -> Iterator[ConfigProblem]:

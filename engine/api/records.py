@@ -1,7 +1,6 @@
-"""What the API tells of a batch, read from the file a little at a time: what is long is sent as it is read.
+"""Requests and responses of the HTTP API, and how a batch is read from the file a little at a time and streamed.
 
-The file may be a stranger's. A row that holds something else than it should is told as far as it can be read, and says
-so; it is no reason to keep the others back.
+The file may be anybody's. A row with unexpected values is sent as far as it can be read, and says so.
 """
 
 import json
@@ -10,11 +9,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.sections import Metadata, Service, ServiceName
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.library.contents import entity_of
+from tidepool.engine.studies.simulation.config import Judge, Style
 from tidepool.engine.studies.simulation.exports import content_of, moment, simulation_id
 from tidepool.storage.api_queue import batch_told, simulation_batch
 from tidepool.storage.batches import progress_of, status_now
@@ -23,6 +26,159 @@ from tidepool.storage.library import StoredEntity, list_entities
 from tidepool.storage.lock_files import BATCH_ID
 from tidepool.storage.reading.units import StoredUnit, last_unit, units_from
 from tidepool.storage.states import BatchStatus
+
+T = TypeVar("T")
+
+State = Literal["pending", "in_progress", "completed", "partial", "failed", "interrupted"]
+
+
+def _storable(value: Any) -> Any:
+    """JSON that a file can hold: no half characters, no NaN, not endlessly deep."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"this cannot be stored ({error})") from None
+    return value
+
+
+Storable = Annotated[Metadata, AfterValidator(_storable)]
+
+
+EXAMPLE: dict[str, JsonValue] = {
+    "name": "A mill for the valley",
+    "context": "The council talks about a new mill.",
+    "entity_ids": ["*"],
+    "interaction_size": 2,
+    "num_simulations": 3,
+}
+
+
+def _whole(value: Any) -> Any:
+    """JSON has one kind of number: 3.0 is a whole one, however deep it lies."""
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class NewBatch(BaseModel):
+    """A batch of simulations to run."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [EXAMPLE]})
+
+    name: str = Field(min_length=1, max_length=ceilings.NAME)
+    context: str = Field(min_length=1, max_length=ceilings.CONTEXT, description="the situation the entities are in")
+    entity_ids: list[Annotated[str, Field(min_length=1, max_length=ceilings.WORD)]] = Field(
+        min_length=1, max_length=ceilings.ENTITIES, description="entities of the file's library"
+    )
+    interaction_size: int = Field(ge=1, le=1000, description="1 solo, 2 dyadic, 3+ group")
+    num_simulations: int = Field(ge=1, le=ceilings.UNITS_BY_API)
+    description: str = Field(default="", max_length=ceilings.TEXT)
+    n_turns: int = Field(default=1, ge=1, le=1000)
+    simulation_rounds: int = Field(default=1, ge=1, le=1000)
+    metadata: Storable = Field(default_factory=dict)
+    model: str = Field(default="simulated:persona", max_length=ceilings.WORD, description="PROVIDER:MODEL, or a preset")
+    style: Style = "enacted"
+    seed: int = Field(default=42, ge=-(2**53), le=2**53, description="a whole number that every reader of JSON keeps")
+    service: ServiceName | Service = Field(default="auto", description="a service's name, or a whole [service]")
+    thoughts: bool = False
+    language: str = Field(default="English", min_length=1, max_length=100)
+    judge: Judge | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def take_whole_numbers(cls, data: Any) -> Any:
+        """Metadata stays letter for letter what it is."""
+        if not isinstance(data, dict):
+            return data
+        try:
+            return {key: value if key == "metadata" else _whole(value) for key, value in data.items()}
+        except RecursionError:
+            raise ValueError("this lies too deep") from None
+
+    def as_config(self) -> dict[str, Any]:
+        """The same batch in the layout of a config file."""
+        own = {"name", "description", "seed", "metadata", "service"}
+        service = (
+            {"name": self.service} if isinstance(self.service, str) else self.service.model_dump(exclude_unset=True)
+        )
+        return {
+            "batch": {"kind": "simulation", **self.model_dump(include=own - {"service"})},
+            "service": service,
+            "simulation": self.model_dump(exclude=own),
+        }
+
+
+class Created(BaseModel):
+    id: str
+    message: str
+
+
+class Notice(BaseModel):
+    message: str
+
+
+class Length(BaseModel):
+    n_turns: int
+    simulation_rounds: int
+    final_turn_number: int
+    """the last turn in which somebody spoke"""
+
+
+class SimulationRecord(BaseModel):
+    id: str
+    sequence_number: int
+    timestamp: str | None
+    interaction_type: str | None
+    entity_ids: list[str]
+    content: str
+    """`Name: text`, with `*thought*` before the text, joined by blank lines"""
+    status: str
+    error: str | None
+    metadata: Length
+
+
+class Progress(BaseModel):
+    total: int
+    completed: int
+    failed: int
+
+
+class BatchRecord(BaseModel):
+    id: str
+    name: str
+    timestamp: str | None
+    description: str
+    context: str
+    status: State
+    reason: str | None
+    """why it stopped, or could not start"""
+    simulated: bool
+    """some answers come from the simulated provider"""
+    progress: Progress
+    metadata: dict[str, Any]
+    simulations: list[SimulationRecord] | None = None
+    """where asked for"""
+
+
+class EntityRecord(BaseModel):
+    id: str
+    name: str
+    type: str | None
+    description: str
+    attributes: dict[str, bool | int | float | str]
+
+
+class Success(BaseModel, Generic[T]):
+    status: Literal["success"] = "success"
+    data: T
+
+
+class Failure(BaseModel):
+    status: Literal["error"] = "error"
+    message: str
+
 
 AT_A_TIME = 20
 """units that are held at once"""
@@ -51,7 +207,7 @@ class SimulationPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoredBatch:
     """A batch as it is told, without its simulations."""
 
     number: int
@@ -69,7 +225,7 @@ def find(connection: sqlite3.Connection, batch_id: str) -> sqlite3.Row:
     return row
 
 
-def told(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> Told:
+def read_batch(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> StoredBatch:
     config, settings, sound = _config(batch["config"])
     progress = progress_of(connection, batch["number"])
     counts = [_count(progress[f"units_{name}"]) if progress else 0 for name in ("total", "completed", "failed")]
@@ -89,7 +245,7 @@ def told(path: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> Told
         "metadata": config["batch"]["metadata"] if sound else {},
     }
     lengths = {name: _count(settings.get(name)) for name in ("n_turns", "simulation_rounds")}
-    return Told(batch["number"], record, lengths, max(planned, last_unit(connection, batch["number"])))
+    return StoredBatch(batch["number"], record, lengths, max(planned, last_unit(connection, batch["number"])))
 
 
 def batches_sent(database: Path, numbers: Iterable[int], page: SimulationPage | None) -> Iterator[bytes]:
@@ -98,14 +254,14 @@ def batches_sent(database: Path, numbers: Iterable[int], page: SimulationPage | 
     for number in numbers:
         with leniently(database) as connection:
             batch = batch_told(connection, number)
-            one = told(database, connection, batch) if batch else None
+            one = read_batch(database, connection, batch) if batch else None
         if one is not None:  # else it was deleted meanwhile
             yield separator
             yield from batch_sent(database, one, page)
             separator = b","
 
 
-def batch_sent(database: Path, batch: Told, page: SimulationPage | None) -> Iterator[bytes]:
+def batch_sent(database: Path, batch: StoredBatch, page: SimulationPage | None) -> Iterator[bytes]:
     if page is None:
         yield as_json(batch.record)
         return
@@ -124,7 +280,7 @@ def _units(database: Path, number: int, first: int, page: SimulationPage) -> lis
         return units_from(connection, number, first, AT_A_TIME, page.last) if first <= page.last else []
 
 
-def simulation_record(batch: Told, unit: StoredUnit) -> dict[str, Any]:
+def simulation_record(batch: StoredBatch, unit: StoredUnit) -> dict[str, Any]:
     turns = (message.turn for message in unit.messages if isinstance(message.turn, int))
     entity_ids = unit.details.get("entity_ids", [])
     return {
