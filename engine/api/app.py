@@ -18,8 +18,8 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.routing import Route
 
-from tidepool.engine.api.door import NO_FRAMES, Door
-from tidepool.engine.api.guard import MOST_BYTES, Guard
+from tidepool.engine.api.auth import NO_FRAMES, TokenAuth
+from tidepool.engine.api.limits import MOST_BYTES, RequestLimits
 from tidepool.engine.api.records import (
     BatchRecord,
     Created,
@@ -157,7 +157,7 @@ def _failures(*codes: int, paged: bool = False) -> dict[int | str, dict[str, Any
 
 
 def create_app(
-    database: Path, launch: Launch, *, door: Door, at_once: int = 4, most_bytes: int = MOST_BYTES
+    database: Path, launch: Launch, *, auth: TokenAuth, at_once: int = 4, most_bytes: int = MOST_BYTES
 ) -> FastAPI:
     """The API on one study file. `launch` starts the process that runs a batch."""
     prepare(database)
@@ -179,7 +179,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.add_middleware(Guard, door=door, most_bytes=most_bytes)
+    app.add_middleware(RequestLimits, auth=auth, most_bytes=most_bytes)
     _answer_errors(app, database)
     _add_batches(app, database, runs)
     _add_export(app, database)

@@ -18,7 +18,7 @@ from tidepool.engine.config.freezing import load_frozen, with_overrides
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotFound, UsageError
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.file_values import without_foreign
+from tidepool.engine.trust.foreign_keys import without_foreign
 from tidepool.engine.trust.gate import adopt, judge, plannable
 from tidepool.storage import batches
 from tidepool.storage.file import reading

@@ -38,7 +38,7 @@ from tidepool.engine.run import (
     rewrite_limits,
 )
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.file_values import foreign_provider_keys
+from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.gate import Admission, admit, design_text, refuse_changed, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks

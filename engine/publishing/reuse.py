@@ -26,7 +26,7 @@ from tidepool.engine.exports.toml import refuse_branch
 from tidepool.engine.library.contents import agent_of, entity_of
 from tidepool.engine.library.entity_types import entity_type_from
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.file_values import foreign_provider_keys, without_foreign
+from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
 from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of, shown
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import library

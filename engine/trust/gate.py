@@ -26,7 +26,7 @@ from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.results.wording import money
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import Plan, priced
-from tidepool.engine.trust.file_values import foreign_keys, foreign_provider_keys, without_foreign
+from tidepool.engine.trust.foreign_keys import foreign_keys, foreign_provider_keys, without_foreign
 from tidepool.engine.trust.record import ReplySeals, trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import reading, settle, writing

@@ -12,8 +12,8 @@ from urllib.parse import quote
 import httpx
 
 from tidepool.engine.api.app import PATH
-from tidepool.engine.api.door import Door
-from tidepool.engine.api.server import api_server, listening
+from tidepool.engine.api.auth import TokenAuth, listening
+from tidepool.engine.api.server import api_server
 from tidepool.engine.errors import TidepoolError
 
 UNASKED = "started without being asked"
@@ -40,7 +40,7 @@ def api(path: Path) -> int:
         return _Started()
 
     try:
-        server = api_server(path, launch, Door(None, here_only=True, what="The API"))
+        server = api_server(path, launch, TokenAuth(None, here_only=True, what="The API"))
     except TidepoolError as error:
         print(f"tidepool: {error}", file=sys.stderr)
         return error.exit_code

@@ -14,7 +14,7 @@ from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
 from tidepool.engine.studies.evolution.placeholders import seed_text
-from tidepool.engine.trust.file_values import NOT_TRUSTED
+from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
 OWN_SCORER = rf"(?:{NOT_TRUSTED})?(?P<file>[^:\\\0]{{1,200}}\.py):(?P<function>[A-Za-z_]\w{{0,99}})"
 

@@ -23,7 +23,7 @@ from tests.support.command import ROOT, Tidepool
 from tests.support.state import change, query
 from tests.tui.persons import batch_status, opened, screen_text, until, until_seen
 from tidepool.engine.api.app import PATH, create_app
-from tidepool.engine.api.door import Door
+from tidepool.engine.api.auth import TokenAuth
 from tidepool.engine.api.runs import QUEUED, Runs
 from tidepool.engine.batching.giving_up import give_up
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
@@ -407,7 +407,8 @@ def test_the_api_refuses_and_starts_nothing(database: Path, machine: Move) -> No
     change(database, "UPDATE batch SET status = 'interrupted'")
     machine("there")
     with TestClient(
-        create_app(database, launcher, door=Door(None, here_only=True, what="The API")), base_url="http://localhost"
+        create_app(database, launcher, auth=TokenAuth(None, here_only=True, what="The API")),
+        base_url="http://localhost",
     ) as client:
         answer = client.post(f"{PATH}/{batch_id}/resume")
         assert answer.status_code == 403
