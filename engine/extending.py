@@ -4,7 +4,8 @@ These names are a promise to other packages; everything else in `tidepool.engine
 """
 
 from tidepool.engine.call import Call, Message, Reply
-from tidepool.engine.config.sections import Config, FrozenConfig, ModelName, ProviderSettings, Section
+from tidepool.engine.config.section import Section
+from tidepool.engine.config.sections import Config, FrozenConfig, ModelName, ProviderSettings
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan

@@ -11,9 +11,9 @@ from typing import Any
 
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, outline_problems, with_users_likes
-from tidepool.engine.config.model_fields import models_at
 from tidepool.engine.config.problems import ConfigProblem, format_error, path_in_words, problems_in, surroundings
-from tidepool.engine.config.sections import Config, FrozenConfig, Section
+from tidepool.engine.config.section import Section, models_at
+from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.entities import entity_from
 from tidepool.engine.simulated.responders import RESPONDERS

@@ -12,8 +12,8 @@ from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.endpoints import unknown_provider
 from tidepool.engine.config.loading import config_from, with_users_endpoints
-from tidepool.engine.config.model_fields import left_to_default, models_at, with_full_names
 from tidepool.engine.config.problems import format_error, path_in_words, placed, validated
+from tidepool.engine.config.section import left_to_default, models_at, with_full_names
 from tidepool.engine.config.sections import Config, FrozenConfig, Study, sealed
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.config.toml_text import Lines
@@ -24,8 +24,6 @@ from tidepool.storage.key_mask import variables_in
 
 CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""
-BEFORE = {"batch_from": 0, "outage_patience": 0.0}
-"""what [service] meant before it had these keys: a batch that was frozen without them goes on as it began"""
 
 
 def freeze(study: Config | Study, database: Path) -> FrozenConfig:
@@ -102,8 +100,6 @@ def load_frozen(text: str) -> FrozenConfig:
     if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
         raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
     _refuse_missing_package(data.get("batch"))
-    if isinstance(service := data.get("service"), dict):
-        data["service"] = {**BEFORE, **service}
     source = "the batch's own config"
     config = config_from(data, source=source)
     if names_library(config):

@@ -13,9 +13,9 @@ from typing import Any
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.endpoints import resolve_model, unknown_provider
-from tidepool.engine.config.model_fields import models_at
 from tidepool.engine.config.problems import ConfigProblem, format_error, not_a_section, surroundings, validated
-from tidepool.engine.config.sections import Config, ConfigOrigin, Providers
+from tidepool.engine.config.section import ConfigOrigin, models_at
+from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
 from tidepool.engine.config.toml_text import NO_LINES, Lines
 from tidepool.engine.errors import UsageError

@@ -9,7 +9,7 @@ from pydantic_core import PydanticUndefined
 
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.section import OneOf
+from tidepool.engine.config.section import OneOf, Section, type_in_words
 from tidepool.engine.config.sections import (
     Agent,
     Batch,
@@ -17,7 +17,6 @@ from tidepool.engine.config.sections import (
     Hypothesis,
     ModelPrice,
     ProviderSettings,
-    Section,
     Service,
     SimulatedSettings,
     StopWhenSure,
@@ -80,15 +79,10 @@ def _type(annotation: Any, remarks: Sequence[Any] = ()) -> str:
     for remark in remarks:
         if isinstance(remark, OneOf):
             return "one of " + ", ".join(f"`{name}`" for name in remark.own_options())
-    text = (
-        annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
-    )
-    text = re.sub(r"typing\.|tidepool\.engine\.[a-z_.]+\.|NoneType", "", text)
-    text = re.sub(r"Annotated\[(\w+), .*?\)\]", r"\1", text)
     literals = [one for one in (annotation, *get_args(annotation)) if get_origin(one) is Literal]
     if literals:
         return "one of " + ", ".join(f"`{value}`" for value in get_args(literals[0]))
-    return text.replace("|", "\\|").replace("[", "\\[")
+    return type_in_words(annotation).replace("|", "\\|").replace("[", "\\[")
 
 
 def _default(field: Any) -> str:

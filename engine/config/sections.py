@@ -7,7 +7,6 @@ wrote; a `FrozenConfig` is what a batch keeps: full model names, the content of 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
@@ -31,8 +30,7 @@ from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name, known_model, unknown_provider
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import ConfigOrigin as ConfigOrigin
-from tidepool.engine.config.section import Hosts, OneOf, Section, with_keywords_in_help
+from tidepool.engine.config.section import ConfigOrigin, Hosts, NamesModel, OneOf, Section, with_keywords_in_help
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
 
@@ -139,11 +137,6 @@ class StopWhenSure(Section):
 
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
 KindName = Annotated[str, OneOf(KINDS)]
-
-
-@dataclass(frozen=True, slots=True)
-class NamesModel:
-    """Marks a type whose values name models, so that they are found wherever a section holds one."""
 
 
 ModelName = Annotated[str, MaxLen(ceilings.WORD), AfterValidator(known_model), NamesModel()]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.toml_files import check_file, parse_toml
+from tidepool.engine.config.toml_files import parse_toml, read_text
 from tidepool.engine.errors import UsageError, located
 
 Attribute = bool | int | float | str
@@ -190,8 +190,8 @@ _DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?\Z")
 def read_entities(path: Path) -> list[Entity]:
     """All entities of a file; the ending says what it is."""
     readers: dict[str, Callable[[Path], list[Entity]]] = {
-        ".json": _from_json,
-        ".toml": _from_toml,
+        ".json": _from_tree,
+        ".toml": _from_tree,
         ".csv": _from_csv,
         ".tsv": _from_csv,
     }
@@ -246,20 +246,6 @@ def _cure(text: str, position: int) -> str:
     return " Names and texts stand in double quotes." if text[position : position + 1] in ("'", "“", "”") else ""
 
 
-def read_text(path: Path) -> str:
-    """The file's text, whatever keeps it from being read told in words."""
-    try:
-        check_file(path)
-        raw = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: the file cannot be read: {error.strerror or error}.") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        row = raw.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{path}, row {row}: this is not UTF-8 text. Save the file as UTF-8.") from None
-
-
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
@@ -272,22 +258,15 @@ def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is not a JSON number")
 
 
-def _from_json(path: Path) -> list[Entity]:
-    return _listed(_records(read_tree(path)), path)
+def _from_tree(path: Path) -> list[Entity]:
+    records = _records(read_tree(path))
+    if not isinstance(records, list):
+        raise UsageError(f"{path}: expected a list of entities, or a list under the key 'entities'.")
+    return [entity_from(record, f"{path}, entity {place}") for place, record in enumerate(records, 1)]
 
 
 def _records(tree: Any) -> object:
     return tree.get("entities") if isinstance(tree, dict) else tree
-
-
-def _from_toml(path: Path) -> list[Entity]:
-    return _listed(read_tree(path).get("entities"), path)
-
-
-def _listed(records: object, path: Path) -> list[Entity]:
-    if not isinstance(records, list):
-        raise UsageError(f"{path}: expected a list of entities, or a list under the key 'entities'.")
-    return [entity_from(record, f"{path}, entity {place}") for place, record in enumerate(records, 1)]
 
 
 def _from_csv(path: Path) -> list[Entity]:

@@ -8,8 +8,8 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
 from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import OneOf
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Temperature
+from tidepool.engine.config.section import OneOf, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Temperature
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
