@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.engine.studies.simulation.panels import panel
-from tests.strangers.honest import GAME
 from tests.support.command import ROOT
 from tests.support.state import change
+from tests.untrusted_files.forging import GAME
 from tidepool import run_batch
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.loading import config_from

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.strangers.cases import CASES
-from tests.strangers.drive import AGAIN, READING, WRITING
-from tests.strangers.stage import staged
+from tests.untrusted_files.cases import CASES
+from tests.untrusted_files.driving import AGAIN, READING, WRITING, staged
 
 LOOKS = ("list", "show last", "show last --conversation 1", "export last --format html", "import FILE")
 STEPS = (*(step for step in READING if " ".join(step).partition(" -o")[0] in LOOKS), AGAIN, *WRITING[:2])

@@ -1,4 +1,4 @@
-"""The other two doors to a stranger's file: the HTTP API and the app, walked through as a user would."""
+"""The HTTP API and the app on an untrusted file, used as a person would."""
 
 import asyncio
 import sys
