@@ -71,56 +71,30 @@ def page_headers(path: str, more: str, limit: int, offset: int, total: int) -> d
     return {**counted, "Link": f'<{path}?{more}limit={limit}&offset={offset + limit}>; rel="next"'}
 
 
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "code,pre{font:14px/1.4 ui-monospace,monospace}pre{background:#8881;padding:.6rem;overflow:auto}"
-    "h2{margin-top:2.2rem}h2 b{display:inline-block;min-width:5rem}table{border-collapse:collapse}"
-    "td,th{text-align:left;padding:.15rem 1rem .15rem 0;vertical-align:top}:root{color-scheme:light dark}"
-)
+_STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto}pre{background:#8881;overflow:auto}"
 
 
 def page(document: Mapping[str, Any]) -> str:
-    operations = [
-        _operation(path, method, operation, document)
-        for path, methods in document["paths"].items()
-        for method, operation in methods.items()
+    """The OpenAPI document as plain HTML: FastAPI's own page loads scripts from other servers."""
+    title = escape(f"{document['info']['title']} API")
+    parts = [
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+        f'<h1>{title}</h1><p>{escape(document["info"]["summary"])} See <a href="/openapi.json">openapi.json</a>.</p>'
     ]
-    info = document["info"]
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(info["title"])} API</title>'
-        f"<style>{_STYLE}</style><h1>{escape(info['title'])} API</h1><p>{escape(info.get('summary', ''))} "
-        'The same as <a href="/openapi.json">OpenAPI document</a>.</p>' + "".join(operations) + "</html>"
-    )
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            parts.append(
+                f"<h2>{method.upper()} <code>{escape(path)}</code></h2><p>{escape(operation['description'])}</p>"
+            )
+            shown = {key: operation[key] for key in ("parameters", "requestBody") if key in operation}
+            parts += [_preformatted(shown)] if shown else []
+            codes = (f"{code}: {answer['description']}" for code, answer in operation["responses"].items())
+            parts.append(f"<p>{escape(' '.join(codes))}</p>")
+    return "".join([*parts, "<h2>Schemas</h2>", _preformatted(document["components"]["schemas"]), "</html>"])
 
 
-def _operation(path: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    answers = "".join(
-        f"<tr><td>{escape(code)}</td><td>{escape(answer['description'])}</td></tr>"
-        for code, answer in operation["responses"].items()
-    )
-    parameters = "".join(_parameter(parameter) for parameter in operation.get("parameters", ()))
-    return (
-        f"<h2><b>{method.upper()}</b> <code>{escape(path)}</code></h2>"
-        f"<p>{escape(operation.get('description', ''))}</p>"
-        + (f"<table>{parameters}</table>" if parameters else "")
-        + _body(operation, document)
-        + f"<table>{answers}</table>"
-    )
-
-
-def _parameter(parameter: Mapping[str, Any]) -> str:
-    schema = parameter["schema"]
-    kind = " | ".join(map(str, schema["enum"])) if "enum" in schema else schema.get("type", "")
-    default = f", default {schema['default']}" if "default" in schema else ""
-    return f"<tr><td><code>{escape(parameter['name'])}</code></td><td>{escape(kind + default)}</td></tr>"
-
-
-def _body(operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    if "requestBody" not in operation:
-        return ""
-    name = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-    schema = document["components"]["schemas"][name]
-    return f"<p>Body:</p><pre>{escape(json.dumps(schema, indent=1, ensure_ascii=False))}</pre>"
+def _preformatted(value: object) -> str:
+    return f"<pre>{escape(json.dumps(value, indent=1, ensure_ascii=False))}</pre>"
 
 
 PATH = "/api/batch-simulations"

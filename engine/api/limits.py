@@ -41,12 +41,12 @@ class RequestLimits:
             await self._app(scope, receive, send)
             return
         request = _auth_request(scope)
-        verdict = self._auth.refusal(request) or self._too_long(request)
-        body = b"" if verdict else await self._body(receive)
-        if isinstance(body, bytes) and verdict is None:
+        refusal = self._auth.refusal(request) or self._too_long(request)
+        body = refusal or await self._body(receive)
+        if isinstance(body, bytes):
             await self._app(scope, _replaying(body, receive), send)
-        elif answer := verdict or body:
-            await _response(answer)(scope, receive, send)
+        elif body is not None:
+            await _response(body)(scope, receive, send)
 
     def _too_long(self, request: AuthRequest) -> Refused | None:
         length = request.headers.get(b"content-length", b"0") or b"0"

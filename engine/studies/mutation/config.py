@@ -10,8 +10,8 @@ from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.section import OneOf, Section
-from tidepool.engine.config.sections import ModelName, NamesModel, ReasoningEffort, Temperature
+from tidepool.engine.config.section import NamesModel, OneOf, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 
