@@ -77,7 +77,7 @@ CASES = [
     (simulation({"name": "A"}, context="x"), ("simulation", "interaction_size"), "only 1 entity was chosen"),
     (simulation(context="x"), ("entities",), "has no entities"),
     (simulation(context="x", entity_ids=["zed"]), ("simulation", "entity_ids"), "no entity 'zed'"),
-    (simulation(context="x", entity_file="none.csv"), ("simulation", "entity_file"), "cannot be read"),
+    (simulation(context="x", entity_file="none.csv"), ("simulation", "entity_file"), "There is no file"),
     (simulation(context_file="none.txt"), ("simulation", "context_file"), "no file"),
     (evolution(models=["simulated:a", "simulated:a"]), ("evolution", "models"), "twice"),
     (evolution(seed_prompts=[" "]), ("evolution", "seed_prompts"), "empty prompt"),
