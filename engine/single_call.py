@@ -10,12 +10,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from tidepool.engine.call import Call, Message, seed_of
+from tidepool.engine.call import Call, Message, seed_of, worst_cost
 from tidepool.engine.config.endpoints import refuse_retired, resolve_model
 from tidepool.engine.config.loading import user_providers
 from tidepool.engine.config.sections import Agent, Providers, Service, reasoning_of
 from tidepool.engine.errors import RunError
-from tidepool.engine.prices import worst_cost
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Provider, ProviderError

@@ -11,9 +11,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from random import Random
 
-from tidepool.engine.call import Call, seed_of
+from tidepool.engine.call import Call, PriceTag, expected_input, expected_tokens, seed_of
 from tidepool.engine.config.sections import SimulatedSettings
-from tidepool.engine.prices import PriceTag, expected_input, expected_tokens
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchApi,

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.checks import validate_all
-from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.freezing import freeze, load_frozen, validate_all
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import read_agents, stored_entity

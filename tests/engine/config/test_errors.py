@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from tidepool.engine.config.checks import remarks_on
-from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.config.sections import Batch, ProviderSettings, Service
 from tidepool.engine.config.toml_files import parse_toml

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tidepool.engine.config.checks import validate_all
-from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.freezing import freeze, validate_all
 from tidepool.engine.config.loading import config_from
 
 AGENTS = [

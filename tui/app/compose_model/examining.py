@@ -55,7 +55,7 @@ class Examined:
 
 
 def examined(text: str, folder: Path, database: Path) -> Examined:
-    from tidepool.engine.config.checks import validate_all
+    from tidepool.engine.config.freezing import validate_all
 
     try:
         values = values_of(text)
@@ -79,7 +79,7 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
 
 def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
     """What the draft says and nobody reads."""
-    from tidepool.engine.config.checks import remarks_on
+    from tidepool.engine.config.freezing import remarks_on
     from tidepool.engine.config.loading import config_from, with_users_likes
     from tidepool.engine.config.toml_text import Lines
 

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.checks import remarks_on
-from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.freezing import freeze, remarks_on
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.run_control import RunControl, Stop
