@@ -1,11 +1,10 @@
-"""Calls to models: the request, the reply, its price, the seed of its address, vectors as text, and the deadline of a request.
+"""Calls to models: the request, the reply, its price, the seed of its address, and vectors as text.
 
 Random streams are hash(batch seed, address), so no draw depends on which unit ran first. Embeddings are stored as the text of a reply:
 unit vectors in half precision and base64, a quarter of the size of decimal numbers. A price is resolved once for each model, and used for
 plans, reservations and bills alike.
 """
 
-import asyncio
 import base64
 import binascii
 from collections.abc import Callable, Sequence
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from random import Random
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 
@@ -144,46 +142,6 @@ def unpacked_vectors(text: str) -> "NDArray[np.float64] | None":
         return halves.reshape(-1, int(size)).astype(np.float64)
     except (binascii.Error, ValueError):
         return None
-
-
-LATE = 2.0
-"""seconds by which a deadline is noticed late where nothing ran meanwhile"""
-
-
-class Deadline:
-    """`async with Deadline(seconds)`: as `asyncio.timeout`, for a process that runs."""
-
-    __slots__ = ("_cancelled_before", "_expired", "_handle", "_loop", "_seconds", "_task")
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._expired = False
-
-    async def __aenter__(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task = task
-        self._cancelled_before = task.cancelling()
-        self._loop = asyncio.get_running_loop()
-        self._arm()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._handle.cancel()
-        if self._expired and self._task.uncancel() <= self._cancelled_before and kind is asyncio.CancelledError:
-            raise TimeoutError from error
-
-    def _arm(self) -> None:
-        when = self._loop.time() + self._seconds
-        self._handle = self._loop.call_at(when, self._due, when)
-
-    def _due(self, when: float) -> None:
-        if self._loop.time() - when > LATE:
-            self._arm()
-        else:
-            self._expired = True
-            self._task.cancel()
 
 
 TOKENS_PER_MESSAGE = 8

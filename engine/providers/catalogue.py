@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from tidepool.engine.call import Call, Deadline
+from tidepool.engine.call import Call
 from tidepool.engine.config.endpoints import unknown_provider
 from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.deadlines import Deadline
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.keys import carries_secret

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
-from tidepool.engine.call import Deadline
+from tidepool.engine.deadlines import Deadline
 from tidepool.engine.providers.border import (
     Refused,
     comes_whole,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tidepool.engine.call import LATE, Deadline
+from tidepool.engine.deadlines import LATE, Deadline
 
 
 async def test_a_deadline_is_kept() -> None:

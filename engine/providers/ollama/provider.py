@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.answer_forms import schema_of
-from tidepool.engine.call import Call, Deadline, PriceTag, expected_input, packed_vectors
+from tidepool.engine.call import Call, PriceTag, expected_input, packed_vectors
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
+from tidepool.engine.deadlines import Deadline
 from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect, trusted_certificates
 from tidepool.engine.providers.endpoint import NO_KEY
 from tidepool.engine.providers.error_mapping import ProviderComplaint, missing_key, silence_of
