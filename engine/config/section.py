@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Constructed = BaseModel
 else:
 
-    class _TellsMistakes(type(BaseModel)):
+    class _RaisesUsageError(type(BaseModel)):
         def __call__(cls, *values, **keywords):
             try:
                 return super().__call__(*values, **keywords)
@@ -37,18 +37,8 @@ else:
                 sentences = " ".join(problem.sentence for problem in problems[:MOST_SHOWN])
                 raise UsageError(format_error(cls.__name__, sentences), problems[0].where) from None
 
-    class Constructed(BaseModel, metaclass=_TellsMistakes):
+    class Constructed(BaseModel, metaclass=_RaisesUsageError):
         pass
-
-
-class _Shown:
-    """A type or default in `help()`, without the module names and validators that Python would print."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
 
 
 S = TypeVar("S", bound=BaseModel)
@@ -59,7 +49,7 @@ def with_keywords_in_help(section: type[S]) -> type[S]:
     fields = {name: section.model_fields[name] for name in _in_order(section) if name != "kind"}
     lines = (_line(name, field) for name, field in fields.items())
     section.__doc__ = "\n".join(((section.__doc__ or "").rstrip(), "", "Keywords:", *lines))
-    section.__signature__ = Signature([_parameter(name, field) for name, field in fields.items()])
+    section.__signature__ = Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in fields])
     return section
 
 
@@ -72,11 +62,6 @@ def _line(name: str, field: FieldInfo) -> str:
     meaning = re.sub(r"\s+", " ", field.description or "")
     default = ", required" if field.is_required() else f" = {_default(field)}"
     return f"    {name}: {type_in_words(field.annotation)}{default}" + (f"\n        {meaning}" if meaning else "")
-
-
-def _parameter(name: str, field: FieldInfo) -> Parameter:
-    default = Parameter.empty if field.is_required() else _Shown(_default(field))
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=_Shown(type_in_words(field.annotation)))
 
 
 def type_in_words(annotation: Any) -> str:
