@@ -100,7 +100,7 @@ def _preformatted(value: object) -> str:
 PATH = "/api/batch-simulations"
 CODES = {NotFound: 404, BatchLocked: 409, NotTrusted: 403, UsageError: 400, FileError: 503}
 
-_TOLD = {
+_FAILURES = {
     400: "The batch cannot run as it is asked for.",
     401: "The token is missing or wrong.",
     403: "The API was called by a name that is not this machine's; or the batch asks servers that nobody here trusts.",
@@ -113,7 +113,7 @@ _TOLD = {
 }
 
 
-_FOLLOWED = {
+_LINKS = {
     "links": {
         name: {"operationId": name, "parameters": {"id": "$response.body#/data/id"}}
         for name in ("read_one", "export", "stop", "resume", "delete")
@@ -124,10 +124,10 @@ _FOLLOWED = {
 
 def _failures(*codes: int, paged: bool = False) -> dict[int | str, dict[str, Any]]:
     every = {401, 403, 408, 413, 422, 503, *codes}
-    told: dict[int | str, dict[str, Any]] = {
-        code: {"model": Failure, "description": _TOLD[code]} for code in sorted(every)
+    failures: dict[int | str, dict[str, Any]] = {
+        code: {"model": Failure, "description": _FAILURES[code]} for code in sorted(every)
     }
-    return {**told, 200: {"headers": PAGE_HEADERS}} if paged else told
+    return {**failures, 200: {"headers": PAGE_HEADERS}} if paged else failures
 
 
 def create_app(
@@ -192,8 +192,8 @@ def _answer_errors(app: FastAPI, database: Path) -> None:
 
     @app.exception_handler(Exception)
     async def answer_unexpected(request: Request, error: Exception) -> JSONResponse:
-        if told := await asyncio.to_thread(blame, database, error):
-            return _failure(CODES[FileError], str(told))
+        if damage := await asyncio.to_thread(blame, database, error):
+            return _failure(CODES[FileError], str(damage))
         return _failure(500, f"Something unexpected went wrong ({type(error).__name__}). Please report it.")
 
     @app.exception_handler(sqlite3.Error)
@@ -224,7 +224,7 @@ def _success(data: Any, code: int = 200) -> JSONResponse:
 
 
 def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
-    @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _FOLLOWED})
+    @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _LINKS})
     def create(body: NewBatch) -> JSONResponse:
         """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
         batch_id = enlist(config_from(body.as_config(), source="the body"), database)

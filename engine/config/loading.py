@@ -95,11 +95,11 @@ def with_users_likes(data: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(sections, Mapping) or all(name in Providers.model_fields for name in sections):
         return dict(data)
     likes = {name: keys["like"] for name, keys in _written(user_providers()).items() if "like" in keys}
-    told = {
+    completed = {
         name: {"like": likes[name], **keys} if name in likes and isinstance(keys, Mapping) else keys
         for name, keys in sections.items()
     }
-    return {**data, "providers": told}
+    return {**data, "providers": completed}
 
 
 def with_users_endpoints(config: Config) -> Config:

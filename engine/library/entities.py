@@ -47,10 +47,12 @@ class Entity:
         """What the whole check of a study would stumble over; it tells the rest."""
         checked_name(self.name, "Entity, name")
         if not isinstance(self.description, str):
-            raise UsageError(f"Entity, description: expected text, not {_told(self.description)}.", ("description",))
+            raise UsageError(
+                f"Entity, description: expected text, not {_type_name(self.description)}.", ("description",)
+            )
         if not isinstance(self.attributes, Mapping):
             raise UsageError(
-                f"Entity, attributes: expected names and values, not {_told(self.attributes)}.", ("attributes",)
+                f"Entity, attributes: expected names and values, not {_type_name(self.attributes)}.", ("attributes",)
             )
 
     def with_attribute(self, name: str, value: Attribute) -> "Entity":
@@ -65,14 +67,14 @@ class Entity:
 def entity_from(record: object, where: str) -> Entity:
     """An entity out of a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
-        raise UsageError(f"{where}: an entity is a table with a name, not {_told(record)}.")
+        raise UsageError(f"{where}: an entity is a table with a name, not {_type_name(record)}.")
     _refuse_unknown(
         record, (*_KEYS, "id", "type"), where
     )  # the library's own two: a file that carries them is still fine
     attributes = record.get("attributes") or {}
     if not isinstance(attributes, Mapping):
         raise UsageError(
-            f"{where}, attributes: expected a table of names and values, not {_told(attributes)}.", ("attributes",)
+            f"{where}, attributes: expected a table of names and values, not {_type_name(attributes)}.", ("attributes",)
         )
     with located("name"):
         name = checked_name(record.get("name"), f"{where}, name")
@@ -96,7 +98,7 @@ def checked_name(name: object, where: str) -> str:
     if name is None or name == "":
         raise UsageError(f"{where}: the name is missing. Every entity needs one of its own.")
     if not isinstance(name, str):
-        raise UsageError(f"{where}: a name is text, not {_told(name)}. Put it in quotes.")
+        raise UsageError(f"{where}: a name is text, not {_type_name(name)}. Put it in quotes.")
     tidy = name.strip()
     if not tidy:
         raise UsageError(f"{where}: the name is blank. Every entity needs one of its own.")
@@ -110,7 +112,7 @@ def checked_name(name: object, where: str) -> str:
 def checked_text(text: object, where: str) -> str:
     """The text, if it is one that can be stored."""
     if not isinstance(text, str):
-        raise UsageError(f"{where}: expected text, not {_told(text)}.")
+        raise UsageError(f"{where}: expected text, not {_type_name(text)}.")
     if len(text) > ceilings.TEXT:
         raise UsageError(f"{where}: the text has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
@@ -135,7 +137,7 @@ def checked_attributes(attributes: Mapping[object, object], where: str) -> dict[
 
 def _checked_attribute(value: object, where: str) -> Attribute:
     if not isinstance(value, Attribute):
-        raise UsageError(f"{where}: expected a number, text or true/false, not {_told(value)}.")
+        raise UsageError(f"{where}: expected a number, text or true/false, not {_type_name(value)}.")
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(f"{where}: {value} is no number one can compare. Leave it out.")
     return checked_text(value, where) if isinstance(value, str) else value
@@ -170,7 +172,7 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else "."
 
 
-def _told(value: object) -> str:
+def _type_name(value: object) -> str:
     kinds = {
         dict: "a table",
         list: "a list",

@@ -153,24 +153,24 @@ class Publication:
 
 
 def published_batch(copy: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> PublishedBatch:
-    told = summarise(copy, batch["id"], with_statistics=False)
-    served = {(one["model"], one["served"]) for one in told["served_models"]}
-    asked = [one["model"] for one in told["roles"]]
+    summary = summarise(copy, batch["id"], with_statistics=False)
+    served = {(one["model"], one["served"]) for one in summary["served_models"]}
+    asked = [one["model"] for one in summary["roles"]]
     return PublishedBatch(
         id=batch["id"],
         name=batch["name"],
         kind=batch["kind"],
-        status=told["status"],
+        status=summary["status"],
         seed=batch["seed"],
         version=batch["version"] or "unknown",
-        simulated=told["simulated"],
-        created=(told["created_at"] or "")[:10],
-        finished=(told["finished_at"] or "")[:10],
-        units=told["units"]["total"],
-        completed=told["units"]["completed"],
+        simulated=summary["simulated"],
+        created=(summary["created_at"] or "")[:10],
+        finished=(summary["finished_at"] or "")[:10],
+        units=summary["units"]["total"],
+        completed=summary["units"]["completed"],
         models=tuple(dict.fromkeys(_served(model, served) for model in asked)),
         levels=levels_of(connection, batch),
-        roles=tuple(told["roles"]),
+        roles=tuple(summary["roles"]),
     )
 
 

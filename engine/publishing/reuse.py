@@ -43,14 +43,14 @@ class StudyInFile:
     """an id, a unique prefix of one, `last` or `last~1`"""
 
 
-def study_in_file(said: str) -> StudyInFile | None:
+def study_in_file(text: str) -> StudyInFile | None:
     """What `FILE.db#BATCH` names; None where it is the path of a config, which may have such a sign in it."""
-    file, sign, reference = said.rpartition("#")
-    if not sign or Path(said).exists():
+    file, sign, reference = text.rpartition("#")
+    if not sign or Path(text).exists():
         return None
     if not file or not reference:
         raise UsageError(
-            f"--run {said!r} does not read FILE.db#BATCH: give a study file, and an id or `last` behind the sign."
+            f"--run {text!r} does not read FILE.db#BATCH: give a study file, and an id or `last` behind the sign."
         )
     return StudyInFile(Path(file), reference)
 
@@ -186,8 +186,8 @@ class Rerun:
 
 def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), *, to_plan: bool = False) -> Rerun:
     """`to_plan`: no installed package hears what only the file says."""
-    said = tuple(changes)
-    if fixed := next((change for change in said if change.startswith("design.")), None):
+    overrides = tuple(changes)
+    if fixed := next((change for change in overrides if change.startswith("design.")), None):
         raise UsageError(f"--set {fixed}: what is run out of a file has the cells and replicates that the file has.")
     with opened_other(place.file) as path, explained(place.file), closing(connect(path, read_only=True)) as connection:
         study = studies.study_of(connection, place.reference)
@@ -201,11 +201,11 @@ def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), 
         raise UsageError(
             f"The study {place.reference!r} of {place.file} has no batches: there is nothing to run again."
         )
-    parts = tuple(_part(place, database, cell, said, to_plan) for cell in found)
+    parts = tuple(_part(place, database, cell, overrides, to_plan) for cell in found)
     if len({part.config.batch.kind for part in parts}) > 1:
         raise UsageError(f"The batches of study {place.reference!r} are of several kinds, as no study's are.")
     design = study.design if study else None
-    return Rerun(place, study.id if study else str(found[0].batch["id"]), name, parts, design, said)
+    return Rerun(place, study.id if study else str(found[0].batch["id"]), name, parts, design, overrides)
 
 
 def _part(
