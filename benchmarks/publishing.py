@@ -21,7 +21,7 @@ from tests.support.state import change, end_state, query
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.design.running import run_study
-from tidepool.engine.publishing.about import About
+from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
 from tidepool.engine.run import run_batch
 from tidepool.storage.schema.views import VIEWS

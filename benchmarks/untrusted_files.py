@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.strangers.case import SEED, Case
-from tests.strangers.cases import CASES
-from tests.strangers.drive import API, APP, READING, WRITING, Step
-from tests.strangers.stage import Seen, staged
+from tests.untrusted_files.cases import CASES
+from tests.untrusted_files.driving import API, APP, READING, WRITING, Seen, Step, staged
+from tests.untrusted_files.forging import SEED, Case
 from tidepool.engine.bench.figures import Measurement, at_least, at_most
 
 AT_ONCE = 2

@@ -1,8 +1,28 @@
-"""A call and its reply: what crosses the border between stories, the engine and the providers."""
+"""Calls to models: the request, the reply, its price, the seed of its address, and vectors as text.
 
+Random streams are hash(batch seed, address), so no draw depends on which unit ran first. Embeddings are stored as the text of a reply:
+unit vectors in half precision and base64, a quarter of the size of decimal numbers. A price is resolved once for each model, and used for
+plans, reservations and bills alike.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import sha256
-from typing import NamedTuple
+from hashlib import blake2b, sha256
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+
+def seed_of(seed: int, *address: object) -> int:
+    """A 63-bit number that belongs to this address of a batch with this seed, on every machine."""
+    text = "\x1f".join((str(seed), *map(str, address)))
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def stream(seed: int, *address: object) -> Random:
+    return Random(seed_of(seed, *address))
 
 
 @lru_cache(maxsize=20_000)
@@ -35,7 +55,7 @@ class Call(NamedTuple):
     """set, with `turn`, when the reply is a message shown to somebody"""
     turn: int | None = None
     operation: str = "chat"
-    """chat, or embed: then each message is one text, and the reply's text holds their vectors (`tidepool.engine.vectors`)"""
+    """chat, or embed: then each message is one text, and the reply's text holds their vectors (`packed_vectors`)"""
     reasoning_effort: str = ""
     """how much a reasoning model thinks before it speaks; empty: as much as it likes"""
     max_reasoning_tokens: int = 0
@@ -85,3 +105,122 @@ class Reply(NamedTuple):
     finish_reason: str | None = None
     """why it ended; None: it was answered before that was recorded"""
     served_model: str | None = None
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+HEAD = "float16"
+
+
+def packed_vectors(vectors: "Sequence[Sequence[float]]") -> str:
+    """Rows that are no vectors of one length give an empty text, which nobody reads as vectors."""
+    import numpy as np
+
+    try:
+        rows = np.asarray(vectors, dtype=np.float64)
+    except (ValueError, TypeError):
+        return ""
+    if rows.ndim != 2:
+        return ""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    halves = (rows / np.where(norms > 0, norms, 1.0)).astype("<f2")
+    return f"{HEAD} {halves.shape[1]} {base64.b64encode(halves.tobytes()).decode()}"
+
+
+def unpacked_vectors(text: str) -> "NDArray[np.float64] | None":
+    """The vectors, or None where the text does not hold any."""
+    import numpy as np
+
+    head, _, rest = text.partition(" ")
+    size, _, content = rest.partition(" ")
+    if head != HEAD or not size.isdecimal() or int(size) == 0:
+        return None
+    try:
+        halves = np.frombuffer(base64.b64decode(content, validate=True), dtype="<f2")
+        return halves.reshape(-1, int(size)).astype(np.float64)
+    except (binascii.Error, ValueError):
+        return None
+
+
+TOKENS_PER_MESSAGE = 8
+
+
+Exact = Callable[[int, int, int, int, bool], float]
+"""(input tokens, output tokens, of the input read from and written to the cache, in a batch) → dollars"""
+
+LONG_CONTEXT = 100_000
+"""input tokens above which providers may charge more: there the price is looked up, not multiplied"""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTag:
+    """Dollars for one token."""
+
+    input: float
+    output: float
+    batch_factor: float = 0.5
+    cache_read: float | None = None
+    """for an input token read from the provider's prompt cache; None: like any other"""
+    cache_write: float | None = None
+    batch: "PriceTag | None" = None
+    """the rates of the batch API, where they are more than a factor"""
+    exactly: Exact | None = field(default=None, compare=False)
+
+    def cost(
+        self,
+        input_tokens: int,
+        output_tokens: int,
+        *,
+        batch: bool = False,
+        cache_read: int = 0,
+        cache_write: int = 0,
+    ) -> float:
+        """`cache_read` and `cache_write` are parts of `input_tokens`."""
+        if self.exactly is not None and input_tokens > LONG_CONTEXT:
+            return self.exactly(input_tokens, output_tokens, cache_read, cache_write, batch)
+        if batch and self.batch is not None:
+            return self.batch.cost(input_tokens, output_tokens, cache_read=cache_read, cache_write=cache_write)
+        cost = input_tokens * self.input + output_tokens * self.output
+        if cache_read and self.cache_read is not None:
+            cost += cache_read * (self.cache_read - self.input)
+        if cache_write and self.cache_write is not None:
+            cost += cache_write * (self.cache_write - self.input)
+        return cost * (self.batch_factor if batch else 1.0)
+
+
+FREE = PriceTag(0.0, 0.0)
+
+
+def expected_tokens(text: str) -> int:
+    """About as many tokens as a text of this length has: for plans and paces."""
+    return (len(text) + 3) // 4
+
+
+def most_tokens(text: str) -> int:
+    """No fewer tokens than a text can have: for reservations, which must never be too small."""
+    if text.isascii():
+        return len(text) // 2 + 1
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def expected_input(call: Call) -> int:
+    tokens = (len(call.system) + 3) // 4
+    for message in call.messages:
+        tokens += (len(message.text) + 3) // 4 + TOKENS_PER_MESSAGE
+    return tokens
+
+
+def most_input(call: Call) -> int:
+    return most_tokens(call.system) + sum(most_tokens(message.text) + TOKENS_PER_MESSAGE for message in call.messages)
+
+
+def worst_cost(call: Call, tag: PriceTag, *, batch: bool = False) -> float:
+    return worst_price(tag, most_input(call), call.most_output, batch=batch)
+
+
+def worst_price(tag: PriceTag, input_tokens: int, output_tokens: int, *, batch: bool = False) -> float:
+    """All of the input may have to be written to the provider's prompt cache, which can cost more."""
+    written = input_tokens if tag.cache_write is not None and tag.cache_write > tag.input else 0
+    return tag.cost(input_tokens, output_tokens, batch=batch, cache_write=written)

@@ -3,15 +3,14 @@
 These names are a promise to other packages; everything else in `tidepool.engine` may change.
 """
 
-from tidepool.engine.call import Call, Message, Reply
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Config, ModelName, ProviderSettings, Section
+from tidepool.engine.call import FREE, Call, Message, PriceTag, Reply, expected_tokens
+from tidepool.engine.config.section import Section
+from tidepool.engine.config.sections import Config, FrozenConfig, ModelName, ProviderSettings
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.design.outcomes import BatchValues, KindOutcomes, Outcome, Sections, Talk
 from tidepool.engine.errors import CallFailed, UsageError
-from tidepool.engine.prices import FREE, PriceTag, expected_tokens
 from tidepool.engine.providers.live_only import LiveProvider
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict

@@ -10,16 +10,15 @@ from tidepool.engine.branching.kind import branching, kind_to_run
 from tidepool.engine.branching.making import NewBranch
 from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Config
-from tidepool.engine.config.study import Study
-from tidepool.engine.config.user_endpoints import hands_of
+from tidepool.engine.config.loading import hands_of
+from tidepool.engine.config.sections import Config, FrozenConfig, Study
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.core.session import Play, Session, SessionOutcome, SessionVerdict, Turn, verdict
 from tidepool.engine.errors import NotFound
 from tidepool.engine.events import BatchEnded, Listener, ServersNamed
+from tidepool.engine.registries import program_version
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.results.summary import summarise
 from tidepool.engine.stopping.stop_rule import StopRule, rule_for
@@ -36,7 +35,6 @@ from tidepool.engine.trust.gate import (
     servers_to_name,
 )
 from tidepool.engine.trust.record import trust_record
-from tidepool.engine.version import program_version
 from tidepool.storage import batches, locks
 from tidepool.storage.file import prepare, reading, settle, writing
 from tidepool.storage.states import BatchStatus, StopCode

@@ -10,17 +10,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from tidepool.engine.call import Call, Message
-from tidepool.engine.config.presets import refuse_retired, resolve_model
+from tidepool.engine.call import Call, Message, seed_of, worst_cost
+from tidepool.engine.config.endpoints import refuse_retired, resolve_model
+from tidepool.engine.config.loading import user_providers
 from tidepool.engine.config.sections import Agent, Providers, Service, reasoning_of
-from tidepool.engine.config.user_endpoints import user_providers
 from tidepool.engine.errors import RunError
-from tidepool.engine.prices import worst_cost
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Provider, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.prompts import Briefing, rules_text, system_prompt
 from tidepool.engine.studies.secret_game.scoring import SCORING
 

@@ -17,7 +17,7 @@ from tests.support.command import ROOT, Tidepool
 from tests.tui.persons import opened, until, until_seen
 from tidepool.engine import registries
 from tidepool.engine.errors import UsageError
-from tidepool.engine.plugins import Registry
+from tidepool.engine.registries import Registry
 from tidepool.tui.app.kind_screens import screens_of
 from tidepool.tui.app.screens.compose import ComposeScreen
 from tidepool.tui.app.screens.results import ResultsScreen

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tidepool.engine.cluster.section import Cluster
-    from tidepool.engine.config.design import Design, Hypothesis
     from tidepool.engine.config.loading import load_config
     from tidepool.engine.config.sections import (
         Agent,
         Config,
+        Design,
+        Hypothesis,
         OllamaSettings,
         Providers,
         ProviderSettings,
         Service,
         SimulatedSettings,
+        StopWhenSure,
+        Study,
     )
-    from tidepool.engine.config.stop import StopWhenSure
-    from tidepool.engine.config.study import Study
     from tidepool.engine.core.run_control import RunControl
     from tidepool.engine.design.running import resume_study, run_study
     from tidepool.engine.design.summary import read_study
@@ -129,11 +130,9 @@ __all__ = [
 
 _HOMES = {
     "tidepool.engine.cluster.section": "Cluster",
-    "tidepool.engine.config.design": "Design Hypothesis",
     "tidepool.engine.config.loading": "load_config",
-    "tidepool.engine.config.sections": "Agent Config OllamaSettings Providers ProviderSettings Service SimulatedSettings",
-    "tidepool.engine.config.stop": "StopWhenSure",
-    "tidepool.engine.config.study": "Study",
+    "tidepool.engine.config.sections": "Agent Config Design Hypothesis OllamaSettings Providers ProviderSettings Service "
+    "SimulatedSettings StopWhenSure Study",
     "tidepool.engine.core.run_control": "RunControl",
     "tidepool.engine.design.running": "resume_study run_study",
     "tidepool.engine.design.summary": "read_study",

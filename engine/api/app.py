@@ -1,10 +1,12 @@
-"""The HTTP API: batches of simulations to create, look at, export and delete. Errors are answers, never pages."""
+"""The HTTP API: create, read, export and delete batches of simulations. Errors are JSON answers, never pages."""
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
+from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,26 +18,30 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.routing import Route
 
-from tidepool.engine.api.answers import (
+from tidepool.engine.api.auth import NO_FRAMES, TokenAuth
+from tidepool.engine.api.limits import MOST_BYTES, RequestLimits
+from tidepool.engine.api.records import (
+    BatchRecord,
+    Created,
+    EntityRecord,
+    Failure,
+    NewBatch,
+    Notice,
     SimulationPage,
+    Success,
     batch_sent,
     batches_sent,
     entities_sent,
     find,
     leniently,
-    told,
+    read_batch,
 )
-from tidepool.engine.api.bodies import BatchRecord, Created, EntityRecord, Failure, NewBatch, Success, Told
-from tidepool.engine.api.door import NO_FRAMES, Door
-from tidepool.engine.api.guard import MOST_BYTES, Guard
-from tidepool.engine.api.page import page
-from tidepool.engine.api.paging import BATCHES, ENTITIES, PAGE_HEADERS, SIMULATIONS, Offset, page_headers
 from tidepool.engine.api.runs import Launch, Runs
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import BatchLocked, FileError, NotFound, NotTrusted, TidepoolError, UsageError
 from tidepool.engine.exports.export import export_batch
+from tidepool.engine.registries import program_version
 from tidepool.engine.run import enlist, refuse_untrusted
-from tidepool.engine.version import program_version
 from tidepool.storage import library
 from tidepool.storage.api_queue import simulation_count, simulation_numbers
 from tidepool.storage.file import prepare, reading
@@ -44,10 +50,57 @@ from tidepool.storage.scratch.folders import scratch_in
 from tidepool.storage.states import BatchStatus
 from tidepool.storage.study_rows.studies import delete_any, steer_any
 
+BATCHES = 100
+SIMULATIONS = 1000
+ENTITIES = 1000
+"""on a page unless `limit` says otherwise, which may be ten times as many"""
+
+Offset = Annotated[int, Query(ge=0, le=2**32, description="how many to pass over")]
+
+PAGE_HEADERS: dict[str, Any] = {
+    "X-Total-Count": {"description": "how many there are, or will be", "schema": {"type": "integer"}},
+    "Link": {"description": 'the next page, where there is one: rel="next"', "schema": {"type": "string"}},
+}
+
+
+def page_headers(path: str, more: str, limit: int, offset: int, total: int) -> dict[str, str]:
+    """`more`: what else stands in the query."""
+    counted = {"X-Total-Count": str(total)}
+    if offset + limit >= total:
+        return counted
+    return {**counted, "Link": f'<{path}?{more}limit={limit}&offset={offset + limit}>; rel="next"'}
+
+
+_STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto}pre{background:#8881;overflow:auto}"
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The OpenAPI document as plain HTML: FastAPI's own page loads scripts from other servers."""
+    title = escape(f"{document['info']['title']} API")
+    parts = [
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+        f'<h1>{title}</h1><p>{escape(document["info"]["summary"])} See <a href="/openapi.json">openapi.json</a>.</p>'
+    ]
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            parts.append(
+                f"<h2>{method.upper()} <code>{escape(path)}</code></h2><p>{escape(operation['description'])}</p>"
+            )
+            shown = {key: operation[key] for key in ("parameters", "requestBody") if key in operation}
+            parts += [_preformatted(shown)] if shown else []
+            codes = (f"{code}: {answer['description']}" for code, answer in operation["responses"].items())
+            parts.append(f"<p>{escape(' '.join(codes))}</p>")
+    return "".join([*parts, "<h2>Schemas</h2>", _preformatted(document["components"]["schemas"]), "</html>"])
+
+
+def _preformatted(value: object) -> str:
+    return f"<pre>{escape(json.dumps(value, indent=1, ensure_ascii=False))}</pre>"
+
+
 PATH = "/api/batch-simulations"
 CODES = {NotFound: 404, BatchLocked: 409, NotTrusted: 403, UsageError: 400, FileError: 503}
 
-_TOLD = {
+_FAILURES = {
     400: "The batch cannot run as it is asked for.",
     401: "The token is missing or wrong.",
     403: "The API was called by a name that is not this machine's; or the batch asks servers that nobody here trusts.",
@@ -60,7 +113,7 @@ _TOLD = {
 }
 
 
-_FOLLOWED = {
+_LINKS = {
     "links": {
         name: {"operationId": name, "parameters": {"id": "$response.body#/data/id"}}
         for name in ("read_one", "export", "stop", "resume", "delete")
@@ -71,14 +124,14 @@ _FOLLOWED = {
 
 def _failures(*codes: int, paged: bool = False) -> dict[int | str, dict[str, Any]]:
     every = {401, 403, 408, 413, 422, 503, *codes}
-    told: dict[int | str, dict[str, Any]] = {
-        code: {"model": Failure, "description": _TOLD[code]} for code in sorted(every)
+    failures: dict[int | str, dict[str, Any]] = {
+        code: {"model": Failure, "description": _FAILURES[code]} for code in sorted(every)
     }
-    return {**told, 200: {"headers": PAGE_HEADERS}} if paged else told
+    return {**failures, 200: {"headers": PAGE_HEADERS}} if paged else failures
 
 
 def create_app(
-    database: Path, launch: Launch, *, door: Door, at_once: int = 4, most_bytes: int = MOST_BYTES
+    database: Path, launch: Launch, *, auth: TokenAuth, at_once: int = 4, most_bytes: int = MOST_BYTES
 ) -> FastAPI:
     """The API on one study file. `launch` starts the process that runs a batch."""
     prepare(database)
@@ -100,7 +153,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.add_middleware(Guard, door=door, most_bytes=most_bytes)
+    app.add_middleware(RequestLimits, auth=auth, most_bytes=most_bytes)
     _answer_errors(app, database)
     _add_batches(app, database, runs)
     _add_export(app, database)
@@ -139,8 +192,8 @@ def _answer_errors(app: FastAPI, database: Path) -> None:
 
     @app.exception_handler(Exception)
     async def answer_unexpected(request: Request, error: Exception) -> JSONResponse:
-        if told := await asyncio.to_thread(blame, database, error):
-            return _failure(CODES[FileError], str(told))
+        if damage := await asyncio.to_thread(blame, database, error):
+            return _failure(CODES[FileError], str(damage))
         return _failure(500, f"Something unexpected went wrong ({type(error).__name__}). Please report it.")
 
     @app.exception_handler(sqlite3.Error)
@@ -171,7 +224,7 @@ def _success(data: Any, code: int = 200) -> JSONResponse:
 
 
 def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
-    @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _FOLLOWED})
+    @app.post(PATH, status_code=201, response_model=Success[Created], responses={**_failures(400), 201: _LINKS})
     def create(body: NewBatch) -> JSONResponse:
         """Checks the batch, takes it in and runs it in the background. Poll it with GET."""
         batch_id = enlist(config_from(body.as_config(), source="the body"), database)
@@ -203,7 +256,7 @@ def _add_batches(app: FastAPI, database: Path, runs: Runs) -> None:
     ) -> StreamingResponse:
         """One batch with a page of its simulations, as far as they have come: those with the numbers after `offset`."""
         with leniently(database) as connection:
-            batch = told(database, connection, find(connection, id))
+            batch = read_batch(database, connection, find(connection, id))
         simulations = SimulationPage(offset, limit) if include_simulations else None
         sent = chain([b'{"status":"success","data":'], batch_sent(database, batch, simulations), [b"}"])
         headers = page_headers(f"{PATH}/{id}", "", limit, offset, batch.simulations) if simulations else {}
@@ -236,7 +289,7 @@ def _add_export(app: FastAPI, database: Path) -> None:
 
 
 def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
-    @app.delete(f"{PATH}/{{id}}", response_model=Success[Told], responses=_failures(404, 409))
+    @app.delete(f"{PATH}/{{id}}", response_model=Success[Notice], responses=_failures(404, 409))
     def delete(id: str) -> JSONResponse:
         """Removes a batch that is not running."""
         with leniently(database) as connection:
@@ -247,7 +300,7 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
         runs.forget(id)
         return _success({"message": f"Batch {id} was deleted."})
 
-    @app.post(f"{PATH}/{{id}}/stop", status_code=202, response_model=Success[Told], responses=_failures(404, 409))
+    @app.post(f"{PATH}/{{id}}/stop", status_code=202, response_model=Success[Notice], responses=_failures(404, 409))
     def stop(id: str) -> JSONResponse:
         """Stops a running batch; it can be resumed."""
         with leniently(database) as connection:
@@ -258,12 +311,12 @@ def _add_life(app: FastAPI, database: Path, runs: Runs) -> None:
             raise HTTPException(409, str(error)) from None
         return _success({"message": f"Batch {id} was told to stop."}, 202)
 
-    @app.post(f"{PATH}/{{id}}/resume", status_code=202, response_model=Success[Told], responses=_failures(404, 409))
+    @app.post(f"{PATH}/{{id}}/resume", status_code=202, response_model=Success[Notice], responses=_failures(404, 409))
     def resume(id: str) -> JSONResponse:
         """Goes on with a batch that stopped, and retries its failed simulations."""
         with leniently(database) as connection:
             batch = find(connection, id)
-            state = told(database, connection, batch).record["status"]
+            state = read_batch(database, connection, batch).record["status"]
         if state in (BatchStatus.IN_PROGRESS, BatchStatus.COMPLETED) or runs.waits(batch):
             raise HTTPException(409, f"Batch {id} is {state}: nothing to resume.")
         refuse_untrusted(batch)

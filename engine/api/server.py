@@ -5,12 +5,11 @@ not waited for. Everything they do in the file happens wholly or not at all.
 """
 
 import signal
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidepool.engine.api.door import SHORTEST_TOKEN, VARIABLE, Door, is_loopback
+from tidepool.engine.api.auth import SHORTEST_TOKEN, VARIABLE, TokenAuth, is_loopback, listening
 from tidepool.engine.api.runs import Launch
 from tidepool.engine.errors import UsageError
 
@@ -41,7 +40,7 @@ def serve(
         )
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise UsageError(f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one.")
-    server = api_server(database, launch, Door(token, here_only=here_only, what="The API"), at_once, debug=debug)
+    server = api_server(database, launch, TokenAuth(token, here_only=here_only, what="The API"), at_once, debug=debug)
     with listening(host, port, "The API") as listener:
         on_ready(listener.getsockname()[1])
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # uvicorn raises it again at its end, and then it ends all
@@ -49,35 +48,25 @@ def serve(
 
 
 def api_server(
-    database: Path, launch: Launch, door: Door, at_once: int = 1, *, debug: bool = False
+    database: Path, launch: Launch, auth: TokenAuth, at_once: int = 1, *, debug: bool = False
 ) -> "uvicorn.Server":
     try:
         import uvicorn
 
-        from tidepool.engine.api import connections
+        from tidepool.engine.api import limits
         from tidepool.engine.api.app import create_app
     except ImportError as error:
         raise UsageError(EXTRA) from error
     config = uvicorn.Config(
-        create_app(database, launch, door=door, at_once=at_once),
-        http=connections.PatientProtocol,
+        create_app(database, launch, auth=auth, at_once=at_once),
+        http=limits.PatientProtocol,
         ws="none",
         log_level="error" if debug else "critical",
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=connections.MOST_CONNECTIONS,
-        timeout_keep_alive=connections.KEPT_SECONDS,
-        h11_max_incomplete_event_size=connections.MOST_HEADER_BYTES,
+        limit_concurrency=limits.MOST_CONNECTIONS,
+        timeout_keep_alive=limits.KEPT_SECONDS,
+        h11_max_incomplete_event_size=limits.MOST_HEADER_BYTES,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
     return uvicorn.Server(config)
-
-
-def listening(host: str, port: int, what: str) -> socket.socket:
-    """A socket that is bound, so that its port is known before anything is served; 0 stands for any that is free."""
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError) as error:
-        raise UsageError(
-            f"{what} cannot serve {host}:{port}: {str(error).rstrip('.')}. Choose another --port or --host."
-        ) from error

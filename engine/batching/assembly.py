@@ -6,10 +6,10 @@ from collections import Counter
 
 from tidepool.engine.batching.call_names import Absent, CallNames
 from tidepool.engine.batching.provider_batch import ProviderBatch, content_hash, order_id
+from tidepool.engine.call import expected_input
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.pending import Gathered
 from tidepool.engine.errors import FileError
-from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import ProviderBatchTicket
 from tidepool.storage.provider_batches import ProviderBatchBook, StoredProviderBatch
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tidepool.engine.batching.assembly import BatchAssembly
 from tidepool.engine.batching.lifecycle import GIVE_UP_SECONDS, BatchLifecycle
 from tidepool.engine.config.freezing import load_frozen
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext, SharedRun

@@ -9,9 +9,8 @@ from enum import Enum
 from hashlib import blake2b
 
 from tidepool.engine.batching.call_names import Absent
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, expected_input
 from tidepool.engine.core.pending import Gathered
-from tidepool.engine.prices import expected_input
 from tidepool.engine.providers.protocol import Answer, ProviderBatchBounds, ProviderBatchResult, ProviderBatchTicket
 from tidepool.engine.providers.replies import heals
 from tidepool.storage.provider_batches import Address

@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.call import seed_of
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.sections import Agent, Providers, Service, SimulatedSettings
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.engine.simulated.provider import latency_factor
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.casting import schedule_of
 from tidepool.engine.studies.secret_game.in_code import SecretGame
 

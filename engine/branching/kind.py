@@ -14,7 +14,7 @@ from tidepool.storage.file import reading
 
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import Branch
-    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.results.method_words import KindMethods

@@ -13,13 +13,12 @@ from pathlib import Path
 from tidepool.engine.branching.origin import MOST_TIMES, Origin, read_origin
 from tidepool.engine.branching.rehearsal import OneByOne, rehearse
 from tidepool.engine.branching.talks import Branch, BranchStage, GivenAnswer, OriginTalk
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, seed_of
 from tidepool.engine.config.freezing import load_frozen, with_overrides
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import NotFound, UsageError
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.file_values import without_foreign
+from tidepool.engine.trust.foreign_keys import without_foreign
 from tidepool.engine.trust.gate import adopt, judge, plannable
 from tidepool.storage import batches
 from tidepool.storage.file import reading

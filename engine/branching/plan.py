@@ -6,9 +6,8 @@ Talks are rehearsed with replies of the usual length, and of the greatest, so wh
 from tidepool.engine.branching.origin import Origin
 from tidepool.engine.branching.rehearsal import OneByOne, rehearse
 from tidepool.engine.branching.talks import Branch, BranchKind, BranchStage, OriginTalk
-from tidepool.engine.call import Call
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.prices import expected_input, most_input, most_tokens
+from tidepool.engine.call import Call, expected_input, most_input, most_tokens
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.studies.planned_calls import EXPECTED, MOST, Plan, PlannedCalls, Sizing, UsualTokens, merged
 
 MESSAGE, VERDICT = UsualTokens(60, 25), UsualTokens(45, 13)

@@ -11,7 +11,7 @@ from tidepool.engine.errors import FileError
 from tidepool.storage.study_rows.branches import TalkRow, origin_text, records_of_batch
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.unit import Unit
 

@@ -20,7 +20,7 @@ from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.pool import LONGEST_REST, Rest
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Notices, ProviderError, Silence
-from tidepool.engine.version import program_version
+from tidepool.engine.registries import program_version
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0

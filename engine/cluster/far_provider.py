@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.cluster.crew import Crew, NoHandLeft
 from tidepool.engine.cluster.hand import Opening
 from tidepool.engine.config.endpoints import LOCAL
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.keys import carries_secret
 from tidepool.engine.providers.protocol import Answer, BatchApi, ErrorClass, Notices, Provider, ProviderError, Silence

@@ -20,7 +20,7 @@ from tidepool.engine.errors import TidepoolError
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, Silence
-from tidepool.engine.version import program_version
+from tidepool.engine.registries import program_version
 
 WINDOW = 0.015
 """seconds that a bunch gathers, on either way"""

@@ -13,9 +13,8 @@ from annotated_types import Ge, Le, MaxLen
 from pydantic import AfterValidator, Field, model_validator
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.constructing import with_keywords_in_help
 from tidepool.engine.config.problems import WrongValue, validated
-from tidepool.engine.config.section import Section
+from tidepool.engine.config.section import Section, with_keywords_in_help
 from tidepool.engine.config.toml_files import apply_override
 
 PREFIX = "cluster."

@@ -3,10 +3,10 @@
 import sqlite3
 from pathlib import Path
 
+from tidepool.engine.call import stream
 from tidepool.engine.coding.frame import default_instrument, frame_of
 from tidepool.engine.coding.sample import Instrument, Sample, Unit, drawn
 from tidepool.engine.errors import UsageError
-from tidepool.engine.streams import stream
 from tidepool.storage.batches import find_batch, refuse_running
 from tidepool.storage.file import reading
 from tidepool.storage.study_rows.codes import put_sample

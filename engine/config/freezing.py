@@ -1,34 +1,42 @@
-"""A config becomes what a batch keeps: here, once, when the batch is made; and again out of the batch's file.
+"""A config becomes what a batch keeps, once, when the batch is made; and is read again from the batch's file.
 
-`freeze` takes in what the config names: entries of the library, files, the models behind presets. `load_frozen` takes in
-nothing, since the file may be a stranger's; a config in it that would have a file read is refused.
+`freeze` takes in what the config names: entries of the library, files, the models behind presets. `load_frozen` takes in nothing, since
+the file may be anybody's; a config in it that would have a file read is refused. A run stops at the first problem; `validate_all` gives
+a form all problems at once, and `remarks_on` names keys that change nothing, as warnings.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from tidepool.engine.cluster.section import said_in
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.frozen import FrozenConfig, sealed
-from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.mistakes.lines import Lines
-from tidepool.engine.config.model_fields import left_to_default, models_at, with_full_names
-from tidepool.engine.config.presets import unknown_provider
-from tidepool.engine.config.problems import path_in_words, placed, told, validated
-from tidepool.engine.config.sections import Config
-from tidepool.engine.config.study import Study
+from tidepool.engine.config.endpoints import unknown_provider
+from tidepool.engine.config.loading import config_from, outline_problems, with_users_endpoints, with_users_likes
+from tidepool.engine.config.problems import (
+    ConfigProblem,
+    format_error,
+    path_in_words,
+    placed,
+    problems_in,
+    surroundings,
+    validated,
+)
+from tidepool.engine.config.section import Section, left_to_default, models_at, with_full_names
+from tidepool.engine.config.sections import Config, FrozenConfig, Study, sealed
 from tidepool.engine.config.toml_files import apply_override
-from tidepool.engine.config.user_endpoints import with_users_endpoints
-from tidepool.engine.errors import UsageError
+from tidepool.engine.config.toml_text import Lines
+from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.engine.library.contents import names_library, with_library
+from tidepool.engine.library.entities import entity_from
 from tidepool.engine.studies.kinds import KINDS, load_kind
 from tidepool.storage.key_mask import variables_in
 
 CHANGEABLE = ("service.", "providers.")
 """sections that say how a batch is asked, not what"""
-BEFORE = {"batch_from": 0, "outage_patience": 0.0}
-"""what [service] meant before it had these keys: a batch that was frozen without them goes on as it began"""
 
 
 def freeze(study: Config | Study, database: Path) -> FrozenConfig:
@@ -47,7 +55,7 @@ def _checked_as_a_whole(config: Config, database: Path) -> FrozenConfig:
     origin = config.origin
     if config.design is not None:
         words = "it has a [design], and is a study of several batches: run_study runs it, as `tidepool --run` does."
-        raise UsageError(told(origin.source, words), ("design",))
+        raise UsageError(format_error(origin.source, words), ("design",))
     whole = with_users_endpoints(with_library(config, database))
     frozen = _frozen(whole, origin.source, origin.folder or Path.cwd())
     _refuse_silent_simulation(frozen, origin.source)
@@ -65,24 +73,26 @@ def _refuse_silent_simulation(config: FrozenConfig, source: str) -> None:
                 f"{path} is not written, and would be {model}, a simulated model beside {real[0]}. Write which model it is to be, "
                 f'such as {where[-1]} = "{real[0]}"; or {where[-1]} = "{model}", if a simulated one is meant.'
             )
-            raise UsageError(told(source, words), (kind, *where))
+            raise UsageError(format_error(source, words), (kind, *where))
 
 
 def _not_too_large(config: FrozenConfig, source: str) -> FrozenConfig:
     """What was taken in out of files and the library is held to the ceilings of what is written."""
     for name, most in (("entities", ceilings.ENTITIES), ("agents", ceilings.AGENTS)):
         if (count := len(getattr(config, name))) > most:
-            raise UsageError(told(source, f"it has {count:,} {name}, and {most:,} are the most."), (name,))
+            raise UsageError(format_error(source, f"it has {count:,} {name}, and {most:,} are the most."), (name,))
     validated(type(config.settings), config.settings.model_dump(), source, (config.batch.kind,))
     text = config.to_json()
     if exposed := variables_in(text):
         words = (
             f"it contains the value of {exposed[0]}, and would be stored with it. Keys belong in the environment only."
         )
-        raise UsageError(told(source, words))
+        raise UsageError(format_error(source, words))
     if (size := len(text)) > ceilings.FILE_BYTES:
         raise UsageError(
-            told(source, f"with all it names the batch has {size:,} letters, and {ceilings.FILE_BYTES:,} are the most.")
+            format_error(
+                source, f"with all it names the batch has {size:,} letters, and {ceilings.FILE_BYTES:,} are the most."
+            )
         )
     return config
 
@@ -103,8 +113,6 @@ def load_frozen(text: str) -> FrozenConfig:
     if named := [key for section in sections for key in section if key.endswith("_file") and section[key]]:
         raise UsageError(f"The batch's own config names a file ({named[0]}), as no frozen one does. It is not read.")
     _refuse_missing_package(data.get("batch"))
-    if isinstance(service := data.get("service"), dict):
-        data["service"] = {**BEFORE, **service}
     source = "the batch's own config"
     config = config_from(data, source=source)
     if names_library(config):
@@ -144,7 +152,7 @@ def _refuse_unknown_providers(config: Config, source: str) -> None:
         if colon and config.providers.section_type(provider) is None:
             path = (config.batch.kind, *where[1:]) if where[0] == "settings" else where
             words = unknown_provider(name, type(config.providers).model_fields)
-            raise UsageError(told(source, f"{path_in_words(path)}: {words}"), path)
+            raise UsageError(format_error(source, f"{path_in_words(path)}: {words}"), path)
 
 
 def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
@@ -153,7 +161,7 @@ def _frozen(config: Config, source: str, folder: Path | None) -> FrozenConfig:
     try:
         whole = load_kind(config.batch.kind).freeze(config, folder)
     except UsageError as error:
-        raise UsageError(told(source, str(error)), error.where) from None
+        raise UsageError(format_error(source, str(error)), error.where) from None
     frozen = sealed(with_full_names(whole))
     _check_stop(frozen, source)
     return frozen
@@ -169,8 +177,143 @@ def _check_stop(config: FrozenConfig, source: str) -> None:
         words = (
             f"[stop] is for {' and '.join(able)}: a study of kind {config.batch.kind} ends by rules of its own section."
         )
-        raise UsageError(told(source, words), ("stop",))
+        raise UsageError(format_error(source, words), ("stop",))
     try:
         watched(config)
     except UsageError as error:
-        raise UsageError(told(source, str(error)), error.where) from None
+        raise UsageError(format_error(source, str(error)), error.where) from None
+
+
+def validate_all(
+    data: Mapping[str, Any], folder: Path, database: Path
+) -> tuple[FrozenConfig | None, list[ConfigProblem]]:
+    """The config as a batch would keep it, or what keeps it from being one. Of a [design] only the keys are looked at.
+
+    A problem of no key in particular has an empty place.
+    """
+    try:
+        data = with_users_likes(data)
+    except UsageError as error:
+        return None, [ConfigProblem((), str(error))]
+    if problems := outline_problems(data) or key_problems(data):
+        return None, problems
+    try:
+        one = {name: section for name, section in data.items() if name != "design"}
+        return freeze(config_from(one, source="", folder=folder), database), []
+    except UsageError as error:
+        return None, [ConfigProblem(error.where, str(error))]
+    except TidepoolError as error:
+        return None, [ConfigProblem((), str(error))]
+
+
+def key_problems(data: Mapping[str, Any]) -> list[ConfigProblem]:
+    """What is wrong with single keys, in all sections."""
+    kind = data["batch"]["kind"]
+    settings = load_kind(kind).settings()
+    rest = {name: section for name, section in data.items() if name != kind}
+    return [
+        *problems_in(Config, {**rest, "settings": Section()}, around=surroundings(Config, kind, settings)),
+        *problems_in(settings, data[kind], (kind,)),
+        *entity_problems(data.get("entities")),
+    ]
+
+
+def entity_problems(records: object) -> list[ConfigProblem]:
+    """What is wrong with [[entities]], which are no section of pydantic's."""
+    problems = []
+    for place, record in enumerate(records if isinstance(records, list) else ()):
+        try:
+            entity_from(record, f"entities[{place}]")
+        except UsageError as error:
+            problems.append(ConfigProblem(("entities", place, *error.where), str(error)))
+    return problems
+
+
+BY_BATCH_API = ("batch_size", "poll_interval", "rescue_after", "batch_from")
+OF_PPO = ("ppo_epoch", "num_mini_batch", "learning_rate", "gae_lambda", "clip", "entropy")
+OF_SIZES = ("async_batch_size", "max_concurrent_requests", "genome_batch_size", "max_concurrent_genomes")
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Keys of a section that nobody reads while another key says otherwise."""
+
+    keys: tuple[str, ...]
+    unless: str
+    """the other key: a design that crosses it may well need them"""
+    unread: Callable[[Any], bool]
+    counts_with: str
+    """what they would need"""
+
+
+LIVE = Unread(BY_BATCH_API, "name", lambda one: one.name in ("live", "default"), 'name = "auto"')
+UNREAD: dict[str, tuple[Unread, ...]] = {
+    "secret_game": (
+        Unread(
+            ("targeted_secret", "announce_target"),
+            "mode",
+            lambda one: one.mode != "targeted",
+            'mode = "targeted"',
+        ),
+        Unread(("judge",), "detection", lambda one: "judge" not in one.detection, '"judge" in detection'),
+        Unread(("fuzzy_threshold",), "detection", lambda one: "fuzzy" not in one.detection, '"fuzzy" in detection'),
+    ),
+    "evolution": (
+        Unread(("model",), "models", lambda one: bool(one.models), "no models = [ … ] beside it"),
+        Unread(OF_SIZES, "dynamic", lambda one: one.dynamic, "dynamic = false"),
+    ),
+    "mutation": (
+        Unread(("judge",), "reward", lambda one: one.reward != "judge", 'reward = "judge"'),
+        Unread(OF_PPO, "learner", lambda one: one.learner != "ppo", 'learner = "ppo"'),
+    ),
+}
+TAKES = {"secret_game": "agents", "simulation": "entities", "evolution": "", "mutation": ""}
+"""kind → who takes part in it; kinds of installed packages may take both"""
+
+
+def remarks_on(config: Config) -> list[str]:
+    """A sentence for each, with its line where that is known."""
+    origin = config.origin
+    return [format_error(origin.source, one.sentence, origin.lines.of(one.where)) for one in _all_of(config)]
+
+
+def _all_of(config: Config) -> Iterator[ConfigProblem]:
+    kind = config.batch.kind
+    crossed = " ".join(map(str, config.design.factors.items())) if config.design else ""
+    for name, section, rules in (("service", config.service, (LIVE,)), (kind, config.settings, UNREAD.get(kind, ()))):
+        for rule in rules:
+            if rule.unread(section) and f"{name}.{rule.unless}" not in crossed:
+                for key in rule.keys:
+                    if config.origin.lines.has((name, key)):
+                        words = f"it counts only with {rule.counts_with}. Write that, or remove the key."
+                        yield ConfigProblem((name, key), f"{name}.{key} is not read: {words}")
+    yield from _strangers(config, kind)
+    yield from _misspelt_models(config, kind)
+
+
+def _strangers(config: Config, kind: str) -> Iterator[ConfigProblem]:
+    """Who takes no part in studies of the kind."""
+    if kind not in TAKES:
+        return
+    for name in ("agents", "entities"):
+        if name != TAKES[kind] and getattr(config, name):
+            instead = (
+                f"who takes part stands in [[{TAKES[kind]}]]" if TAKES[kind] else "nobody takes part in it by name"
+            )
+            yield ConfigProblem((name,), f"[[{name}]] is not read in a batch of kind {kind!r}: {instead}. Remove it.")
+
+
+def _misspelt_models(config: Config, kind: str) -> Iterator[ConfigProblem]:
+    from tidepool.engine.simulated.responders import RESPONDERS
+    from tidepool.engine.simulated.secret_game.personas import PERSONAS
+
+    known = (*RESPONDERS, *PERSONAS)
+    for where, name in models_at(config):
+        provider, _, model = name.partition(":")
+        near = (
+            get_close_matches(model, known, n=1, cutoff=0.8) if provider == "simulated" and model not in known else []
+        )
+        if near:
+            place = (kind, *where[1:]) if where[0] == "settings" else where
+            words = f"nobody simulated is called {model!r}, so it is somebody new, made up from the name."
+            yield ConfigProblem(place, f"{path_in_words(place)}: {words} Did you mean 'simulated:{near[0]}'?")

@@ -1,6 +1,8 @@
-"""Reading a config from a TOML file or from dictionaries. Every mistake is told by key, with what to do.
+"""Reading a config from a TOML file or from dictionaries, and the user's own endpoints from `providers.toml`.
 
-What comes out is the config as it is written: it may still name files and entries of a library. `freezing` takes them in.
+A loaded config is as it is written: it may still name files and entries of a library, which `freezing` takes in. `providers.toml` in the
+user's config folder has sections [providers.NAME] and [cluster] as a config does. What a study uses of them is written into the study
+when it is frozen, so that a batch needs no such file. A study file of another person never gets any of it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,15 +10,112 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
-from tidepool.engine.config.mistakes.misplaced import misplaced_kind, section_meant, surroundings
-from tidepool.engine.config.problems import ConfigProblem, not_a_section, told, validated
-from tidepool.engine.config.sections import Config, ConfigOrigin
+from tidepool.engine.config.endpoints import resolve_model, unknown_provider
+from tidepool.engine.config.problems import ConfigProblem, format_error, not_a_section, surroundings, validated
+from tidepool.engine.config.section import ConfigOrigin, models_at
+from tidepool.engine.config.sections import Config, Providers
 from tidepool.engine.config.toml_files import apply_override, parse_toml, read_text
-from tidepool.engine.config.user_endpoints import with_users_likes
+from tidepool.engine.config.toml_text import NO_LINES, Lines
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import KINDS, load_kind
+from tidepool.storage.scratch.state_folder import CONFIG_VARIABLE, config_folder, refuse_what_others_wrote
+
+FILE_NAME = "providers.toml"
+ADDRESSES = ("base_url", "hosts")
+
+
+def user_file() -> Path:
+    """It need not exist."""
+    return config_folder() / FILE_NAME
+
+
+def user_providers() -> Providers:
+    """What the user has declared for all studies."""
+    return validated(Providers, _sections().get("providers", {}), str(user_file()), ("providers",))
+
+
+def hands_of(said: Cluster | None) -> Cluster | None:
+    """Who makes the live calls: as somebody said just now, else as the user has it in all studies. None: this process."""
+    if said is None and (written := _sections().get("cluster")) is not None:
+        said = validated(Cluster, written, str(user_file()), ("cluster",))
+    return said if said is not None and said.hands else None
+
+
+def _sections() -> dict[str, Any]:
+    """A file that others may have written could send the user's keys to any server, so it stops the study."""
+    path = user_file()
+    try:
+        refuse_what_others_wrote(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        why = error.strerror or error
+        raise UsageError(f"{path} is not used: {why}. {CONFIG_VARIABLE} can name another folder.") from None
+    data = parse_toml(read_text(path), str(path))
+    if strange := [name for name in data if name not in ("providers", "cluster")]:
+        raise UsageError(
+            f"{path}: [{strange[0]}] does not belong there: it holds sections [providers.NAME], and [cluster], alone."
+        )
+    return data
+
+
+def declared_names() -> tuple[str, ...]:
+    """The user's endpoints, for lists of names; a file that cannot be read is told where a model is asked."""
+    try:
+        return tuple(_written(user_providers()))
+    except UsageError:
+        return ()
+
+
+def declared_model(name: str) -> str:
+    """PROVIDER:MODEL of a name that stands outside every study; its provider is known, or declared by the user."""
+    model = resolve_model(name)
+    users = user_providers()
+    if users.section_type(model.partition(":")[0]) is None:
+        raise UsageError(f"{unknown_provider(model, type(users).model_fields)} It goes into {user_file()}.")
+    return model
+
+
+def above_the_users(providers: Providers, names: set[str] | None = None) -> Providers:
+    """These sections, and beneath them those that the user has declared: of these names, or all.
+
+    A section that names an address of its own is complete: no key of the user's goes there because of a name.
+    """
+    own, users = _written(providers), _written(user_providers())
+    kept = {name: keys for name, keys in users.items() if names is None or name in names}
+    both = {name: {**kept.get(name, {}), **keys} if _is_open(keys) else keys for name, keys in own.items()}
+    return Providers.model_validate({**kept, **both}) if kept else providers
+
+
+def with_users_likes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A config as the user wrote it, whose sections need not repeat what the user's endpoints of their names are like."""
+    sections = data.get("providers")
+    if not isinstance(sections, Mapping) or all(name in Providers.model_fields for name in sections):
+        return dict(data)
+    likes = {name: keys["like"] for name, keys in _written(user_providers()).items() if "like" in keys}
+    completed = {
+        name: {"like": likes[name], **keys} if name in likes and isinstance(keys, Mapping) else keys
+        for name, keys in sections.items()
+    }
+    return {**data, "providers": completed}
+
+
+def with_users_endpoints(config: Config) -> Config:
+    """The config with what the user has declared of the providers that its models name."""
+    names = {model.partition(":")[0] for _, model in models_at(config)}
+    providers = above_the_users(config.providers, names)
+    return config if providers is config.providers else config.model_copy(update={"providers": providers})
+
+
+def _is_open(keys: dict[str, Any]) -> bool:
+    return not any(keys.get(key) for key in ADDRESSES)
+
+
+def _written(providers: Providers) -> dict[str, dict[str, Any]]:
+    named = (name for name in type(providers).model_fields if name in providers.model_fields_set)
+    return {name: providers.section(name).model_dump(exclude_unset=True) for name in named}
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
@@ -40,7 +139,7 @@ def config_from(
     """Checks a config given as nested dictionaries; `folder` is where relative paths start, `lines` where keys stand."""
     sections = dict(data)
     for problem in outline_problems(sections):
-        raise UsageError(told(source, problem.sentence, lines.of(problem.where)), problem.where)
+        raise UsageError(format_error(source, problem.sentence, lines.of(problem.where)), problem.where)
     kind_name = str(sections["batch"]["kind"])
     kind_section = load_kind(kind_name).settings()
     around = surroundings(Config, kind_name, kind_section, lines)
@@ -57,20 +156,25 @@ def outline_problems(sections: Mapping[str, Any]) -> list[ConfigProblem]:
     if isinstance(batch, list):
         return [ConfigProblem(("batch",), not_a_section(("batch",), batch))]
     kind = batch.get("kind") if isinstance(batch, Mapping) else None
+    strange = [name for name, one in sections.items() if name not in Config.model_fields and isinstance(one, Mapping)]
     if kind is None:
-        if slip := misplaced_kind(sections):
-            return [slip]
+        if "kind" in sections:
+            words = "kind stands before every section. It belongs in [batch], below that line."
+            return [ConfigProblem(("kind",), words)]
+        for name in strange:
+            if "kind" in sections[name]:
+                return [ConfigProblem((name,), f"unknown section [{name}]. Did you mean [batch]?")]
         return [ConfigProblem(("batch", "kind"), f'[batch] needs kind = "…", one of {", ".join(KINDS)}.')]
     if kind not in KINDS:
         near = get_close_matches(str(kind), KINDS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         return [ConfigProblem(("batch", "kind"), f"batch.kind {kind!r} is none of {', '.join(KINDS)}.{hint}")]
     if sections.get(kind) is None:
-        if (meant := section_meant(sections, kind, Config.model_fields)) is not None:
-            words = f"[{meant}] is no section of a batch of kind {kind!r}. Did you mean [{kind}]?"
-            return [ConfigProblem((meant,), words)]
+        for name in get_close_matches(kind, strange, n=1, cutoff=0.5):
+            words = f"[{name}] is no section of a batch of kind {kind!r}. Did you mean [{kind}]?"
+            return [ConfigProblem((name,), words)]
         return [ConfigProblem((kind,), f"the section [{kind}] is missing. Batches of this kind need it.")]
-    strange = [name for name in sections if name not in Config.model_fields and name != kind and name in KINDS]
+    others = [name for name in strange if name != kind and name in KINDS]
     return [
-        ConfigProblem((name,), f"[{name}] does not belong to a batch of kind {kind!r}. Remove it.") for name in strange
+        ConfigProblem((name,), f"[{name}] does not belong to a batch of kind {kind!r}. Remove it.") for name in others
     ]

@@ -1,34 +1,46 @@
-"""What is wrong with a config, as sentences that each belong to a key: for error messages, and for forms."""
+"""What is wrong with a config, as sentences that each belong to a key: for error messages, and for forms.
 
+A sentence names the nearest known key or the section a key belongs to, and what to write instead of a wrong value.
+"""
+
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from shlex import quote
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.mistakes.lines import NO_LINES, Lines
-from tidepool.engine.config.mistakes.types import EXPECTED, nearest_choice, suggest_value, two_levels
-from tidepool.engine.config.paths import format_key
-from tidepool.engine.config.toml_files import format_value
+from tidepool.engine.config.toml_text import LISTS, NO, NO_LINES, YES, Lines, as_number, format_key, format_value
 from tidepool.engine.errors import Location, UsageError
 
-MOST_TOLD = 5
+MOST_SHOWN = 5
 """problems that one error message names"""
-LISTS = ("agents", "entities")
-"""sections of which there are several"""
-FACTORS: Location = ("design", "factors")
-_SHOWN = 60
+LONGEST_SHOWN = 60
 """letters or items of a wrong value that are repeated"""
-FEWEST_LEVELS = 2
-"""of a factor"""
+LONGEST_GUESSED = 200
+"""letters of a text that is read as another value; Python reads no number of thousands of digits"""
+EXPECTED = {
+    "string_type": "expected text",
+    "int_type": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_type": "expected a number",
+    "bool_type": "expected true or false",
+    "list_type": "expected a list",
+    "dict_type": "expected a table of names and values",
+    "model_type": "expected a table of keys and values",
+}
+"""pydantic's name of a fault → our words for it"""
 
 Section = TypeVar("Section", bound=BaseModel)
+Write = Callable[[Any], str]
+"""the syntax of suggested values: TOML, or Python if the section was made in code"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,77 +60,66 @@ class WrongValue(ValueError):
         self.where: Location = where
 
 
-class LibraryIds(ValueError):
-    """Agents or entities are given as names, which only entries of the library are."""
-
-    def __init__(self, ids: list[str]) -> None:
-        super().__init__("expected a list of tables")
-        self.ids = ids
-
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known of a config beside the section that is looked at."""
+    """What is known of a config beside the section that is checked."""
 
     lines: Lines = NO_LINES
     """where its keys are written"""
     homes: Mapping[str, str] = field(default_factory=dict)
     """key → the section that has it, as it is written"""
-    factors: Mapping[str, list[Any]] = field(default_factory=dict)
-    """an example of design.factors that this kind accepts"""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """section, or table in one → its header, as it is written"""
+    sections: tuple[str, ...] = ()
+    """their headers, as they are written"""
 
 
 NOWHERE = Surroundings()
 
 
+def surroundings(
+    config: type[BaseModel], kind: str, settings: type[BaseModel], lines: Lines = NO_LINES
+) -> Surroundings:
+    """What a config of this kind has. A key of several sections belongs to the kind's own, else to the first."""
+    homes = dict.fromkeys(settings.model_fields, f"in [{kind}]")
+    headers = []
+    for name, one in config.model_fields.items():
+        section, listed = (settings, False) if name == "settings" else _section_in(one.annotation)
+        if section is None and name not in LISTS:
+            homes.setdefault(name, "before the first section, at the top of the file")
+            continue
+        written = kind if name == "settings" else name
+        header = f"[[{written}]]" if listed or name in LISTS else f"[{written}]"
+        headers.append(header)
+        for key in section.model_fields if section and name not in ("settings", "providers") else ():
+            homes.setdefault(key, f"in {header}")
+        homes.setdefault(written, f"in sections of its own, {header}")
+    return Surroundings(lines, homes, tuple(headers))
+
+
+def _section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The section that a type is made of, and whether it is a list of them."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return (annotation, False) if issubclass(annotation, BaseModel) else (None, False)
+    inner = (_section_in(one)[0] for one in get_args(annotation))
+    found = next((one for one in inner if one is not None), None)
+    return found, get_origin(annotation) not in (Union, UnionType) and get_origin(annotation) is list
+
+
+# -- checking a section ----------------------------------------------------------------------------------
+
+
 def validated(
     model: type[Section], data: object, source: str = "", prefix: Location = (), around: Surroundings = NOWHERE
 ) -> Section:
-    """The data as a section; what does not fit is told by key, and `source` says in which file."""
+    """The data as a section; what does not fit is reported by key, and `source` says in which file."""
     if not isinstance(data, Mapping):
-        raise UsageError(told(source, not_a_section(prefix, data), around.lines.of(prefix)), prefix)
+        raise UsageError(format_error(source, not_a_section(prefix, data), around.lines.of(prefix)), prefix)
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
         problems = problems_of(error, model, prefix, around)
-        first, *others = ((around.lines.of(one.where), one.sentence) for one in problems[:MOST_TOLD])
-        more = (told(f"Line {line}" if line else "", sentence) for line, sentence in others)
-        raise UsageError(told(source, " ".join((first[1], *more)), first[0]), problems[0].where) from None
-
-
-def told(source: str, sentence: str, line: int | None = None) -> str:
-    """The sentence with the name of what it is about before it, and its line where that is known."""
-    if not source:
-        return sentence
-    return f"{source}, line {line}: {sentence}" if line else f"{source}: {sentence}"
-
-
-@contextmanager
-def placed(source: str, lines: Lines) -> Iterator[None]:
-    """What goes wrong in here at a key is told with its line."""
-    try:
-        yield
-    except UsageError as error:
-        sentence = str(error).removeprefix(f"{source}: ")
-        if source and sentence != str(error) and (line := lines.of(error.where)):
-            error.args = (told(source, sentence, line),)
-        raise
-
-
-def problems_of(
-    error: ValidationError,
-    model: type[BaseModel],
-    prefix: Location = (),
-    around: Surroundings = NOWHERE,
-    write: Callable[[Any], str] = format_value,
-) -> list[ConfigProblem]:
-    """What pydantic found, in words; an unknown key names the nearest known one, or where it belongs.
-
-    `write` is the syntax of suggested values: TOML, unless the section was made in code.
-    """
-    return [_problem(one, model, prefix, around, write) for one in error.errors(include_url=False)[: ceilings.PROBLEMS]]
+        first, *others = ((around.lines.of(one.where), one.sentence) for one in problems[:MOST_SHOWN])
+        more = (format_error(f"Line {line}" if line else "", sentence) for line, sentence in others)
+        raise UsageError(format_error(source, " ".join((first[1], *more)), first[0]), problems[0].where) from None
 
 
 def problems_in(
@@ -136,16 +137,43 @@ def problems_in(
     return []
 
 
+def problems_of(
+    error: ValidationError,
+    model: type[BaseModel],
+    prefix: Location = (),
+    around: Surroundings = NOWHERE,
+    write: Write = format_value,
+) -> list[ConfigProblem]:
+    """What pydantic found, in words."""
+    found = error.errors(include_url=False)[: ceilings.PROBLEMS]
+    return [_problem(one, model, prefix, around, write) for one in found]
+
+
+def format_error(source: str, sentence: str, line: int | None = None) -> str:
+    """The sentence after the name of what it is about, and its line if that is known."""
+    if not source:
+        return sentence
+    return f"{source}, line {line}: {sentence}" if line else f"{source}: {sentence}"
+
+
+@contextmanager
+def placed(source: str, lines: Lines) -> Iterator[None]:
+    """Adds the line to errors of a key that are raised in here."""
+    try:
+        yield
+    except UsageError as error:
+        sentence = str(error).removeprefix(f"{source}: ")
+        if source and sentence != str(error) and (line := lines.of(error.where)):
+            error.args = (format_error(source, sentence, line),)
+        raise
+
+
 def not_a_section(prefix: Location, data: object) -> str:
-    """What is said where a table was expected."""
+    """The message where a table was expected."""
     name = path_in_words(prefix)
     if _is_table_list(data):
         return f"[{name}] exists only once: write [{name}], not [[{name}]]."
     return f"{name} must be a section: write [{name}], and its keys below it."
-
-
-def _is_table_list(data: object) -> bool:
-    return isinstance(data, list) and bool(data) and all(isinstance(one, Mapping) for one in data)
 
 
 def path_in_words(location: Location) -> str:
@@ -156,89 +184,78 @@ def path_in_words(location: Location) -> str:
     return text or "the section"
 
 
-def _problem(
-    found: Any, model: type[BaseModel], prefix: Location, around: Surroundings, write: Callable[[Any], str]
-) -> ConfigProblem:
+# -- one problem in words --------------------------------------------------------------------------------
+
+
+def _problem(found: Any, model: type[BaseModel], prefix: Location, around: Surroundings, write: Write) -> ConfigProblem:
     location: Location = found["loc"]
     path = (*prefix, *location)
     where = path_in_words(path)
     fault, value = found["type"], found["input"]
     if fault == "extra_forbidden":
-        if (
-            len(path) == 1
-            and "settings" in model.model_fields
-            and (isinstance(value, Mapping) or _is_table_list(value))
-        ):
+        is_table = isinstance(value, Mapping) or _is_table_list(value)
+        if len(path) == 1 and "settings" in model.model_fields and is_table:
             return ConfigProblem(path, f"unknown section [{where}].{_nearest_section(model, where, around)}")
-        return ConfigProblem(path, f"unknown key {where}.{_nearest(model, location, around.homes)}")
+        return ConfigProblem(path, f"unknown key {where}.{_nearest_key(model, location, around.homes)}")
     if fault == "missing":
         return ConfigProblem(path, f"{where} is missing.")
     raised = found.get("ctx", {}).get("error")
-    if isinstance(raised, LibraryIds):
-        return ConfigProblem(path, f"{where} = {_short(value, write)}: {_library_hint(raised.ids, path, around)}")
     key = (*path, *raised.where) if isinstance(raised, WrongValue) else path
-    expected = f"expected {found['ctx']['expected']}" if fault == "literal_error" else EXPECTED.get(fault)
-    message = expected or found["msg"].removeprefix("Value error, ").replace(" after validation", "")
-    said = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
     if fault == "list_type" and isinstance(value, Mapping) and (path[-1] in LISTS or _section_at(model, location)):
         inner = [name for name, one in value.items() if isinstance(one, Mapping)]
         named = f' with name = "{inner[0]}"' if inner and len(inner) == len(value) else ""
         return ConfigProblem(key, f"[{where}] is one of a list, and is written [[{where}]]{named}.")
     if fault in ("model_type", "dict_type") and _is_table_list(value):
         return ConfigProblem(key, not_a_section(path, value))
-    if fault in EXPECTED or fault == "literal_error":
-        said = f"{said} {_hint(found, model, prefix, around, write)}".rstrip()
-    if isinstance(value, Mapping) and fault not in EXPECTED:
-        return ConfigProblem(key, f"[{where}]: {said}" if path else said)
-    return ConfigProblem(key, f"{where} = {_short(value, write)}: {said}")
+    expected = f"expected {found['ctx']['expected']}" if fault == "literal_error" else EXPECTED.get(fault)
+    message = expected or found["msg"].removeprefix("Value error, ").replace(" after validation", "")
+    sentence = f"{message[0].lower()}{message[1:].rstrip('.')}" + ("" if message.endswith("?") else ".")
+    if expected:
+        sentence = f"{sentence} {_hint(found, model, write)}".rstrip()
+    elif isinstance(value, Mapping):
+        return ConfigProblem(key, f"[{where}]: {sentence}" if path else sentence)
+    return ConfigProblem(key, f"{where} = {_shortened(value, write)}: {sentence}")
 
 
-def _hint(
-    found: Any, model: type[BaseModel], prefix: Location, around: Surroundings, write: Callable[[Any], str]
-) -> str:
-    """What to write instead: the value that was meant where it would be accepted, else an example of the key."""
-    location: Location = found["loc"]
+def _hint(found: Any, model: type[BaseModel], write: Write) -> str:
+    """What to write instead: the value that was meant if it would be accepted, else an example of the key."""
+    location, value = found["loc"], found["input"]
+    guesses = _guesses(found["type"], value) if not isinstance(value, str) or len(value) <= LONGEST_GUESSED else ()
+    for guess in guesses:
+        if _accepts(model, location, guess):
+            return f"Write {_assignment(location, guess, write)}."
+    options = re.findall(r"'([^']*)'", str(found.get("ctx", {}).get("expected", "")))
+    if near := get_close_matches(value.lower(), options, n=1, cutoff=0.5) if isinstance(value, str) else []:
+        return f"Did you mean {near[0]!r}?"
     place, example = _example_at(model, location)
-    meant = suggest_value(found["type"], found["input"], lambda value: _accepts(model, location, value))
-    last, lines = location[-1], around.lines
-    if location[: len(FACTORS)] == FACTORS and around.factors and (meant is None or len(meant) < FEWEST_LEVELS):
-        meant = two_levels(found["input"]) if "." in str(last) else None
-        place, example = (location, around.factors) if last == FACTORS[-1] else _first_factor(around.factors)
-    if meant is not None:
-        return f"Write {write(meant) if isinstance(last, int) else _assignment((*prefix, *location), write(meant), lines)}."
-    if near := nearest_choice(found["input"], found.get("ctx", {})):
-        return near
     if example is None:
         return ""
-    hint = f"For example, write {_assignment((*prefix, *place), write(example), lines, (*prefix, *location))}"
-    if write is not format_value or lines.option((*prefix, *place)):
-        return f"{hint}."
-    if place[-1] in LISTS:
-        return f"{hint}, or the keys of each below [[{place[-1]}]]."
-    if found["type"] == "model_type" and place == location:
-        return f"{hint}, or its keys below [{'.'.join(format_key(str(part)) for part in (*prefix, *location))}]."
-    return f"{hint}."
+    below = f", or the keys of each below [[{place[-1]}]]" if place[-1] in LISTS and write is format_value else ""
+    return f"For example, write {_assignment(place, example, write)}{below}."
 
 
-def _library_hint(ids: list[str], path: Location, around: Surroundings) -> str:
-    """How entries of the library are named: a kind with entities has a key for them in its own section."""
-    home = around.homes.get("entity_ids", "")
-    place: Location = (home.removeprefix("in [").removesuffix("]"), "entity_ids") if home else ("agent_ids",)
-    written = _assignment(place, format_value(ids), around.lines, path)
-    where = "" if around.lines.option(path) else f" {home or 'before the first section'}"
-    section = "[[entities]]" if home else "[[agents]]"
-    return f"each is a section, {section}. To name entries of the library, write {written}{where}."
-
-
-def _first_factor(factors: Mapping[str, list[Any]]) -> tuple[Location, list[Any]]:
-    name, levels = next(iter(factors.items()))
-    return (*FACTORS, name), levels
-
-
-def _assignment(place: Location, value: str, lines: Lines, wrong: Location = ()) -> str:
-    """The key with its value, as a line of the file, or as an option where one gave it or gave the wrong key."""
-    option = lines.option(place) or (".".join(format_key(str(one)) for one in place) if lines.option(wrong) else "")
-    return f"--set {quote(f'{option}={value}')}" if option else f"{format_key(str(place[-1]))} = {value}"
+def _guesses(fault: str, value: object) -> Iterator[Any]:
+    """Values that were perhaps meant."""
+    match fault, value:
+        case ("int_type" | "int_from_float", float()) if math.isfinite(value):
+            yield round(value)
+        case ("int_type" | "float_type", str()) if number := as_number(value):
+            yield float(number) if "." in number else int(number)
+        case ("bool_type", str()) if value.strip().lower() in YES | NO:
+            yield value.strip().lower() in YES
+        case ("string_type", bool()):
+            yield str(value).lower()
+        case ("string_type", int() | float()):
+            yield str(value)
+        case ("string_type" | "literal_error", [str() as one]):
+            yield one
+        case ("list_type", str()):
+            words = [one.strip() for one in value.split(",")]
+            if all(words) and not any(re.search(r"\s", one) for one in words):  # else a sentence with commas
+                yield words
+            yield [value]
+        case ("list_type", int() | float() | Mapping()):
+            yield [value]
 
 
 def _accepts(model: type[BaseModel], location: Location, value: Any) -> bool:
@@ -257,8 +274,13 @@ def _accepts(model: type[BaseModel], location: Location, value: Any) -> bool:
     return True
 
 
+def _assignment(place: Location, value: Any, write: Write) -> str:
+    last = place[-1]
+    return write(value) if isinstance(last, int) else f"{format_key(str(last))} = {write(value)}"
+
+
 def _example_at(model: Any, location: Location) -> tuple[Location, Any]:
-    """The key that the place is in, and a value that shows how it is written; None where there is none to show."""
+    """The key that the place is in, and a value that shows how it is written; None if there is none to show."""
     place: Location = ()
     example = None
     for count, part in enumerate(location, 1):
@@ -271,7 +293,7 @@ def _example_at(model: Any, location: Location) -> tuple[Location, Any]:
 
 
 def example_of(described: FieldInfo) -> Any:
-    """A value that shows how a key is written: its example, else its default; None where neither shows anything."""
+    """A value that shows how a key is written: its example, else its default; None if neither shows anything."""
     if described.examples:
         return described.examples[0]
     value = described.get_default(call_default_factory=True, validated_data={})
@@ -280,30 +302,28 @@ def example_of(described: FieldInfo) -> Any:
     return None if value is PydanticUndefined or value in ("", [], {}) else value
 
 
-def _short(value: Any, write: Callable[[Any], str]) -> str:
-    shown = value[:_SHOWN] if isinstance(value, str | list) else value
+def _shortened(value: Any, write: Write) -> str:
+    shown = value[:LONGEST_SHOWN] if isinstance(value, str | list) else value
     try:
         text = write(shown)
     except (TypeError, ValueError, RecursionError):  # no value of TOML, or too deep
         text = repr(shown)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "…"
 
 
 def _nearest_section(model: type[BaseModel], name: str, around: Surroundings) -> str:
     providers = model.model_fields.get("providers")
     if providers and name in getattr(providers.annotation, "model_fields", {}):
         return f" A provider's keys stand in [providers.{name}]."
-    if name in around.headers:
-        return f" Did you mean {around.headers[name]}?"
-    sections = {one: header for one, header in around.headers.items() if "." not in header}
-    if near := get_close_matches(name.lower(), sections, n=1, cutoff=0.5):
-        return f" Did you mean {sections[near[0]]}?"
+    headers = {header.strip("[]"): header for header in around.sections}
+    if near := get_close_matches(name.lower(), headers, n=1, cutoff=0.5):
+        return f" Did you mean {headers[near[0]]}?"
     if name in around.homes:
         return f" {name} is a key {around.homes[name]}."
-    return f" Sections are {', '.join(sections.values())}."
+    return f" Sections are {', '.join(around.sections)}."
 
 
-def _nearest(model: type[BaseModel], location: Location, homes: Mapping[str, str]) -> str:
+def _nearest_key(model: type[BaseModel], location: Location, homes: Mapping[str, str]) -> str:
     key = str(location[-1])
     if "key" in key.lower() and "api" in key.lower():
         return " Keys are read from the environment only and never written into a config."
@@ -317,19 +337,21 @@ def _nearest(model: type[BaseModel], location: Location, homes: Mapping[str, str
     return f" Known here: {', '.join(sorted(known))}.{beside}" if known else ""
 
 
-def _of_any_name(model: Any, name: str) -> Any:
-    """A section that takes names of its user's making says itself what stands under one."""
-    return model.type_under(name) if hasattr(model, "type_under") else None
-
-
 def _section_at(model: Any, location: Location) -> Any:
+    """The section at this place; a section with names of the user's making says itself what stands under one."""
     for part in location:
         if isinstance(part, int):
             continue
-        annotation = model.model_fields[part].annotation if part in model.model_fields else _of_any_name(model, part)
-        inner = [a for a in (annotation, *getattr(annotation, "__args__", ())) if isinstance(a, type)]
-        models = [a for a in inner if issubclass(a, BaseModel)]
-        if not models:
+        if part in model.model_fields:
+            annotation = model.model_fields[part].annotation
+        else:
+            annotation = model.type_under(part) if hasattr(model, "type_under") else None
+        inner = (annotation, *getattr(annotation, "__args__", ()))
+        model = next((one for one in inner if isinstance(one, type) and issubclass(one, BaseModel)), None)
+        if model is None:
             return None
-        model = models[0]
     return model
+
+
+def _is_table_list(data: object) -> bool:
+    return isinstance(data, list) and bool(data) and all(isinstance(one, Mapping) for one in data)

@@ -9,18 +9,18 @@ from pydantic_core import PydanticUndefined
 
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.choices import OneOf
-from tidepool.engine.config.design import Design, Hypothesis
+from tidepool.engine.config.section import OneOf, Section, type_in_words
 from tidepool.engine.config.sections import (
     Agent,
     Batch,
+    Design,
+    Hypothesis,
     ModelPrice,
     ProviderSettings,
-    Section,
     Service,
     SimulatedSettings,
+    StopWhenSure,
 )
-from tidepool.engine.config.stop import StopWhenSure
 from tidepool.engine.studies.kinds import KINDS, load_kind
 
 INTRODUCTION = f"""# The config file
@@ -28,8 +28,8 @@ INTRODUCTION = f"""# The config file
 Every key, its type, its default and what it does. This page is made from the code (`python -m tidepool.engine.config.reference`); a test
 fails when they differ. API keys are read from the environment only (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`).
 
-A mistake is told with its line and how it is written: an unknown key names the nearest known one or the section it belongs to, a
-value of the wrong type what to write instead, and YAML, JSON, curly quotes or `[agents]` for `[[agents]]` what TOML has for them. A mark of UTF-8
+An error names the line and the cure: an unknown key names the nearest known one or the section it belongs to, a value of the wrong
+type what to write instead, and YAML, JSON, text without quotes or `[agents]` for `[[agents]]` what TOML has for them. A mark of UTF-8
 and line ends of Windows are fine. What is written and read by nobody, such as `targeted_secret` in another mode or a simulated persona
 misspelt, is a warning: of `--dry-run`, of `tidepool plan`, of the plan in Compose, and on stderr of a run.
 
@@ -79,15 +79,10 @@ def _type(annotation: Any, remarks: Sequence[Any] = ()) -> str:
     for remark in remarks:
         if isinstance(remark, OneOf):
             return "one of " + ", ".join(f"`{name}`" for name in remark.own_options())
-    text = (
-        annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
-    )
-    text = re.sub(r"typing\.|tidepool\.engine\.[a-z_.]+\.|NoneType", "", text)
-    text = re.sub(r"Annotated\[(\w+), .*?\)\]", r"\1", text)
     literals = [one for one in (annotation, *get_args(annotation)) if get_origin(one) is Literal]
     if literals:
         return "one of " + ", ".join(f"`{value}`" for value in get_args(literals[0]))
-    return text.replace("|", "\\|").replace("[", "\\[")
+    return type_in_words(annotation).replace("|", "\\|").replace("[", "\\[")
 
 
 def _default(field: Any) -> str:

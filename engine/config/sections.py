@@ -1,10 +1,12 @@
 """What a study is made of, as written in its TOML file. The contract names every key; the kinds add their own section.
 
-Values arrive strictly typed: a config that means something else than it says is an error before anything runs.
+Values are strictly typed: a config that means something else than it says is an error before anything runs. A `Config` is what somebody
+wrote; a `FrozenConfig` is what a batch keeps: full model names, the content of files and of library entries, and every default.
 """
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
@@ -12,10 +14,12 @@ from annotated_types import MaxLen
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
     SerializeAsAny,
+    ValidationError,
     create_model,
     field_validator,
     model_validator,
@@ -24,26 +28,115 @@ from pydantic_core import to_json
 
 from tidepool.engine.cluster.section import Cluster
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.choices import OneOf
-from tidepool.engine.config.constructing import with_keywords_in_help
-from tidepool.engine.config.design import Design
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name
-from tidepool.engine.config.presets import known_model, unknown_provider
-from tidepool.engine.config.problems import LibraryIds, WrongValue
-from tidepool.engine.config.section import ConfigOrigin as ConfigOrigin
-from tidepool.engine.config.section import Hosts
-from tidepool.engine.config.section import Section as Section
-from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, Family, is_endpoint_name, known_model, unknown_provider
+from tidepool.engine.config.problems import WrongValue
+from tidepool.engine.config.section import ConfigOrigin, Hosts, NamesModel, OneOf, Section, with_keywords_in_help
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS, PROVIDERS
 
+Name = Annotated[str, MaxLen(ceilings.NAME)]
+
+
+class Hypothesis(Section):
+    """One of [[design.hypotheses]]: frozen before the first call."""
+
+    outcome: Name
+    """what is measured: revealed, obtained, score; rating; accuracy, calls; reward"""
+    contrast: Name
+    """`FACTOR: LEVEL - LEVEL`, over all other factors"""
+    direction: Literal["less", "greater", "two-sided"] = "two-sided"
+    """which way the difference is expected to go"""
+
+
+def _dotted(name: str, within: object) -> str:
+    """The key that was meant, where TOML read its dots as tables within tables."""
+    while isinstance(within, Mapping) and within:
+        inner, within = next(iter(within.items()))
+        name = f"{name}.{inner}"
+    return name
+
+
+class Design(Section):
+    """The section [design]: each combination of levels is a cell, and each cell is a batch for every replicate."""
+
+    replicates: int = Field(default=1, ge=1, le=ceilings.CELLS)
+    """each cell this many times, with seeds derived from batch.seed"""
+    mode: Literal["full", "paired"] = Field(default="full", title="Levels crossed")
+    """full: every level with every other; paired: lists in step, first with first, second with second"""
+    factors: dict[Name, list[Any]] = Field(
+        default_factory=dict, examples=[{"agents.*.temperature": [0.2, 1.0]}], max_length=ceilings.FACTORS
+    )
+    """a key of the config with its values, or any name with levels `{ level = "…", set = { KEY = VALUE } }`"""
+    hypotheses: list[Hypothesis] = Field(
+        default_factory=list,
+        examples=[[{"outcome": "revealed", "contrast": "firmness: firm - plain"}]],
+        max_length=ceilings.HYPOTHESES,
+    )
+    """what is to be tested; all else that is found is exploratory"""
+
+    @field_validator("factors", mode="before")
+    @classmethod
+    def _keys_in_quotes(cls, factors: Any) -> Any:
+        for name, levels in factors.items() if isinstance(factors, Mapping) else ():
+            if isinstance(levels, Mapping):
+                raise WrongValue(f'a key with dots stands in quotes: "{_dotted(name, levels)}" = [ … ]', name)
+        return factors
+
+
+StopOutcome = Literal["revealed", "obtained", "rating"]
+_CONTRAST = re.compile(r"(?P<factor>.+?): .+ - .+", re.DOTALL)
+
+
+@with_keywords_in_help
+class StopWhenSure(Section):
+    """What is to be known, and how well. The length that the study's own section plans is the most that is asked."""
+
+    outcome: StopOutcome
+    """revealed or obtained (secret_game), rating (simulation)"""
+    agent: str = Field(default="", max_length=200)
+    """of this agent's sides alone; empty: of all"""
+    half_width: float | None = Field(default=None, gt=0, allow_inf_nan=False, title="Interval within ±")
+    """stop when the interval reaches no further than this to either side: 0.03 is 3 percentage points"""
+    decided: bool = Field(default=False, title="When decided")
+    """stop when it is decided on which side of the line the truth lies"""
+    difference: str = Field(default="", max_length=ceilings.NAME)
+    """decided: of two agents, "Ada - Bob", or of two levels of a design's factor, "firmness: firm - plain\""""
+    line: float | None = Field(default=None, allow_inf_nan=False)
+    """decided: the line; 0 where a difference is to be decided"""
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Self:
+        if self.decided == (self.half_width is not None):
+            raise WrongValue("give either half_width = … or decided = true", "half_width")
+        if not self.decided and (self.difference or self.line is not None):
+            word = "difference" if self.difference else "line"
+            raise WrongValue(f"{word} goes with decided = true", word)
+        if self.decided and not self.difference and self.line is None:
+            raise WrongValue(
+                'decided needs a line, such as line = 0.5, or a difference, such as difference = "Ada - Bob"', "line"
+            )
+        if self.agent and self.difference and not self.contrast:
+            raise WrongValue("give agent or the difference of two agents, not both", "agent")
+        return self
+
+    @property
+    def factor(self) -> str:
+        """The factor of a design whose levels are compared; empty where the difference is one of agents, or none."""
+        found = _CONTRAST.fullmatch(self.difference)
+        return found["factor"] if found else ""
+
+    @property
+    def contrast(self) -> bool:
+        return bool(self.factor)
+
+    @property
+    def at(self) -> float:
+        """The line that is to be decided."""
+        return self.line or 0.0
+
+
 ServiceName = Literal["auto", "default", "live", "openai", "anthropic", "openai-conversation", "anthropic-conversation"]
 KindName = Annotated[str, OneOf(KINDS)]
-
-
-@dataclass(frozen=True, slots=True)
-class NamesModel:
-    """Marks a type whose values name models, so that they are found wherever a section holds one."""
 
 
 ModelName = Annotated[str, MaxLen(ceilings.WORD), AfterValidator(known_model), NamesModel()]
@@ -362,9 +455,11 @@ class ConfigSections(Section):
     @field_validator("agents", "entities", mode="before")
     @classmethod
     def _no_ids(cls, listed: Any) -> Any:
-        ids = [one.strip() for one in listed.split(",")] if isinstance(listed, str) else listed
-        if isinstance(ids, list) and ids and all(isinstance(one, str) for one in ids):
-            raise LibraryIds(ids)
+        if isinstance(listed, str) or (isinstance(listed, list) and any(isinstance(one, str) for one in listed)):
+            raise WrongValue(
+                "each is a section of its own, [[agents]] or [[entities]]. Entries of the library are named by agent_ids, "
+                "before the first section, or by entity_ids in [simulation]"
+            )
         return listed
 
     def limits_for(self, provider: str) -> ProviderSettings:
@@ -413,3 +508,100 @@ class Config(ConfigSections):
         """The study in the layout of its file, with what was written and nothing else."""
         given = self.model_dump(mode="json", exclude_unset=True, exclude={"settings", "cluster"})
         return {**given, self.batch.kind: self.settings.model_dump(mode="json", exclude_unset=True)}
+
+
+CHANGEABLE = (
+    "max_concurrent",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "retries",
+    "timeout",
+    "poll_interval",
+    "rescue_after",
+    "budget_usd",
+    "batch_size",
+)
+
+
+def limit_change(key: str, value: Any) -> tuple[str, str | None, Any]:
+    """The limit, the provider that it is for (None: all), and its checked value. Raises UsageError."""
+    *where, name = key.removeprefix("service.").split(".")
+    of_one = len(where) == 2 and where[0] == "providers" and is_endpoint_name(where[1])
+    if name not in CHANGEABLE or (where and not of_one):
+        raise UsageError(
+            f"{key[:200]!r} is not a limit that can change while running: use one of {', '.join(CHANGEABLE)}, "
+            "or providers.NAME.LIMIT."
+        )
+    try:
+        checked = Limits.model_validate({name: value})
+    except ValidationError as error:
+        raise UsageError(f"{key} = {str(value)[:200]}: {error.errors()[0]['msg']}.") from None
+    return name, where[1] if where else None, getattr(checked, name)
+
+
+def as_overrides(changes: Mapping[str, Any]) -> list[str]:
+    """The same as `--set` has them."""
+    return [
+        f"{key if key.startswith(('service.', 'providers.')) else f'service.{key}'}={value!r}"
+        for key, value in changes.items()
+    ]
+
+
+class FrozenConfig(ConfigSections):
+    """The config of a batch. It comes from `freezing.freeze` or `freezing.load_frozen`, and from nowhere else."""
+
+    model_config = ConfigDict(frozen=True)
+
+    def __init__(self, **_: Any) -> None:
+        raise TypeError("A frozen config comes from freeze() or load_frozen() alone.")
+
+    def to_json(self) -> str:
+        """As the file keeps it."""
+        return json.dumps(self.as_written(), ensure_ascii=False)
+
+
+def sealed(config: Config) -> FrozenConfig:
+    """The config under its other type: for `freezing` alone, which has checked that nothing is left to take in."""
+    return FrozenConfig.model_construct(**{name: getattr(config, name) for name in ConfigSections.model_fields})
+
+
+class Study(Batch):
+    """What every study built in code has, whatever its kind. `run_batch` takes it as it takes a config."""
+
+    settings_type: ClassVar[type[Section]]
+    """the section of the kind's own keys, which a subclass inherits beside this class"""
+
+    service: Service = Field(default_factory=Service)
+    """how the models are asked: at once, by batch API, with which budget"""
+    providers: Providers = Field(default_factory=Providers)
+    """settings of single providers"""
+    design: Design | None = None
+    """factors that are crossed: then it is a study of several batches, for `run_study`"""
+    cluster: Cluster | None = None
+    """who makes the live calls, where this process does not make them itself"""
+    stop: StopWhenSure | None = None
+    """when it may end before all that is planned is asked; secret games and simulations"""
+
+    def as_config(self) -> Config:
+        """The same study as its file would say it."""
+        written = {name: getattr(self, name) for name in self.model_fields_set}
+        head = {name: written[name] for name in Batch.model_fields if name in written}
+        return Config(
+            batch=Batch(**{**head, "kind": self.kind, "name": self.name or self.kind}),
+            service=self.service,
+            providers=self.providers,
+            stop=self.stop,
+            cluster=self.cluster,
+            settings=self.settings_type(**_only(written, self.settings_type)),
+            **self.participants(),
+            **_only({"design": self.design} if self.design is not None else {}, Config),
+        )
+
+    def participants(self) -> dict[str, Any]:
+        """Who takes part, under the keys of a config."""
+        return {}
+
+
+def _only(written: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
+    """What was written of the section's own keys; what was left out stays left out, and takes its default there."""
+    return {name: value for name, value in written.items() if name in section.model_fields}

@@ -1,7 +1,7 @@
-"""A batch's config as its file keeps it, for those who only read what came out.
+"""A batch's config as its file keeps it, for those who only read results.
 
-Statistics need a handful of its values. Loading and checking the whole takes longer than counting a small batch, and
-nothing is asked or written because of what it says; so the plain values are at hand, and the checked config on demand.
+Statistics need a handful of its values. Loading and checking the whole takes longer than counting a small batch, and nothing is asked or
+written because of what it says. So the plain values are at hand, and the checked config on demand.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tidepool.engine.errors import UsageError
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import FrozenConfig
 
 
 class StoredConfig:

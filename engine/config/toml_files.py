@@ -1,15 +1,89 @@
-"""Reading what a config is written in: a text file, its TOML, and the values that `--set` puts over it."""
+"""Reading what a config is written in: a text file, its TOML, and the values that `--set` puts over it.
+
+A path such as `secret_game.mode`, `agents.Ada.model` or `agents.*.instructions` leads to a key: agents and entities are found by name,
+`*` is all of them, and a part with dots in it can be quoted, as in `agents."Dr. Who".model`.
+"""
 
 import codecs
 import re
 import stat
 import tomllib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.paths import format_key, put_at
+from tidepool.engine.config.toml_text import FORM, find_slip, read_value
 from tidepool.engine.errors import Location, UsageError
+
+_PART = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)')
+ALL = "*"
+
+
+def put_at(data: dict[str, Any], path: str, value: Any) -> None:
+    """Writes the value wherever the path leads; sections that are missing are made."""
+    for container, key in list(_places(data, path, path)):
+        container[key] = value
+
+
+def section_of(path: str) -> str:
+    """The section that the path begins with, however it is written."""
+    return _first(path, path)[0]
+
+
+def _places(data: Any, rest: str, path: str) -> Iterator[tuple[dict[str, Any], str]]:
+    if isinstance(data, list):
+        for one, behind in _named(data, rest, path):
+            yield from _places(one, behind, path)
+        return
+    part, behind = _first(rest, path)
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} leads nowhere: there is nothing within {part!r}.")
+    if not behind:
+        yield data, part
+        return
+    if part in ("agents", "entities") and not isinstance(data.get(part), list):
+        raise UsageError(f"{path} leads nowhere: the config has no [[{part}]].")
+    yield from _places(data.setdefault(part, {}), behind, path)
+
+
+def _named(items: list[Any], rest: str, path: str) -> Iterator[tuple[Any, str]]:
+    """The item whose name stands first, the longest that fits: a name may hold dots."""
+    names = [str(one.get("name", "")) for one in items if isinstance(one, dict)]
+    if rest == ALL or rest.startswith(f"{ALL}."):
+        name, behind = ALL, rest[2:]
+    else:
+        fits = [one for one in names if rest == one or rest.startswith(f"{one}.")]
+        if fits:
+            name = max(fits, key=len)
+            behind = rest[len(name) + 1 :]
+        else:
+            name, behind = _first(rest, path)
+    if not behind:
+        whose = path.removesuffix(rest)
+        raise UsageError(
+            f"{path} names all of {name!r}, not one of its keys."
+            if name in (ALL, *names)
+            else f"{path} says not whose: write {whose}{names[0] if names else 'NAME'}.{rest}, or {whose}*.{rest} for all."
+        )
+    if name != ALL and name not in names:
+        near = get_close_matches(name, names, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(names[:10]) or 'none'}."
+        raise UsageError(f"{path}: nobody is called {name!r}.{hint}")
+    for one in items:
+        if isinstance(one, dict) and name in (ALL, one.get("name")):
+            yield one, behind
+
+
+def _first(rest: str, path: str) -> tuple[str, str]:
+    found = _PART.match(rest)
+    part = "" if found is None else (re.sub(r"\\(.)", r"\1", found[1]) if found[1] is not None else found[2]).strip()
+    behind = "" if found is None else rest[found.end() :]
+    if not part or (behind and not behind.startswith(".")) or behind == ".":
+        raise UsageError(f"{path!r} is no path of keys such as service.max_concurrent or agents.Ada.model.")
+    return part, behind[1:]
+
 
 SQLITE = b"SQLite format 3"
 _LONGEST_WORDS = 1_000
@@ -80,9 +154,7 @@ def parse_toml(text: str, source: str, form: str = "") -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        from tidepool.engine.config.mistakes.not_toml import FORM, slip_in
-
-        line, words = slip_in(text, str(error))
+        line, words = find_slip(text, str(error))
         words = words[:_LONGEST_WORDS].replace(FORM, form or FORM)
         raise UsageError(f"{source}, line {line}: {words}") from None
 
@@ -100,21 +172,31 @@ def apply_override(data: dict[str, Any], override: str) -> None:
         raise UsageError(f"--set {override!r}: {error}") from None
 
 
-def read_value(text: str) -> Any:
-    """The text as a TOML value where it is one, else as it stands."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
-        return text
+T = TypeVar("T")
+Stamp = tuple[Path, int, int]
 
 
-def format_value(value: Any) -> str:
-    """The value as TOML writes it; a table stands on one line."""
-    if isinstance(value, dict):
-        inside = ", ".join(f"{format_key(key)} = {format_value(one)}" for key, one in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(format_value, value))}]"
-    import tomlkit
+class FilesRead:
+    def __init__(self, most: int = 0) -> None:
+        self.most = most
+        """that are kept: the latest"""
+        self._made: dict[Hashable, object] = {}
 
-    return str(tomlkit.item(value).as_string())
+    def made_of(self, files: Sequence[Path], how: Hashable, make: Callable[[], T]) -> T:
+        """`how` says what is made of them; what fails is tried again."""
+        if not self.most:
+            return make()
+        key = (how, tuple(map(_stamp, files)))
+        made = self._made.pop(key) if key in self._made else make()
+        self._made[key] = made
+        while len(self._made) > self.most:
+            self._made.pop(next(iter(self._made)))
+        return cast(T, made)
+
+
+def _stamp(file: Path) -> Stamp:
+    found = file.stat()
+    return file, found.st_mtime_ns, found.st_size
+
+
+FILES_READ = FilesRead()

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag, expected_input, most_input, worst_cost
 from tidepool.engine.config.endpoints import title_of
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.limiting.limits import Limiter
 from tidepool.engine.core.limiting.outage import Outage, Tell
 from tidepool.engine.events import Resting
-from tidepool.engine.prices import PriceTag, expected_input, most_input, worst_cost
 from tidepool.engine.providers.keys import scrubbed
 from tidepool.engine.providers.protocol import Answer, ErrorClass, Provider, ProviderError, RateLimits, Silence
 from tidepool.engine.results.wording import span

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from tidepool.engine.batching.scheduler import BatchScheduler
-from tidepool.engine.call import Call, Message, Reply
+from tidepool.engine.call import Call, Message, Reply, seed_of
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.call_rows import mismatch, reply_of
 from tidepool.engine.core.context import RunContext
@@ -35,7 +35,6 @@ from tidepool.engine.events import UnitEnded, UnitsExpected
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
 from tidepool.engine.providers.replies import UnusableReply
 from tidepool.engine.stopping.gate import Gate
-from tidepool.engine.streams import seed_of
 from tidepool.storage.ledger import Remembered
 from tidepool.storage.states import FinishReason, Source
 from tidepool.storage.unit_ids import unit_id

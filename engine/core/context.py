@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.room import Room
@@ -17,7 +17,7 @@ from tidepool.engine.core.tasks import Tasks
 from tidepool.engine.core.twins import Twins
 from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.events import Event, Listener, Logged
-from tidepool.engine.trust.seals import ReplySeals
+from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.ledger import Ledger
 from tidepool.storage.reading.damage import damage_in
 from tidepool.storage.text import storable

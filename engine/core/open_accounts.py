@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from tidepool.engine.cluster.crew import Crew, Stopped
 from tidepool.engine.cluster.far_provider import FarProvider
 from tidepool.engine.cluster.section import Cluster
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.presets import refuse_retired
+from tidepool.engine.config.endpoints import refuse_retired
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.errors import UsageError
 from tidepool.engine.providers.catalogue import open_provider

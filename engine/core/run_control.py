@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tidepool.engine.config.limit_changes import as_overrides, limit_change
+from tidepool.engine.config.sections import as_overrides, limit_change
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import TidepoolError, UsageError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.batching.scheduler import BatchScheduler
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.context import RunContext, SharedRun
@@ -28,7 +28,7 @@ from tidepool.engine.stopping.stop_rule import StopRule
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.planned_calls import Plan, together
 from tidepool.engine.studies.transport_plan import transport_plan
-from tidepool.engine.trust.seals import ReplySeals
+from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage import batches
 from tidepool.storage.file import connect
 from tidepool.storage.ledger import Ledger

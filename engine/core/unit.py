@@ -11,10 +11,9 @@ from random import Random
 from sys import intern
 from typing import Any
 
-from tidepool.engine.call import Call, Reply
+from tidepool.engine.call import Call, Reply, seed_of, stream
 from tidepool.engine.core.context import RunContext
 from tidepool.engine.errors import CallFailed, RunError
-from tidepool.engine.streams import seed_of, stream
 from tidepool.storage.ledger import Ledger, Remembered
 from tidepool.storage.states import Source, UnitStatus
 

@@ -12,21 +12,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.call import seed_of
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.design import Design
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.paths import put_at
-from tidepool.engine.config.problems import placed, told
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.problems import format_error, placed
+from tidepool.engine.config.sections import Config, Design, FrozenConfig
+from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.crossing import Cell, Factor, as_json, cells_of, factors_of
 from tidepool.engine.design.hypotheses import check_hypotheses, hypotheses_hash
 from tidepool.engine.design.ignored_factors import foreseen
 from tidepool.engine.design.study_statistics import study_outcomes
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import with_library
-from tidepool.engine.streams import seed_of
 
 MOST_IN_NAME = 160
 """letters of its levels that a cell's name tells"""
@@ -67,11 +65,13 @@ def plan_study(config: Config, database: Path) -> PlannedStudy:
 def _plan_study(config: Config, database: Path) -> PlannedStudy:
     design = config.design
     if design is None:
-        raise UsageError(told(config.origin.source, "it has no [design], so it is one batch: run_batch runs it."))
+        raise UsageError(
+            format_error(config.origin.source, "it has no [design], so it is one batch: run_batch runs it.")
+        )
     try:
         factors = factors_of(design)
     except UsageError as error:
-        raise UsageError(told(config.origin.source, str(error)), error.where) from None
+        raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
     whole = with_library(config, database).written_in(config.origin)
     cells = [
         _planned(whole, cell, replicate, design, database)
@@ -84,7 +84,7 @@ def _plan_study(config: Config, database: Path) -> PlannedStudy:
         outcomes = study_outcomes(config.batch.kind, [cell.config.as_written() for cell in cells])
         warnings = [*check_hypotheses(kept, outcomes), *_ignored(cells, design)]
     except UsageError as error:
-        raise UsageError(told(config.origin.source, str(error)), error.where) from None
+        raise UsageError(format_error(config.origin.source, str(error)), error.where) from None
     return PlannedStudy(config.batch.name, kept, cells, config.origin.folder, tuple(warnings))
 
 
@@ -106,13 +106,13 @@ def _planned(config: Config, cell: Cell, replicate: int, design: Design, databas
             try:
                 put_at(data, path, deepcopy(value))
             except UsageError as error:
-                words = told(config.origin.source, f"[design]: {error}")
+                words = format_error(config.origin.source, f"[design]: {error}")
                 raise UsageError(words, ("design", "factors", name)) from None
     levels = {name: level.name for name, level in cell}
     data["batch"]["seed"] = replicate_seed(config.batch.seed, replicate)
     data["batch"]["name"] = _name(config.batch.name, levels, replicate if design.replicates > 1 else None)
     words = ", ".join(f"{name} = {level}" for name, level in levels.items())
-    source = told(config.origin.source, f"[design] with {words}") if words else config.origin.source
+    source = format_error(config.origin.source, f"[design] with {words}") if words else config.origin.source
     return PlannedCell(
         levels, replicate, freeze(config_from(data, source=source, folder=config.origin.folder), database)
     )
@@ -135,7 +135,7 @@ def _refuse_equal_cells(cells: Sequence[PlannedCell], source: str) -> None:
         if (twin := seen.setdefault(key, cell)) is not cell:
             one, other = (", ".join(each.levels.values()) for each in (twin, cell))
             raise UsageError(
-                told(
+                format_error(
                     source,
                     f"[design]: the cells {one!r} and {other!r} are the same study: nothing that they set differs.",
                 ),

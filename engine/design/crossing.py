@@ -8,10 +8,10 @@ from math import prod
 from typing import Any
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.design import Design
-from tidepool.engine.config.paths import section_of
 from tidepool.engine.config.problems import validated
 from tidepool.engine.config.section import Section
+from tidepool.engine.config.sections import Design
+from tidepool.engine.config.toml_files import section_of
 from tidepool.engine.errors import UsageError
 
 FIXED = ("service", "providers", "design", "batch", "stop", "cluster")

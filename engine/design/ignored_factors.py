@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from tidepool.engine.call import Call
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.results.method_words import listing
 from tidepool.engine.results.simulated_roles import is_simulated
 from tidepool.engine.simulated.responders import reading_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tidepool.engine.statistics.intervals import Interval
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import FrozenConfig
 
 Sections = Mapping[str, Any]
 """a config's plain values by section"""

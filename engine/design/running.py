@@ -15,10 +15,8 @@ from typing import Any
 from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import load_frozen, with_overrides
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Config, Providers, ProviderSettings
-from tidepool.engine.config.study import Study
-from tidepool.engine.config.user_endpoints import hands_of
+from tidepool.engine.config.loading import hands_of
+from tidepool.engine.config.sections import Config, FrozenConfig, Providers, ProviderSettings, Study
 from tidepool.engine.core.gc_tuning import CalmGarbageCollector
 from tidepool.engine.core.open_accounts import OpenAccounts
 from tidepool.engine.core.run_control import RunControl, Stop
@@ -40,7 +38,7 @@ from tidepool.engine.run import (
     rewrite_limits,
 )
 from tidepool.engine.studies.kinds import KindSpec, load_kind
-from tidepool.engine.trust.file_values import foreign_provider_keys
+from tidepool.engine.trust.foreign_keys import foreign_provider_keys
 from tidepool.engine.trust.gate import Admission, admit, design_text, refuse_changed, servers_of
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage import batches, locks

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.run import stop_rule
 from tidepool.engine.stopping.stop_rule import StopRule, rule_for_contrast

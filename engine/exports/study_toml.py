@@ -13,7 +13,7 @@ from typing import Any
 from tidepool.engine.errors import UsageError
 from tidepool.engine.exports.toml import as_toml, without_paths
 from tidepool.engine.studies.kinds import load_kind
-from tidepool.engine.trust.file_values import foreign_keys, without_foreign
+from tidepool.engine.trust.foreign_keys import foreign_keys, without_foreign
 from tidepool.engine.trust.gate import design_text
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.plain_text import one_line

@@ -1,34 +1,97 @@
 """Between the file's library and studies: what a config names by id is taken in before the batch is frozen.
 
-An id is a readable name and a hash of the content: `hypatia-3f2a91`. The same entity or agent has the same id in every
-file, so merging keeps it once, and a script that generates from a seed knows the ids in advance.
+An id is a readable name and a hash of the content: `hypatia-3f2a91`. The same entity or agent has the same id in every file, so merging
+keeps it once, and a script that generates from a seed knows the ids in advance.
 """
 
 import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from pydantic import ValidationError
 
-from tidepool.engine.config.problems import problems_of, told
+from tidepool.engine.call import stream
+from tidepool.engine.config.problems import format_error, problems_of, validated
 from tidepool.engine.config.sections import Agent, Config
 from tidepool.engine.errors import NotFound, UsageError, located
-from tidepool.engine.library.agent_files import read_agents
-from tidepool.engine.library.code_words import code_words
-from tidepool.engine.library.entities import Entity, entity_from
-from tidepool.engine.library.entity_files import read_entities, read_entity_ids
-from tidepool.engine.library.portraits import portrait
-from tidepool.engine.library.type_library import holds_types, types_of_file
-from tidepool.engine.streams import stream
+from tidepool.engine.library.entities import Entity, entity_from, read_entities, read_entity_ids, read_table, read_tree
+from tidepool.engine.library.entity_types import holds_types, portrait, types_of_file
 from tidepool.storage import library
 from tidepool.storage.file import prepare, reading
+
+WORDS = tuple(
+    """
+    alabaster albatross almanac amaryllis anemone anvil apricot arboretum armadillo astrolabe aubergine badger
+    balustrade barnacle bassoon bayleaf beeswax bellows bergamot birdsong bobbin borage bramble bulrush bumblebee
+    buttercup buttress calabash cardamom caravel carnelian catkin celandine chamois chisel cinnabar clavichord cobalt
+    colander comfrey coracle cormorant cornflower crocus cuttlefish cymbal dandelion damson dulcimer dovetail driftwood
+    eiderdown elderberry emerald ermine fennel fiddlehead filigree firefly flagstone flamingo foxglove fresco gargoyle
+    gazebo gentian gooseberry gossamer granite gudgeon harlequin harpsichord hawthorn hazelnut heliotrope heron
+    hollyhock honeycomb hornbeam hyacinth ibex indigo inglenook jackdaw jasmine jonquil juniper kestrel kingfisher
+    ladybird lapwing larkspur lavender lichen limpet lodestone lupin lynx magpie malachite mandolin marigold marzipan
+    meadowlark millstone mimosa moonstone mulberry nasturtium nettle nightjar nutmeg obelisk obsidian ocarina osprey
+    otter oxbow paprika parsnip peppercorn periwinkle pewter pipistrelle plumage pomegranate porcupine primrose
+    pumice quarry quicksilver quillwort quince raspberry redwood rhubarb rosewood saffron samovar sandpiper sapphire
+    scabbard sextant shingle snapdragon snowdrop sorrel spindle starling sundial sycamore tamarind tangerine teasel
+    thimble thistle toadstool topaz tortoise trellis trombone turmeric turquoise umber verbena vermilion viola
+    walrus weathervane whelk willowherb wisteria woodpecker yarrow zephyr zither
+    """.split()
+)
+
+
+def code_words(count: int, random: Random) -> list[str]:
+    """So many different code words; beyond the list, pairs of them."""
+    words = random.sample(WORDS, min(count, len(WORDS)))
+    pairs = len(WORDS) * len(WORDS)
+    for number in random.sample(range(pairs), min(count - len(words), pairs)):
+        words.append(f"{WORDS[number // len(WORDS)]}-{WORDS[number % len(WORDS)]}")
+    return words
+
+
+_NUMBERS = {"temperature": float, "max_tokens": int, "max_reasoning_tokens": int}
+
+
+def read_agents(path: Path) -> list[Agent]:
+    """All agents of a file; the ending says what it is."""
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv"):
+        records = [(f"{path}, row {row}", _from_cells(cells, f"{path}, row {row}")) for row, cells in read_table(path)]
+    elif suffix in (".json", ".toml"):
+        tree = read_tree(path)
+        listed = tree.get("agents") if isinstance(tree, dict) else tree
+        if not isinstance(listed, list):
+            raise UsageError(f"{path}: expected a list of agents, or a list under the key 'agents'.")
+        records = [(f"{path}, agent {place}", record) for place, record in enumerate(listed, 1)]
+    else:
+        raise UsageError(f"{path}: agents are read from .json, .toml and .csv files. Rename or convert it.")
+    if not records:
+        raise UsageError(f"{path}: the file holds no agents.")
+    return [validated(Agent, _without_id(record), where) for where, record in records]
+
+
+def _without_id(record: object) -> object:
+    """Ids are the library's own; a file that carries them is still fine."""
+    return {key: value for key, value in record.items() if key != "id"} if isinstance(record, Mapping) else record
+
+
+def _from_cells(cells: Mapping[str, str], where: str) -> dict[str, Any]:
+    """An empty cell stands for the default."""
+    values: dict[str, Any] = {}
+    for name, cell in cells.items():
+        if cell:
+            try:
+                values[name] = _NUMBERS.get(name, str)(cell)
+            except ValueError:
+                raise UsageError(f"{where}, column {name!r}: {cell!r} is no number.") from None
+    return values
 
 
 def content_id(name: str, content: object) -> str:
@@ -168,7 +231,7 @@ def _ids_of_file(config: Config) -> list[str]:
     try:
         return read_entity_ids((config.origin.folder or Path.cwd()) / name) or []
     except UsageError as error:
-        raise UsageError(told(config.origin.source, str(error)), where) from None
+        raise UsageError(format_error(config.origin.source, str(error)), where) from None
 
 
 def _taken_in(config: Config, connection: sqlite3.Connection, listed: Sequence[str]) -> Config:
@@ -202,4 +265,4 @@ def _found_at(*where: str, source: str = "") -> Iterator[None]:
         try:
             yield
         except NotFound as error:
-            raise UsageError(told(source, str(error))) from None
+            raise UsageError(format_error(source, str(error))) from None

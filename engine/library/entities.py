@@ -1,16 +1,23 @@
-"""Who takes part: an entity has a name, a description and typed attributes.
+"""Entities: a name, a description and typed attributes, checked, and read from JSON, TOML and CSV files.
 
-Entities come from strangers' files, so everything is checked here once, and every complaint says where: in words, for
-whoever reads it, and as the key within the entity.
+Entities come from other people's files, so everything is checked here once, and every error says where: in words, and as the key within the
+entity.
 """
 
+import csv
+import io
+import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tidepool.engine.config import ceilings
+from tidepool.engine.config.toml_files import parse_toml, read_text
 from tidepool.engine.errors import UsageError, located
 
 Attribute = bool | int | float | str
@@ -40,10 +47,12 @@ class Entity:
         """What the whole check of a study would stumble over; it tells the rest."""
         checked_name(self.name, "Entity, name")
         if not isinstance(self.description, str):
-            raise UsageError(f"Entity, description: expected text, not {_told(self.description)}.", ("description",))
+            raise UsageError(
+                f"Entity, description: expected text, not {_type_name(self.description)}.", ("description",)
+            )
         if not isinstance(self.attributes, Mapping):
             raise UsageError(
-                f"Entity, attributes: expected names and values, not {_told(self.attributes)}.", ("attributes",)
+                f"Entity, attributes: expected names and values, not {_type_name(self.attributes)}.", ("attributes",)
             )
 
     def with_attribute(self, name: str, value: Attribute) -> "Entity":
@@ -58,14 +67,14 @@ class Entity:
 def entity_from(record: object, where: str) -> Entity:
     """An entity out of a parsed file; `where` names the file and the place in it."""
     if not isinstance(record, Mapping):
-        raise UsageError(f"{where}: an entity is a table with a name, not {_told(record)}.")
+        raise UsageError(f"{where}: an entity is a table with a name, not {_type_name(record)}.")
     _refuse_unknown(
         record, (*_KEYS, "id", "type"), where
     )  # the library's own two: a file that carries them is still fine
     attributes = record.get("attributes") or {}
     if not isinstance(attributes, Mapping):
         raise UsageError(
-            f"{where}, attributes: expected a table of names and values, not {_told(attributes)}.", ("attributes",)
+            f"{where}, attributes: expected a table of names and values, not {_type_name(attributes)}.", ("attributes",)
         )
     with located("name"):
         name = checked_name(record.get("name"), f"{where}, name")
@@ -89,7 +98,7 @@ def checked_name(name: object, where: str) -> str:
     if name is None or name == "":
         raise UsageError(f"{where}: the name is missing. Every entity needs one of its own.")
     if not isinstance(name, str):
-        raise UsageError(f"{where}: a name is text, not {_told(name)}. Put it in quotes.")
+        raise UsageError(f"{where}: a name is text, not {_type_name(name)}. Put it in quotes.")
     tidy = name.strip()
     if not tidy:
         raise UsageError(f"{where}: the name is blank. Every entity needs one of its own.")
@@ -103,7 +112,7 @@ def checked_name(name: object, where: str) -> str:
 def checked_text(text: object, where: str) -> str:
     """The text, if it is one that can be stored."""
     if not isinstance(text, str):
-        raise UsageError(f"{where}: expected text, not {_told(text)}.")
+        raise UsageError(f"{where}: expected text, not {_type_name(text)}.")
     if len(text) > ceilings.TEXT:
         raise UsageError(f"{where}: the text has {len(text):,} letters, and {ceilings.TEXT:,} are the most.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
@@ -128,7 +137,7 @@ def checked_attributes(attributes: Mapping[object, object], where: str) -> dict[
 
 def _checked_attribute(value: object, where: str) -> Attribute:
     if not isinstance(value, Attribute):
-        raise UsageError(f"{where}: expected a number, text or true/false, not {_told(value)}.")
+        raise UsageError(f"{where}: expected a number, text or true/false, not {_type_name(value)}.")
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(f"{where}: {value} is no number one can compare. Leave it out.")
     return checked_text(value, where) if isinstance(value, str) else value
@@ -163,7 +172,7 @@ def _nearest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else "."
 
 
-def _told(value: object) -> str:
+def _type_name(value: object) -> str:
     kinds = {
         dict: "a table",
         list: "a list",
@@ -173,3 +182,167 @@ def _told(value: object) -> str:
         str: "text",
     }
     return kinds.get(type(value), "nothing" if value is None else f"a {type(value).__name__}")
+
+
+FORM = 'An entity file is TOML: [[entities]] for each, and below it keys such as name = "Hypatia".'
+_WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})\Z")
+_DECIMAL = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?\Z")
+
+
+def read_entities(path: Path) -> list[Entity]:
+    """All entities of a file; the ending says what it is."""
+    readers: dict[str, Callable[[Path], list[Entity]]] = {
+        ".json": _from_tree,
+        ".toml": _from_tree,
+        ".csv": _from_csv,
+        ".tsv": _from_csv,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise UsageError(f"{path}: entities are read from .json, .toml and .csv files. Rename or convert it.")
+    entities = reader(path)
+    if not entities:
+        raise UsageError(f"{path}: the file holds no entities.")
+    refuse_doubled(entities, str(path))
+    return entities
+
+
+def read_entity_ids(path: Path) -> list[str] | None:
+    """The ids of a library that a JSON file lists; None where it lists entities, or is no JSON."""
+    if path.suffix.lower() != ".json":
+        return None
+    listed = _records(read_tree(path))
+    if not isinstance(listed, list) or not any(isinstance(record, str) for record in listed):
+        return None
+    seen: set[str] = set()
+    for place, record in enumerate(listed, 1):
+        if not isinstance(record, str) or not record.strip():
+            raise UsageError(
+                f"{path}, entry {place}: the file lists ids of the library, and this is none. A file has entities or ids, "
+                "not both."
+            )
+        if record in seen:
+            raise UsageError(f"{path}, entry {place}: the id {record!r} is there twice. Name each entity once.")
+        seen.add(record)
+    return listed
+
+
+def read_tree(path: Path) -> Any:
+    """A JSON or TOML file as plain values."""
+    text = read_text(path)
+    if path.suffix.lower() == ".toml":
+        return parse_toml(text, str(path), FORM)
+    try:
+        return json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        words = f"{path}, line {error.lineno}: this is no valid JSON: {error.msg} (column {error.colno})."
+        raise UsageError(f"{words}{_cure(text, error.pos)}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: this is no valid JSON: {error}.") from None
+
+
+def _cure(text: str, position: int) -> str:
+    """The two slips that are made most."""
+    if re.search(r",\s*\Z", text[:position]) and text[position : position + 1] in "]}":
+        return " Remove the comma before it: none stands behind the last."
+    return " Names and texts stand in double quotes." if text[position : position + 1] in ("'", "“", "”") else ""
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {twice!r} is there twice in one object")
+    return table
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _from_tree(path: Path) -> list[Entity]:
+    records = _records(read_tree(path))
+    if not isinstance(records, list):
+        raise UsageError(f"{path}: expected a list of entities, or a list under the key 'entities'.")
+    return [entity_from(record, f"{path}, entity {place}") for place, record in enumerate(records, 1)]
+
+
+def _records(tree: Any) -> object:
+    return tree.get("entities") if isinstance(tree, dict) else tree
+
+
+def _from_csv(path: Path) -> list[Entity]:
+    """One entity a row: the columns name and description, and every other column is an attribute."""
+    rows = read_table(path, fixed=("name", "description"))
+    columns = [name for name in (rows[0][1] if rows else ()) if name not in ("name", "description")]
+    kinds = {name: _kind([cells[name] for _, cells in rows]) for name in columns}
+    return [_from_row(cells, kinds, f"{path}, row {row}") for row, cells in rows]
+
+
+def read_table(path: Path, fixed: Sequence[str] = ()) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file with a column 'name', each with its line; names in `fixed` may be in any capitals."""
+    numbered = _rows(path)
+    header = _header([cell.strip() for cell in numbered[0][1]], path, fixed)
+    return [(row, _cells(cells, header, f"{path}, row {row}")) for row, cells in numbered[1:]]
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """The rows that hold anything, each with the line of the file it ends on."""
+    text = read_text(path)
+    first_line = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first_line.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    except csv.Error as error:
+        raise UsageError(f"{path}, row {reader.line_num}: this is no valid CSV: {error}.") from None
+    if not rows:
+        raise UsageError(f"{path}: the file is empty. Its first row names the columns, one of them 'name'.")
+    return rows
+
+
+def _header(cells: list[str], path: Path, fixed: Sequence[str]) -> list[str]:
+    if len(cells) > ceilings.COLUMNS:
+        raise UsageError(f"{path}, row 1: {len(cells):,} columns, and {ceilings.COLUMNS:,} are the most.")
+    header = [cell.casefold() if cell.casefold() in fixed else cell for cell in cells]
+    for column, name in enumerate(header, 1):
+        if not name:
+            raise UsageError(f"{path}, row 1, column {column}: the column has no name. Give it one.")
+        checked_name(name, f"{path}, row 1, column {column}")
+        if header.index(name) < column - 1:
+            raise UsageError(f"{path}, row 1, column {column}: the column {name!r} is there twice. Keep one.")
+    if "name" not in header:
+        raise UsageError(f"{path}, row 1: no column is called 'name'. Everybody needs one.")
+    return header
+
+
+def _cells(cells: list[str], header: Sequence[str], where: str) -> dict[str, str]:
+    extra = next((place for place in range(len(header), len(cells)) if cells[place].strip()), None)
+    if extra is not None:
+        raise UsageError(
+            f"{where}, column {extra + 1}: the row has more cells than the header ({len(header)}). "
+            "Put text with a comma in double quotes."
+        )
+    padded = [*cells, *[""] * len(header)]
+    return {name: cell.strip() for name, cell in zip(header, padded, strict=False)}
+
+
+def _kind(cells: Sequence[str]) -> Callable[[str], Attribute]:
+    """What a column holds, judged by all its cells: no attribute is a number here and text there."""
+    filled = [cell for cell in cells if cell]
+    if all(cell.casefold() in ("true", "false") for cell in filled):
+        return lambda cell: cell.casefold() == "true"
+    if all(_WHOLE.match(cell) for cell in filled):
+        return int
+    if all(_DECIMAL.match(cell) for cell in filled) and not any(re.match(r"[+-]?0[0-9]", cell) for cell in filled):
+        return float
+    return str
+
+
+def _from_row(cells: dict[str, str], kinds: dict[str, Callable[[str], Attribute]], where: str) -> Entity:
+    attributes: dict[object, object] = {name: kind(cells[name]) for name, kind in kinds.items() if cells[name]}
+    return Entity(
+        name=checked_name(cells["name"], f"{where}, column 'name'"),
+        description=cells.get("description", ""),
+        attributes=checked_attributes(attributes, where),
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.design.cells import PlannedStudy
 from tidepool.engine.design.contrasts import Weighing, exploratory, weigh
 from tidepool.engine.design.factors import Cell, Factors

@@ -13,10 +13,9 @@ from typing import Any
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.paths import put_at
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.sections import Config, FrozenConfig
+from tidepool.engine.config.toml_files import put_at
 from tidepool.engine.design.cells import PlannedStudy, plan_study
 from tidepool.engine.design.hypotheses import FEWEST_REPLICATES
 from tidepool.engine.design.pricing import priced_cells

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from tidepool.engine.call import Call
-from tidepool.engine.config.presets import unknown_provider
+from tidepool.engine.config.endpoints import unknown_provider
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.deadlines import Deadline
 from tidepool.engine.errors import UsageError

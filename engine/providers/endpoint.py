@@ -5,10 +5,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tidepool.engine.call import FREE, PriceTag
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, LOCAL, OWN_ENDPOINTS, Family, KnownEndpoint, title_of
 from tidepool.engine.config.sections import ModelPrice, ProviderSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.prices import FREE, PriceTag
 from tidepool.engine.providers.keys import watch_keys
 
 NO_KEY = "none"

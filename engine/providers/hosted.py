@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.config.endpoints import Family
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.endpoint import endpoint_of
 from tidepool.engine.providers.keys import shown_host
 from tidepool.engine.providers.parallelism import Parallelism

@@ -3,9 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.protocol import Answer, BatchApi, Notices
 
 

@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
-from tidepool.engine.config.presets import KNOWN_MODELS, PRESET_TABLE, RETIREMENTS
+from tidepool.engine.call import PriceTag
+from tidepool.engine.config.endpoints import KNOWN_MODELS, PRESET_ENDPOINTS, PRESET_TABLE, RETIREMENTS
 from tidepool.engine.config.sections import Providers, ProviderSettings, SimulatedSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.anthropic.provider import AnthropicProvider
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import ALL_OTHERS, Endpoint, endpoint_of, is_endpoint

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tidepool.engine.call import PriceTag
 from tidepool.engine.config.endpoints import OWN_ENDPOINTS
-from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.endpoint import Endpoint
 
 _PROBE = 1_000

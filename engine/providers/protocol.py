@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.prices import PriceTag
 from tidepool.storage.states import FinishReason
 
 

@@ -4,9 +4,8 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.prices import PriceTag
 from tidepool.engine.providers.error_bodies import read_error
 from tidepool.engine.providers.error_mapping import ProviderComplaint, complaint_about, is_unknown_model, missing_key
 from tidepool.engine.providers.hosted import HostedProvider, HostFault

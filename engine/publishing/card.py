@@ -1,17 +1,368 @@
-"""README.md: the dataset card, with the head that dataset hubs read; and DATA.md, the dictionary of every table and column."""
+"""The files that describe a published folder: README.md, DATA.md, CITATION.cff and croissant.json, and what they say.
 
-from collections.abc import Iterator
-from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+All of it is read from the copy that is published. README.md is a dataset card with the head that dataset hubs read. croissant.json is
+Croissant 1.0 of MLCommons: files, tables and columns for machines.
+"""
 
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.errors import UsageError
 from tidepool.engine.exports import markdown as md
-from tidepool.engine.publishing.contents import FILE, Publication
-from tidepool.engine.publishing.yaml import Value, yaml
+from tidepool.engine.registries import program_version
 from tidepool.engine.results.method_words import listing
-from tidepool.engine.results.simulated_roles import simulated_roles
-from tidepool.storage.plain_text import one_line
+from tidepool.engine.results.simulated_roles import ALL_SIMULATED, merge_roles, simulated_roles, simulated_words
+from tidepool.engine.results.summary import summarise
+from tidepool.storage.exporting.factors import column_of, levels_of
+from tidepool.storage.exporting.whole_views import WITHOUT_FACTORS, factor_names
+from tidepool.storage.plain_text import json_text, one_line, plain
 from tidepool.storage.schema.reference import table_of
 from tidepool.storage.schema.view import View, ViewColumn
+from tidepool.storage.schema.views import VIEWS
+from tidepool.storage.states import BatchStatus
+from tidepool.storage.study_rows.studies import StoredStudy
+
+_SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{1,60}")
+_ADDRESS = re.compile(r"https?://[^\s<>\"'\\^`{|}]{3,1000}")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    title: str = ""
+    description: str = ""
+    authors: tuple[str, ...] = ()
+    """`Family, Given` for a person, any other name for a group"""
+    license: str = ""
+    """its SPDX name, such as CC-BY-4.0, or its address"""
+    url: str = ""
+    """where the folder will be found"""
+
+    def check(self) -> None:
+        if self.license and not (_SPDX.fullmatch(self.license) or _ADDRESS.fullmatch(self.license)):
+            raise UsageError("--license wants the SPDX name of a licence, such as CC-BY-4.0, or its https:// address.")
+        if self.url and not _ADDRESS.fullmatch(self.url):
+            raise UsageError("--url wants the https:// address at which the folder will be found.")
+        if any(not author.strip() for author in self.authors):
+            raise UsageError("--author wants a name: 'Lovelace, Ada' for a person, any other for a group.")
+
+    @property
+    def license_url(self) -> str:
+        if not self.license or _ADDRESS.fullmatch(self.license):
+            return self.license
+        return f"https://spdx.org/licenses/{self.license}.html"
+
+    @property
+    def spdx(self) -> str:
+        return self.license if _SPDX.fullmatch(self.license) else ""
+
+    def missing(self) -> Iterator[str]:
+        """What whoever publishes should say, and how."""
+        if not self.authors:
+            yield "It names no authors: --author 'Lovelace, Ada', once for each."
+        if not self.license:
+            yield "It has no licence, so nobody may use it: --license CC-BY-4.0."
+        if not self.description:
+            yield "It has no description: --description '…', or description in [batch] of the config."
+        if not self.url:
+            yield "It does not say where it will be found: --url https://…"
+
+
+FILE = "study.db"
+FINISHED = (BatchStatus.COMPLETED, BatchStatus.PARTIAL, BatchStatus.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedBatch:
+    id: str
+    name: str
+    kind: str
+    status: str
+    seed: int
+    version: str
+    simulated: bool
+    created: str
+    finished: str
+    """days; empty where there is none"""
+    units: int
+    completed: int
+    models: tuple[str, ...]
+    """as they were asked for, and in brackets as they were served"""
+    levels: Mapping[str, str]
+    roles: tuple[Mapping[str, Any], ...]
+    """each model that was asked, with its role, its calls and whether it is simulated"""
+
+    @property
+    def unfinished(self) -> bool:
+        return self.status not in FINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    name: str
+    meaning: str
+    columns: tuple[ViewColumn, ...]
+    rows: int
+
+    @property
+    def path(self) -> str:
+        return f"data/{self.name}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    id: str
+    about: About
+    study: StoredStudy | None
+    batches: tuple[PublishedBatch, ...]
+    tables: tuple[PublishedTable, ...]
+    notes: tuple[str, ...] = ()
+    """what readers should know before they use it"""
+
+    @property
+    def date(self) -> str:
+        """The last day on which something happened in it: the same study makes the same folder on any day."""
+        return max(batch.finished or batch.created for batch in self.batches) or "1970-01-01"
+
+    @property
+    def simulated(self) -> bool:
+        return any(batch.simulated for batch in self.batches)
+
+    @property
+    def simulated_words(self) -> str:
+        """Empty where every answer came from a language model."""
+        if not self.simulated:
+            return ""
+        words = simulated_words(merge_roles(batch.roles for batch in self.batches))
+        if words == ALL_SIMULATED:
+            return "Simulated answers: no language model was asked, and nothing here says anything about one."
+        return f"{words[:1].upper()}{words[1:]}."
+
+    @property
+    def kinds(self) -> list[str]:
+        return sorted({batch.kind for batch in self.batches})
+
+    @property
+    def keywords(self) -> list[str]:
+        kinds = [kind.replace("_", " ") for kind in self.kinds]
+        return ["tidepool", "language model agents", *kinds, *(["simulated"] if self.simulated else [])]
+
+
+def published_batch(copy: Path, connection: sqlite3.Connection, batch: sqlite3.Row) -> PublishedBatch:
+    summary = summarise(copy, batch["id"], with_statistics=False)
+    served = {(one["model"], one["served"]) for one in summary["served_models"]}
+    asked = [one["model"] for one in summary["roles"]]
+    return PublishedBatch(
+        id=batch["id"],
+        name=batch["name"],
+        kind=batch["kind"],
+        status=summary["status"],
+        seed=batch["seed"],
+        version=batch["version"] or "unknown",
+        simulated=summary["simulated"],
+        created=(summary["created_at"] or "")[:10],
+        finished=(summary["finished_at"] or "")[:10],
+        units=summary["units"]["total"],
+        completed=summary["units"]["completed"],
+        models=tuple(dict.fromkeys(_served(model, served) for model in asked)),
+        levels=levels_of(connection, batch),
+        roles=tuple(summary["roles"]),
+    )
+
+
+def _served(model: str, served: set[tuple[str, str]]) -> str:
+    others = sorted(answered for asked, answered in served if asked == model and answered != model.partition(":")[2])
+    return f"{model} ({', '.join(others)})" if others else model
+
+
+def published_tables(connection: sqlite3.Connection, counts: Mapping[str, int]) -> Iterator[PublishedTable]:
+    """`counts`: rows by view, as they were written."""
+    factors = factor_names(connection)
+    for view in VIEWS.values():
+        more = () if view.name in WITHOUT_FACTORS else tuple(map(_factor_column, factors))
+        yield PublishedTable(view.name, view.meaning, (*view.columns, *more), counts[view.name])
+
+
+def _factor_column(factor: str) -> ViewColumn:
+    return ViewColumn(column_of(factor), "text", "Level of this factor of the study's design, in the batch of the row.")
+
+
+def servers_in(config: Mapping[str, Any]) -> list[str]:
+    """Addresses that a config names: whoever publishes it should know that they go out."""
+    providers = config.get("providers")
+    sections = [one for one in providers.values() if isinstance(one, Mapping)] if isinstance(providers, Mapping) else []
+    found = [place for one in sections for place in (one.get("base_url"), *(one.get("hosts") or ()))]
+    return [str(place) for place in found if place]
+
+
+Value = str | int | bool | Mapping[str, "Value"] | Sequence["Value"]
+
+
+def yaml(content: Mapping[str, Value]) -> str:
+    return "\n".join(_lines(content)) + "\n"
+
+
+def _lines(content: Mapping[str, Value]) -> Iterator[str]:
+    for key, value in content.items():
+        if isinstance(value, str | int):
+            yield f"{key}: {_single(value)}"
+            continue
+        yield f"{key}:"
+        yield from (f"  {line}" for line in (_lines(value) if isinstance(value, Mapping) else _items(value)))
+
+
+def _items(values: Sequence[Value]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, Mapping):
+            first, *others = _lines(value)
+            yield f"- {first}"
+            yield from (f"  {line}" for line in others)
+        elif isinstance(value, str | int):
+            yield f"- {_single(value)}"
+
+
+def _single(value: str | int) -> str:
+    """A card's head may be shown as Markdown by a program that knows no heads: signs that would act there are escaped."""
+    if not isinstance(value, str):
+        return json_text(value)
+    return re.sub(r"[<>\[&]", lambda sign: f"\\u{ord(sign[0]):04x}", json_text(plain(value)))
+
+
+NOBODY = "The authors of this study"
+
+
+def citation(published: Publication) -> str:
+    about = published.about
+    content: dict[str, Value] = {
+        "cff-version": "1.2.0",
+        "message": "If you use this dataset, please cite it as below.",
+        "type": "dataset",
+        "title": one_line(about.title),
+        "authors": [_author(name) for name in about.authors] or [{"name": NOBODY}],
+        "date-released": published.date,
+        "identifiers": [{"type": "other", "value": published.id, "description": "Its id in Tidepool's file"}],
+        "keywords": published.keywords,
+    }
+    if about.description:
+        content["abstract"] = about.description
+    if about.license:
+        content |= {"license": about.spdx} if about.spdx else {"license-url": about.license}
+    if about.url:
+        content["url"] = about.url
+    return yaml(content)
+
+
+def _author(name: str) -> dict[str, Value]:
+    family, comma, given = (part.strip() for part in one_line(name).partition(","))
+    return {"family-names": family, "given-names": given} if comma and family and given else {"name": one_line(name)}
+
+
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{
+        name: f"cr:{name}"
+        for name in (
+            "citeAs column equivalentProperty extract field fileProperty fileObject fileSet format includes isLiveDataset "
+            "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
+            "subField transform"
+        ).split()
+    },
+}
+FORMATS = {
+    ".parquet": "application/x-parquet",
+    ".db": "application/vnd.sqlite3",
+    ".html": "text/html",
+    ".md": "text/markdown",
+    ".toml": "application/toml",
+    ".cff": "application/yaml",
+}
+TYPES = {"integer": "sc:Integer", "real": "sc:Float", "boolean": "sc:Boolean"}
+"""of a column → of a field; JSON and moments are texts in the files"""
+MOST_WORDS = 5_000
+
+
+def croissant(published: Publication, folder: Path, files: Sequence[str]) -> str:
+    """`files`: all that lie in the folder, but for this one."""
+    about = published.about
+    content: dict[str, Any] = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": one_line(about.title),
+        "description": plain(_description(published))[:MOST_WORDS],
+        "datePublished": published.date,
+        "citeAs": one_line(f"{'; '.join(about.authors) or NOBODY} ({published.date[:4]}). {about.title}."),
+        "version": "1.0.0",
+        "keywords": published.keywords,
+        "creator": [{"@type": _kind_of(name), "name": one_line(name)} for name in about.authors],
+        "license": about.license_url,
+        "url": about.url,
+        "isLiveDataset": False,
+        "distribution": list(_file_objects(folder, files)),
+        "recordSet": [_records(table) for table in published.tables],
+    }
+    return json_text({key: value for key, value in content.items() if value not in ("", [])}, indent=1) + "\n"
+
+
+def _description(published: Publication) -> str:
+    return " ".join(filter(None, (published.about.description or published.about.title, published.simulated_words)))
+
+
+def _kind_of(author: str) -> str:
+    return "sc:Person" if "," in author else "sc:Organization"
+
+
+def _file_objects(folder: Path, files: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    for name in files:
+        path = folder / name
+        with path.open("rb") as stream:
+            digest = file_digest(stream, "sha256").hexdigest()
+        yield {
+            "@type": "cr:FileObject",
+            "@id": name,
+            "name": name,
+            "contentUrl": name,
+            "contentSize": f"{path.stat().st_size} B",
+            "encodingFormat": FORMATS[path.suffix],
+            "sha256": digest,
+        }
+
+
+def _records(table: PublishedTable) -> Mapping[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": table.name,
+        "name": table.name,
+        "description": table.meaning,
+        "field": [_field(table, column, place) for place, column in enumerate(table.columns, 1)],
+    }
+
+
+def _field(table: PublishedTable, column: ViewColumn, place: int) -> Mapping[str, Any]:
+    """A factor's name is somebody's own words: its id is its place."""
+    own = column.name if column.name.isidentifier() and column.name.isascii() else f"column_{place}"
+    return {
+        "@type": "cr:Field",
+        "@id": f"{table.name}/{own}",
+        "name": one_line(column.name),
+        "description": column.meaning,
+        "dataType": TYPES.get(column.type, "sc:Text"),
+        "source": {"fileObject": {"@id": table.path}, "extract": {"column": column.name}},
+    }
+
 
 MOST_BATCHES = 200
 SIZES = (
@@ -67,7 +418,7 @@ def _parts(published: Publication) -> Iterator[str]:
     yield md.heading(2, "Licence and citation")
     yield md.line(f"Licence: {about.license or 'none is stated, so ask its authors before you use it'}.")
     yield md.line(f"Authors: {'; '.join(about.authors) or 'not named'}. CITATION.cff says how to cite it.")
-    yield md.line(f"Made by tidepool publish of Tidepool {_program()}; dated {published.date}.")
+    yield md.line(f"Made by tidepool publish of Tidepool {program_version()}; dated {published.date}.")
 
 
 def _batches(published: Publication) -> Iterator[str]:
@@ -166,10 +517,3 @@ def dictionary(published: Publication) -> str:
 def _in_code(column: ViewColumn) -> ViewColumn:
     """A factor's name is somebody's own words: nothing in it may end the code span that it stands in, or the cell."""
     return replace(column, name=one_line(column.name).replace("`", "'").replace("|", "\\|"))
-
-
-def _program() -> str:
-    try:
-        return version("tidepool-lab")
-    except PackageNotFoundError:
-        return "unknown"

@@ -19,11 +19,18 @@ from tidepool.engine.exports.study_pages import study_pages
 from tidepool.engine.exports.study_toml import missing_files, study_toml
 from tidepool.engine.exports.toml import toml_of, without_paths
 from tidepool.engine.providers.replies import ABSOLUTE_PATH
-from tidepool.engine.publishing.about import About
-from tidepool.engine.publishing.card import card, dictionary
-from tidepool.engine.publishing.citation import citation
-from tidepool.engine.publishing.contents import FILE, Publication, published_batch, published_tables, servers_in
-from tidepool.engine.publishing.croissant import croissant
+from tidepool.engine.publishing.card import (
+    FILE,
+    About,
+    Publication,
+    card,
+    citation,
+    croissant,
+    dictionary,
+    published_batch,
+    published_tables,
+    servers_in,
+)
 from tidepool.engine.results.report import report_of
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.batches import find_batch

@@ -27,7 +27,7 @@ from tidepool.storage.reading.watching import LONGEST_NAME, LONGEST_WORDS
 from tidepool.storage.states import BatchStatus
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import FrozenConfig
 
 
 def read_summary(reference: str = "last", database: str | Path = "tidepool.db") -> Summary:

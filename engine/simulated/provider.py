@@ -11,9 +11,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Collection, Sequence
 from random import Random
 
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag, expected_input, expected_tokens, seed_of
 from tidepool.engine.config.sections import SimulatedSettings
-from tidepool.engine.prices import PriceTag, expected_input, expected_tokens
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchApi,
@@ -32,7 +31,6 @@ from tidepool.engine.providers.protocol import (
 )
 from tidepool.engine.simulated.purchase_log import PurchaseLog
 from tidepool.engine.simulated.responders import responder_for
-from tidepool.engine.streams import seed_of
 
 MINUTE = 60.0
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from types import ModuleType
 
 from tidepool.engine.call import Call
-from tidepool.engine.plugins import load_place
+from tidepool.engine.registries import load_place
 from tidepool.engine.simulated.reply import SimulatedReply
 
 Responder = Callable[[Call, int], SimulatedReply]

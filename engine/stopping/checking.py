@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from itertools import islice
 
-from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import Location, UsageError
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.rules import FIRST_LOOK

@@ -9,8 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import ProviderSettings
+from tidepool.engine.config.sections import FrozenConfig, ProviderSettings
 from tidepool.engine.core.services import SERVICES, Admission, batch_from, units_at_once
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 

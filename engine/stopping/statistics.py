@@ -99,7 +99,7 @@ def read(content: Any) -> Stopping | None:
     """None where it is not what a rule of ours has written."""
     if not isinstance(content, Mapping) or not isinstance(content.get("rule"), Mapping):
         return None
-    from tidepool.engine.config.stop import StopWhenSure
+    from tidepool.engine.config.sections import StopWhenSure
 
     counts = [content.get(name) for name in ("max", "blocks", "looks", "begun", "calls_saved")]
     words = [content.get(name) for name in ("method", "units", "verdict")]

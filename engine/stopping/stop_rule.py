@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.checking import few_blocks

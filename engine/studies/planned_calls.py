@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from tidepool.engine.call import expected_tokens, most_tokens
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.sections import Reasons, reasoning_of
 from tidepool.engine.errors import UsageError
-from tidepool.engine.prices import expected_tokens, most_tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tidepool.engine.call import Call
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.services import SERVICES, batch_from
 from tidepool.engine.providers.protocol import BatchApi
 from tidepool.engine.results.wording import span

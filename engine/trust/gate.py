@@ -18,18 +18,16 @@ from typing import Any
 from tidepool.engine.branching.kind import kind_to_run
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import load_frozen, with_overrides
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import ProviderSettings
-from tidepool.engine.config.user_endpoints import user_providers
+from tidepool.engine.config.loading import user_providers
+from tidepool.engine.config.sections import FrozenConfig, ProviderSettings
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint, is_loopback
 from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.results.wording import money
 from tidepool.engine.studies.kinds import KindSpec, load_kind
 from tidepool.engine.studies.plan import Plan, priced
-from tidepool.engine.trust.file_values import foreign_keys, foreign_provider_keys, without_foreign
-from tidepool.engine.trust.record import trust_record
-from tidepool.engine.trust.seals import ReplySeals
+from tidepool.engine.trust.foreign_keys import foreign_keys, foreign_provider_keys, without_foreign
+from tidepool.engine.trust.record import ReplySeals, trust_record
 from tidepool.storage import batches, locks
 from tidepool.storage.file import reading, settle, writing
 from tidepool.storage.reading import search

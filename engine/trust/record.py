@@ -1,26 +1,30 @@
 """What this user trusts, stored outside every study file: a file's own words never grant anything.
 
-A batch counts by its id together with the hash of its frozen config, since a copy that comes back may be changed. Beside
-the batches the record holds what `tidepool api` was asked to run, which drafts were written here, in which folder the code
-of a batch lies, and the secret behind the seals of replies. No key is ever written.
+A batch counts by its id together with the hash of its frozen config, since a copy that comes back may be changed. The record also holds
+what `tidepool api` was asked to run, which drafts were written here, in which folder the code of a batch lies, and the secret behind the
+seals of replies. No key is ever written. If the record cannot be written, or others could have written it, that is reported once, and
+what is trusted holds for this process.
 
-Where the record cannot be written, or others could have written it, that is reported once, and what is trusted holds for
-this process.
+Seals protect batches that run code. A reply may be executed (`task = "python"`) or given to the user's scorer, and a reply from a file
+could be anything. So each reply is stored with a keyed hash, made with a secret that no study file holds. A reply runs only if it came
+from a provider in this process, or if its seal fits.
 """
 
 import hashlib
+import hmac
 import os
 import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tidepool.engine.errors import FileError
+from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.storage.scratch.state_folder import refuse_what_others_wrote, state_folder
 
 FILE_NAME = "trust.db"
@@ -240,3 +244,41 @@ def _why(error: Exception) -> str:
 def _add(record: sqlite3.Connection, table: str, batch_id: str, config: str) -> int:
     row = (batch_id, config_hash(config), time.time())
     return record.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row).rowcount
+
+
+class ReplySeals:
+    def __init__(self) -> None:
+        self._secret = trust_record().secret()
+        self._texts: set[bytes] = set()
+        """hashes of replies that may be run"""
+
+    def received(self, key: bytes, text: str) -> bytes:
+        """The seal to store with a reply that a provider gave just now to the request of this key."""
+        self._texts.add(_hash(text))
+        return self._seal(key, text)
+
+    def admits(self, key: bytes, text: str, seal: bytes | None) -> bool:
+        """Whether a stored reply is one that this user received, to this very request."""
+        fits = isinstance(seal, bytes) and hmac.compare_digest(seal, self._seal(key, text))
+        if fits:
+            self._texts.add(_hash(text))
+        return fits
+
+    def refuse_unknown(self, text: str) -> None:
+        """Called before the text is run, or given to a scorer."""
+        if _hash(text) not in self._texts:
+            raise NotTrusted(
+                "A stored reply was changed, or was received on another machine: it was not run as code. If you know where "
+                "it comes from, stop the batch, trust it as it is now (tidepool trust add BATCH) and resume it."
+            )
+
+    def broken(self, replies: Iterable[tuple[bytes, str, bytes | None]]) -> int:
+        """How many of these stored replies (key, text, seal) do not carry this user's seal."""
+        return sum(not self.admits(*reply) for reply in replies)
+
+    def _seal(self, key: bytes, text: str) -> bytes:
+        return hmac.digest(self._secret, _hash(text) + key, "sha256")
+
+
+def _hash(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tidepool.engine.streams import stream
+from tidepool.engine.call import stream
 
 from . import malformed_replies as malformed
 from .books import Purchase

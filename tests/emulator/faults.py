@@ -26,7 +26,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tidepool.engine.streams import stream
+from tidepool.engine.call import stream
 
 AFTERWARDS = {"lost", "lost-hang", "lost-500", "cut"}
 """faults that strike once the thing was done"""

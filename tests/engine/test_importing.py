@@ -15,7 +15,7 @@ from tests.engine.studies.simulation.panels import panel, rows
 from tests.support.state import end_state, query
 from tidepool import resume_batch, run_batch
 from tidepool.engine.errors import FileError
-from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.results.summary import summarise
 from tidepool.storage import library
 from tidepool.storage.batches import create_batch

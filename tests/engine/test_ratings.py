@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.answer_forms import levels_of
-from tidepool.engine.ratings import read_rating
+from tidepool.engine.answer_forms import levels_of, read_rating
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from functools import partial
 
 import pytest
 
-from tidepool.engine import answer_forms, ratings
+from tidepool.engine import answer_forms
+from tidepool.engine import answer_forms as ratings
 from tidepool.engine.exports import html, markdown
 from tidepool.engine.providers import error_bodies, keys, rate_headers, replies
 from tidepool.engine.statistics.words import words_in

@@ -13,7 +13,7 @@ import pytest
 from tests.support.state import change, query
 from tests.support.studies import game
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import resume_batch, run_batch
 from tidepool.storage import locks
 from tidepool.storage.batches import delete_batch, find_batch, is_running, progress_of, shown_status, steer

@@ -8,7 +8,7 @@ import pytest
 from tests.support.state import change, query
 from tests.support.studies import game
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import run_batch
 from tidepool.storage.batches import delete_batch, find_batch
 from tidepool.storage.errors import BatchLocked, FileError

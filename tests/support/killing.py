@@ -13,9 +13,9 @@ from random import Random
 from tests.support.command import Tidepool
 from tests.support.state import committed_seeds, end_state, query, sold_by_batch, sold_live
 from tests.support.studies import written
+from tidepool.engine.call import seed_of
 from tidepool.engine.config.loading import load_config
 from tidepool.engine.run import resume_batch, run_batch
-from tidepool.engine.streams import seed_of
 
 CONVERSATIONS, MESSAGES = 30, 4
 CALLS = CONVERSATIONS * MESSAGES

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from tidepool.engine.call import Call
-from tidepool.engine.prices import expected_tokens
+from tidepool.engine.call import Call, expected_tokens
 from tidepool.engine.providers.protocol import Answer
 from tidepool.engine.registries import OPERATORS
 from tidepool.engine.simulated.provider import SimulatedProvider

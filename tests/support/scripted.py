@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidepool.engine.call import Call
-from tidepool.engine.prices import FREE, PriceTag
+from tidepool.engine.call import FREE, Call, PriceTag
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchApi,

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.call import seed_of
 from tidepool.engine.simulated.purchase_log import PurchaseLog
-from tidepool.engine.streams import seed_of
 
 Rows = list[tuple[Any, ...]]
 

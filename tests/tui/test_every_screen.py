@@ -17,7 +17,7 @@ from tests.support.poison import POISON, poisoned_file
 from tests.tui.persons import opened, until
 from tidepool.engine.coding.session import CodingSession
 from tidepool.engine.config.sections import Agent, Providers
-from tidepool.engine.library.type_library import known_types
+from tidepool.engine.library.entity_types import known_types
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion
 from tidepool.storage.file import reading
 from tidepool.storage.reading.watching import all_watched

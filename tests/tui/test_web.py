@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tidepool.engine.api.door import VARIABLE, Door, Knock, Refused
+from tidepool.engine.api.auth import VARIABLE, AuthRequest, Refused, TokenAuth
 from tidepool.tui.app import launching
 from tidepool.tui.command.main import main
 
@@ -42,7 +42,7 @@ pytest.importorskip("textual_serve", reason="the extra `web` is not installed")
     ],
 )
 def test_only_the_page_itself_is_served(headers: dict[bytes, bytes], code: int | None) -> None:
-    verdict = Door(None, here_only=True, what="The app").refusal(Knock("GET", b"/", b"", headers, 8766))
+    verdict = TokenAuth(None, here_only=True, what="The app").refusal(AuthRequest("GET", b"/", b"", headers, 8766))
     assert (verdict.code if isinstance(verdict, Refused) else verdict) == code
 
 

@@ -12,7 +12,7 @@ from aiohttp.web_protocol import RequestHandler
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from tidepool.engine.api.door import NO_FRAMES, Door, Entered, Knock, is_loopback
+from tidepool.engine.api.auth import NO_FRAMES, Authenticated, AuthRequest, TokenAuth, is_loopback
 
 HOST = "127.0.0.1"
 MOST_CONNECTIONS = 200
@@ -92,7 +92,7 @@ class AppProcess(AppService):
 class BrowserServer(Server):
     """textual-serve's own, behind a door."""
 
-    def __init__(self, command: Sequence[str], port: int, door: Door) -> None:
+    def __init__(self, command: Sequence[str], port: int, door: TokenAuth) -> None:
         super().__init__("tidepool", host=HOST, port=port, title="Tidepool")
         self._arguments = command
         self._door = door
@@ -156,7 +156,7 @@ class BrowserServer(Server):
         if request.path == "/" and host != own and is_loopback(host.partition(":")[0]):
             raise web.HTTPSeeOther(self.public_url + request.raw_path)  # the page speaks to its server by this name
         verdict = self._door.refusal(_knock(request, self.port))
-        if isinstance(verdict, Entered):
+        if isinstance(verdict, Authenticated):
             headers = {"Set-Cookie": verdict.cookie, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
             raise web.HTTPSeeOther(verdict.location, headers=headers)
         if verdict is not None:
@@ -190,7 +190,7 @@ def at_home(page: str) -> str:
     return FOREIGN_LINK.sub("", page).replace("</head>", AT_HOME, 1)
 
 
-def _knock(request: web.Request, port: int) -> Knock:
+def _knock(request: web.Request, port: int) -> AuthRequest:
     headers = {name.lower(): value for name, value in request.raw_headers}
     path, _, query = request.raw_path.encode("utf-8", "surrogateescape").partition(b"?")
-    return Knock(request.method, path, query, headers, port)
+    return AuthRequest(request.method, path, query, headers, port)

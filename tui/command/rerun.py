@@ -8,8 +8,7 @@ from tidepool.engine.cluster.section import said_in
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import NotTrusted
 from tidepool.engine.events import Listener
-from tidepool.engine.publishing.place import StudyInFile
-from tidepool.engine.publishing.rerun import MEANING, Rerun, read_again
+from tidepool.engine.publishing.reuse import MEANING, Rerun, StudyInFile, read_again
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.plan import priced
 from tidepool.tui.command.commands.run import agreed_to

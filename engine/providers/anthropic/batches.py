@@ -9,8 +9,7 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
-from tidepool.engine.call import Call
-from tidepool.engine.prices import PriceTag
+from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.providers.anthropic.request_format import AnthropicRequestFormat, answer_of
 from tidepool.engine.providers.batch_errors import CREATE_SECONDS, MOST_PAGES, ListEnd, is_unclear, not_taken, seen
 from tidepool.engine.providers.batch_results import (

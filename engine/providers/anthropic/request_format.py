@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidepool.engine.answer_forms import schema_of
-from tidepool.engine.call import Call, prompt_hash
-from tidepool.engine.prices import PriceTag, expected_tokens
+from tidepool.engine.call import Call, PriceTag, expected_tokens, prompt_hash
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
 from tidepool.engine.providers.replies import Usage, believed, name_of, part_of, said, text_of, tokens

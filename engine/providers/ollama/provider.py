@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.answer_forms import schema_of
-from tidepool.engine.call import Call
+from tidepool.engine.call import Call, PriceTag, expected_input, packed_vectors
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.deadlines import Deadline
-from tidepool.engine.prices import PriceTag, expected_input
 from tidepool.engine.providers.border import Refused, read_within, refuse_strange_redirect, trusted_certificates
 from tidepool.engine.providers.endpoint import NO_KEY
 from tidepool.engine.providers.error_mapping import ProviderComplaint, missing_key, silence_of
@@ -19,7 +18,6 @@ from tidepool.engine.providers.pool import Host
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError, ProviderSpec, Silence
 from tidepool.engine.providers.replies import name_of, said, text_of, tokens
 from tidepool.engine.providers.unsupported_settings import UnsupportedSettings
-from tidepool.engine.vectors import packed_vectors
 
 SEED_BITS = 0x7FFF_FFFF
 REFUSED = "connection refused"

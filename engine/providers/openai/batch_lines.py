@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from tidepool.engine.prices import PriceTag
+from tidepool.engine.call import PriceTag
 from tidepool.engine.providers.batch_results import (
     NO_REPLY,
     ODD,

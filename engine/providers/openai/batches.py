@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from tidepool.engine.call import Call
-from tidepool.engine.prices import PriceTag
+from tidepool.engine.call import Call, PriceTag
 from tidepool.engine.providers.batch_errors import (
     CREATE_SECONDS,
     MOST_PAGES,

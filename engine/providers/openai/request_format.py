@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidepool.engine.answer_forms import schema_of
-from tidepool.engine.call import Call
-from tidepool.engine.prices import PriceTag
+from tidepool.engine.call import Call, PriceTag, packed_vectors
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.protocol import Answer, Notices, RateLimits
 from tidepool.engine.providers.replies import Said, Usage, believed, name_of, part_of, said, text_of, thought_in, tokens
 from tidepool.engine.providers.texts import clean
 from tidepool.engine.providers.unsupported_settings import SYSTEM_ROLE, UnsupportedSettings
-from tidepool.engine.vectors import packed_vectors
 from tidepool.storage.states import FinishReason
 
 SEED_BITS = 0x7FFF_FFFF

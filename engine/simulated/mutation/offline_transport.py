@@ -7,8 +7,8 @@ is lost after each operator's mark, so that what an outage does to learning can 
 
 from collections.abc import Callable, Sequence
 
+from tidepool.engine.call import seed_of
 from tidepool.engine.simulated.mutation import answer_judge, query_rewriter, target
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, Vectors
 from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE, PromptRequest
 

@@ -6,15 +6,15 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
-from tidepool.engine.config.choices import OneOf
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Temperature
+from tidepool.engine.config.section import OneOf, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Temperature
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
 from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
 from tidepool.engine.studies.evolution.placeholders import seed_text
-from tidepool.engine.trust.file_values import NOT_TRUSTED
+from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
 OWN_SCORER = rf"(?:{NOT_TRUSTED})?(?P<file>[^:\\\0]{{1,200}}\.py):(?P<function>[A-Za-z_]\w{{0,99}})"
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import cast
 from unicodedata import category, normalize
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import ConfigSections
+from tidepool.engine.config.sections import ConfigSections, FrozenConfig
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry

@@ -24,7 +24,7 @@ from tidepool.engine.studies.several_seeds import Runs
 from tidepool.storage.study_rows.findings import finding
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import FrozenConfig
 
 CHAMPION = "champion"
 WORDS = SeedWords(

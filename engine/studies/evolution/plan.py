@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
 from tidepool.engine.studies.evolution.evaluation.racing import calls_in

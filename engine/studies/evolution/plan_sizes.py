@@ -6,9 +6,8 @@ from functools import cached_property
 from itertools import cycle, islice
 from math import expm1, perm
 
-from tidepool.engine.call import Call, Message
-from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.prices import TOKENS_PER_MESSAGE, expected_tokens
+from tidepool.engine.call import TOKENS_PER_MESSAGE, Call, Message, expected_tokens
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.studies.evolution.asking import SOLUTIONS
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.objectives import MOST_ON_FRONT

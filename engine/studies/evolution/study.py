@@ -10,8 +10,8 @@ from tidepool.engine.studies.evolution.exports import CONTENTS
 from tidepool.engine.studies.kinds import KindSpec
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
-    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.section import Section
+    from tidepool.engine.config.sections import Config, FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
@@ -46,7 +46,7 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
 
 
 def models(config: "FrozenConfig") -> set[str]:
-    from tidepool.engine.config.model_fields import models_named
+    from tidepool.engine.config.section import models_named
     from tidepool.engine.studies.evolution.inputs import settings_of
 
     settings = settings_of(config)

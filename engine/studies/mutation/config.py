@@ -8,11 +8,10 @@ from pydantic_core import PydanticKnownError
 
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
-from tidepool.engine.config.choices import OneOf
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, resolve_model
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, NamesModel, ReasoningEffort, Section, Temperature
+from tidepool.engine.config.section import NamesModel, OneOf, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Temperature
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from tidepool.engine.config.constructing import with_keywords_in_help
-from tidepool.engine.config.study import Study
+from tidepool.engine.config.section import with_keywords_in_help
+from tidepool.engine.config.sections import Study
 from tidepool.engine.studies.mutation.config import MutationSettings
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.call import TOKENS_PER_MESSAGE
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.services import SERVICES, batch_from
-from tidepool.engine.prices import TOKENS_PER_MESSAGE
 from tidepool.engine.studies.mutation.config import HASHING, MutationSettings
 from tidepool.engine.studies.mutation.environment.ledger_transport import EMBED, JUDGE_TOKENS, stages_of
 from tidepool.engine.studies.mutation.environment.rewards import judge_prompt

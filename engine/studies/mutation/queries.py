@@ -11,9 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tidepool.engine.call import stream
 from tidepool.engine.config.toml_files import check_file
 from tidepool.engine.errors import UsageError
-from tidepool.engine.streams import stream
 
 BUILTIN = "builtin"
 

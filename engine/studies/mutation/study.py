@@ -12,8 +12,8 @@ from tidepool.storage.exporting.contents import ExportContents
 from tidepool.storage.exporting.steps import steps_table
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
-    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.section import Section
+    from tidepool.engine.config.sections import Config, FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
@@ -35,7 +35,7 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
 
 
 def models(config: "FrozenConfig") -> set[str]:
-    from tidepool.engine.config.model_fields import models_named
+    from tidepool.engine.config.section import models_named
     from tidepool.engine.studies.mutation.config import HASHING
     from tidepool.engine.studies.mutation.inputs import settings_of
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from tidepool.engine.branching.talks import OUTCOME, Measure, OriginTalk, Story, Together
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.studies.secret_game.casting import Cast, settings_of

@@ -6,9 +6,8 @@ from functools import lru_cache
 from typing import cast
 
 from tidepool.engine.call import Message
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import Agent, ConfigSections
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.sections import Agent, ConfigSections, FrozenConfig
 from tidepool.engine.studies.secret_game.config import Scenario, SecretGameSettings
 from tidepool.engine.studies.secret_game.pairing import PlannedConversation, Schedule
 from tidepool.engine.studies.secret_game.prompts import Briefing, remembered, rules_text, system_prompt

@@ -5,9 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.choices import OneOf
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section
+from tidepool.engine.config.section import OneOf, Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort
 from tidepool.engine.registries import DETECTORS
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
 from tidepool.engine.studies.secret_game.detectors.folding import fold

@@ -4,9 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from tidepool.engine.config.constructing import with_keywords_in_help
-from tidepool.engine.config.sections import Agent
-from tidepool.engine.config.study import Study
+from tidepool.engine.config.section import with_keywords_in_help
+from tidepool.engine.config.sections import Agent, Study
 from tidepool.engine.studies.secret_game.config import SecretGameSettings
 
 

@@ -31,7 +31,7 @@ from tidepool.engine.studies.secret_game.scoring import SCORING, points_between
 from tidepool.storage.study_rows.design_values import sides_by_talk
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import FrozenConfig
     from tidepool.engine.studies.secret_game.pairing import Schedule
 
 MEASURES = {"revealed": "sides that revealed", "obtained": "sides that obtained", "score": "points of a side"}

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from tidepool.engine.streams import stream
+from tidepool.engine.call import stream
 
 PAIRINGS = ("round_robin", "random", "ordered")
 

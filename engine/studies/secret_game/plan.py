@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, comb
 
-from tidepool.engine.call import Call
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Agent, reasoning_of
-from tidepool.engine.prices import TOKENS_PER_MESSAGE
+from tidepool.engine.call import TOKENS_PER_MESSAGE, Call
+from tidepool.engine.config.sections import Agent, FrozenConfig, reasoning_of
 from tidepool.engine.stopping.stages import stop_notes, units_taken_up
 from tidepool.engine.studies.planned_calls import (
     EXPECTED,

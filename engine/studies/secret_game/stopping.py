@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import islice
 
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.statistics.rates import UNIT

@@ -14,8 +14,8 @@ from tidepool.engine.studies.secret_game.exports import CONTENTS
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import BranchKind
     from tidepool.engine.call import Call
-    from tidepool.engine.config.frozen import FrozenConfig
-    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.section import Section
+    from tidepool.engine.config.sections import Config, FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
@@ -69,7 +69,7 @@ def _check_target(target: str, secrets: list[str]) -> None:
 
 
 def models(config: "FrozenConfig") -> set[str]:
-    from tidepool.engine.config.model_fields import models_named
+    from tidepool.engine.config.section import models_named
     from tidepool.engine.studies.secret_game.casting import settings_of
 
     settings = settings_of(config)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Attribute, Entity
+from tidepool.engine.library.entity_types import in_words
 from tidepool.engine.statistics.association import group_difference, rank_correlation
 from tidepool.engine.statistics.clusters import Total, interval_over
 from tidepool.engine.statistics.comparisons import holm

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from tidepool.engine.branching.talks import Measure, OriginTalk, Story, Together
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, settings_of

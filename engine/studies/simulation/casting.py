@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tidepool.engine.config.toml_files import named_file, read_text
 from tidepool.engine.errors import UsageError, located
-from tidepool.engine.library.entities import Entity, checked_name, entity_from, refuse_doubled
-from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.library.entities import Entity, checked_name, entity_from, read_entities, refuse_doubled
 from tidepool.engine.studies.simulation.meetings.combinations import check_sizes
 
 if TYPE_CHECKING:

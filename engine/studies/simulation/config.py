@@ -7,7 +7,8 @@ from pydantic import Field, field_validator, model_validator
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Word
 from tidepool.engine.config.problems import WrongValue
-from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Temperature
+from tidepool.engine.config.section import Section
+from tidepool.engine.config.sections import ModelName, ReasoningEffort, Temperature
 
 Style = Literal["enacted", "narrated"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.freezing import load_frozen
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.library.entities import Attribute
 from tidepool.engine.studies.simulation.casting import cast_of, settings_of

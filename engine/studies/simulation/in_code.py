@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from tidepool.engine.config.constructing import with_keywords_in_help
-from tidepool.engine.config.study import Study
+from tidepool.engine.config.section import with_keywords_in_help
+from tidepool.engine.config.sections import Study
 from tidepool.engine.library.entities import Entity
 from tidepool.engine.studies.simulation.config import SimulationSettings
 

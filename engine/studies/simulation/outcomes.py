@@ -21,7 +21,7 @@ from tidepool.engine.design.outcomes import (
 from tidepool.storage.study_rows.design_values import ratings_by_talk
 
 if TYPE_CHECKING:
-    from tidepool.engine.config.frozen import FrozenConfig
+    from tidepool.engine.config.sections import FrozenConfig
 
 RATING = "rating"
 

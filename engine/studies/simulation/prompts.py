@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidepool.engine.call import Message
-from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.portraits import portrait
+from tidepool.engine.library.entity_types import in_words, portrait
 from tidepool.engine.studies.simulation.conversation import SpokenLine
 from tidepool.engine.studies.simulation.scenes import spoken_aloud
 

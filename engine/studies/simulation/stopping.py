@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from math import comb, gcd
 
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.statistics.intervals import Interval
 from tidepool.engine.stopping.checking import refuse_few_blocks, refuse_line, refuse_outcome

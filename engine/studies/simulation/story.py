@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tidepool.engine.answer_forms import levels_of
-from tidepool.engine.call import Call
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.sections import reasoning_of
+from tidepool.engine.answer_forms import levels_of, read_rating
+from tidepool.engine.call import Call, stream
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.sections import FrozenConfig, reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.ratings import read_rating
-from tidepool.engine.streams import stream
 from tidepool.engine.studies.simulation.casting import CastMember, cast_of, settings_of
 from tidepool.engine.studies.simulation.config import SimulationSettings
 from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript

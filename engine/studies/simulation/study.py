@@ -13,8 +13,8 @@ from tidepool.storage.exporting.contents import ExportContents
 if TYPE_CHECKING:
     from tidepool.engine.branching.talks import BranchKind
     from tidepool.engine.call import Call
-    from tidepool.engine.config.frozen import FrozenConfig
-    from tidepool.engine.config.sections import Config, Section
+    from tidepool.engine.config.section import Section
+    from tidepool.engine.config.sections import Config, FrozenConfig
     from tidepool.engine.config.stored import StoredConfig
     from tidepool.engine.core.batch_run import BatchRun
     from tidepool.engine.design.outcomes import KindOutcomes
@@ -37,7 +37,7 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
 
 
 def models(config: "FrozenConfig") -> set[str]:
-    from tidepool.engine.config.model_fields import models_named
+    from tidepool.engine.config.section import models_named
 
     return models_named(config.settings)
 

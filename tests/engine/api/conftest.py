@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from tests.engine.studies.simulation.panels import PEOPLE
 from tidepool.engine.api.app import create_app
-from tidepool.engine.api.door import Door
+from tidepool.engine.api.auth import TokenAuth
 from tidepool.engine.library.contents import stored_entity
 from tidepool.storage.file import prepare
 from tidepool.storage.library import add_entities
@@ -36,7 +36,7 @@ class Launcher:
         return self.started[-1]
 
 
-OPEN = Door(None, here_only=True, what="The API")
+OPEN = TokenAuth(None, here_only=True, what="The API")
 """no token, for names of this machine"""
 
 
@@ -56,5 +56,5 @@ def library(database: Path) -> list[str]:
 
 @pytest.fixture
 def client(database: Path, library: list[str], launcher: Launcher) -> Iterator[TestClient]:
-    with TestClient(create_app(database, launcher, door=OPEN), base_url="http://localhost") as client:
+    with TestClient(create_app(database, launcher, auth=OPEN), base_url="http://localhost") as client:
         yield client

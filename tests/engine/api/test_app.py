@@ -154,7 +154,7 @@ def test_a_batch_whose_process_dies_at_once_has_failed_with_its_words(
 def test_only_so_many_run_at_once_and_a_new_api_goes_on_with_what_waits(
     database: Path, library: list[str], launcher: Launcher
 ) -> None:
-    with TestClient(create_app(database, launcher, door=OPEN, at_once=2), base_url="http://localhost") as client:
+    with TestClient(create_app(database, launcher, auth=OPEN, at_once=2), base_url="http://localhost") as client:
         ids = [created(client, library) for _ in range(5)]
         waited(lambda: len(launcher.started) == 2)
         played(database, ids[0])
@@ -162,7 +162,7 @@ def test_only_so_many_run_at_once_and_a_new_api_goes_on_with_what_waits(
         waited(lambda: len(launcher.started) == 3)
     played(database, ids[1])
     later = Launcher()
-    with TestClient(create_app(database, later, door=OPEN, at_once=9), base_url="http://localhost") as client:
+    with TestClient(create_app(database, later, auth=OPEN, at_once=9), base_url="http://localhost") as client:
         waited(lambda: len(later.started) == 3)
         assert [started.batch_id for started in later.started] == ids[2:]
         assert [batch["id"] for batch in client.get(PATH).json()["data"]] == ids

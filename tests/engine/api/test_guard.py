@@ -10,10 +10,10 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from tests.engine.api.conftest import OPEN, Launcher
-from tidepool.engine.api import connections
+from tidepool.engine.api import limits
 from tidepool.engine.api.app import create_app
-from tidepool.engine.api.door import VARIABLE, Door, Token, greeting, is_loopback
-from tidepool.engine.api.guard import Guard
+from tidepool.engine.api.auth import VARIABLE, Token, TokenAuth, greeting, is_loopback
+from tidepool.engine.api.limits import RequestLimits
 from tidepool.engine.api.server import serve
 from tidepool.engine.errors import UsageError
 
@@ -48,7 +48,7 @@ def test_pages_of_others_and_of_other_ports_are_not_answered(client: TestClient,
 
 @pytest.fixture
 def locked(database: Path) -> Iterator[TestClient]:
-    app = create_app(database, Launcher(), door=Door("correct horse", here_only=False, what="The API"))
+    app = create_app(database, Launcher(), auth=TokenAuth("correct horse", here_only=False, what="The API"))
     with TestClient(app, base_url="http://lab.example") as client:
         yield client
 
@@ -90,7 +90,7 @@ def test_a_cookie_of_somebody_else_opens_nothing(locked: TestClient, cookie: byt
 
 
 def test_on_loopback_the_token_opens_no_other_name_and_no_other_page(database: Path) -> None:
-    app = create_app(database, Launcher(), door=Door("correct horse", here_only=True, what="The API"))
+    app = create_app(database, Launcher(), auth=TokenAuth("correct horse", here_only=True, what="The API"))
     with TestClient(app, base_url="http://localhost") as client:
         token = {"authorization": "Bearer correct horse"}
         assert client.get(PATH).status_code == 401
@@ -113,7 +113,7 @@ def test_each_start_has_a_token_of_its_own_unless_one_is_chosen(monkeypatch: pyt
 
 
 def test_a_body_is_read_to_its_limit_and_no_further(database: Path) -> None:
-    app = create_app(database, Launcher(), door=OPEN, most_bytes=1000)
+    app = create_app(database, Launcher(), auth=OPEN, most_bytes=1000)
     asked = 0
 
     def endless() -> Iterator[bytes]:
@@ -174,18 +174,16 @@ async def test_a_body_that_never_ends_is_not_waited_for() -> None:
         raise AssertionError("nothing came in")
 
     scope = {"type": "http", "method": "POST", "path": PATH, "headers": [(b"host", b"localhost")]}
-    await Guard(app, OPEN, body_seconds=0.01)(scope, never, send)
+    await RequestLimits(app, OPEN, body_seconds=0.01)(scope, never, send)
     assert sent[0]["status"] == 408 and (b"connection", b"close") in sent[0]["headers"]
 
 
 def test_headers_that_never_end_and_headers_without_end_are_let_go_of(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "HEADER_SECONDS", 1.0)
-    app = create_app(database, Launcher(), door=OPEN)
-    config = uvicorn.Config(
-        app, http=connections.PatientProtocol, log_level="critical", h11_max_incomplete_event_size=1000
-    )
+    monkeypatch.setattr(limits, "HEADER_SECONDS", 1.0)
+    app = create_app(database, Launcher(), auth=OPEN)
+    config = uvicorn.Config(app, http=limits.PatientProtocol, log_level="critical", h11_max_incomplete_event_size=1000)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = listener.getsockname()

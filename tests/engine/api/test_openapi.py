@@ -62,7 +62,7 @@ def batch_id(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def app(folder: Path, batch_id: str) -> FastAPI:
-    return create_app(folder / "s.db", Launcher(), door=OPEN)
+    return create_app(folder / "s.db", Launcher(), auth=OPEN)
 
 
 @pytest.fixture(scope="module")

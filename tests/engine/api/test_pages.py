@@ -96,7 +96,7 @@ def two_batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     add_entities(path, [stored_entity(entity) for entity in PEOPLE])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIDEPOOL_STATE", str(path.parent / "state"))
-        with TestClient(create_app(path, Launcher(), door=OPEN), base_url="http://localhost") as client:
+        with TestClient(create_app(path, Launcher(), auth=OPEN), base_url="http://localhost") as client:
             for _ in range(2):
                 played(path, created(client, ["*"], num_simulations=2))
     return path
@@ -108,7 +108,7 @@ def test_an_odd_row_keeps_nothing_back_and_breaks_nothing(change: str, two_batch
     with closing(sqlite3.connect(database)) as connection, connection:
         sound, odd = (row[0] for row in connection.execute("SELECT id FROM batch ORDER BY number").fetchall())
         connection.execute(change.replace("{odd}", f"id = '{odd}'"))
-    with TestClient(create_app(database, Launcher(), door=OPEN), base_url="http://localhost") as client:
+    with TestClient(create_app(database, Launcher(), auth=OPEN), base_url="http://localhost") as client:
         for address in (PATH, f"{PATH}?include_simulations=true"):
             listed = client.get(address)
             assert listed.status_code == 200 and [one["id"] for one in listed.json()["data"]] == [sound, odd]

@@ -6,8 +6,7 @@ import pytest
 
 from tidepool.engine.cluster.section import Cluster, said_in
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.loading import load_config
-from tidepool.engine.config.user_endpoints import hands_of, user_file
+from tidepool.engine.config.loading import hands_of, load_config, user_file
 from tidepool.engine.errors import UsageError
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "secret_game.toml"

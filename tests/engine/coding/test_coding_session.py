@@ -20,7 +20,7 @@ from tidepool.engine.coding.frame import hits_of
 from tidepool.engine.coding.session import CodingSession, coder_name
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.results.summary import summarise
 from tidepool.storage.study_rows.codes import GameSide
 

@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 
 from tidepool.engine.config import ceilings
-from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.freezing import freeze, load_frozen, validate_all
 from tidepool.engine.config.loading import config_from, load_config
-from tidepool.engine.config.validation import validate_all
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.agent_files import read_agents
-from tidepool.engine.library.contents import stored_entity
-from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.library.contents import read_agents, stored_entity
+from tidepool.engine.library.entities import Entity, read_entities
 from tidepool.engine.run import enlist
 from tidepool.engine.studies.evolution.problems.rows import rows_of
 from tidepool.engine.studies.kinds import load_kind

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from tests.engine.config.test_loading import GAME, game
+from tidepool.engine.call import FREE
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.loading import config_from, load_config
-from tidepool.engine.config.sections import Providers, ProviderSettings
-from tidepool.engine.config.user_endpoints import FILE_NAME, declared_model
+from tidepool.engine.config.loading import FILE_NAME, config_from, declared_model, load_config
+from tidepool.engine.config.sections import FrozenConfig, Providers, ProviderSettings
 from tidepool.engine.errors import UsageError
-from tidepool.engine.prices import FREE
 from tidepool.engine.providers.catalogue import open_provider
 from tidepool.engine.providers.endpoint import endpoint_of
 

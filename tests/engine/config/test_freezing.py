@@ -11,10 +11,9 @@ from pydantic import Field
 from tidepool import Evolution, load_config
 from tidepool.engine.config import freezing
 from tidepool.engine.config.freezing import freeze, load_frozen, with_overrides
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.model_fields import models_named, with_full_names
-from tidepool.engine.config.sections import Config, ModelName, Section
+from tidepool.engine.config.section import Section, models_named, with_full_names
+from tidepool.engine.config.sections import Config, FrozenConfig, ModelName
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import KINDS, load_kind
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from, load_config
-from tidepool.engine.config.sections import Config
+from tidepool.engine.config.sections import Config, FrozenConfig
 from tidepool.engine.config.toml_files import apply_override
 from tidepool.engine.errors import UsageError
 

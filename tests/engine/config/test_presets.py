@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.state import query
-from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.presets import (
+from tidepool.engine.config.endpoints import (
     KNOWN_MODELS,
     PRESET_TABLE,
     PRESETS,
@@ -15,6 +14,7 @@ from tidepool.engine.config.presets import (
     resolve_model,
     successor_of,
 )
+from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import UsageError
 from tidepool.engine.run import enlist
 

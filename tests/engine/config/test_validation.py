@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from tidepool.engine.config.freezing import freeze
+from tidepool.engine.config.freezing import freeze, validate_all
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.validation import validate_all
 
 AGENTS = [
     {"name": "Ada", "model": "simulated:guarded", "secret": "marigold"},
@@ -77,7 +76,7 @@ CASES = [
     (simulation({"name": "A"}, context="x"), ("simulation", "interaction_size"), "only 1 entity was chosen"),
     (simulation(context="x"), ("entities",), "has no entities"),
     (simulation(context="x", entity_ids=["zed"]), ("simulation", "entity_ids"), "no entity 'zed'"),
-    (simulation(context="x", entity_file="none.csv"), ("simulation", "entity_file"), "cannot be read"),
+    (simulation(context="x", entity_file="none.csv"), ("simulation", "entity_file"), "There is no file"),
     (simulation(context_file="none.txt"), ("simulation", "context_file"), "no file"),
     (evolution(models=["simulated:a", "simulated:a"]), ("evolution", "models"), "twice"),
     (evolution(seed_prompts=[" "]), ("evolution", "seed_prompts"), "empty prompt"),

@@ -10,14 +10,13 @@ import pytest
 from tests.support.scripted import Asked, ScriptedProvider, plain
 from tests.support.stage import Stage, Story, question, talk, units
 from tests.support.state import change, end_state, query
-from tidepool.engine.call import Call, Message
+from tidepool.engine.call import Call, Message, seed_of, stream
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.core.unit import Unit, UnitPlan
 from tidepool.engine.errors import CallFailed, ReplayMismatch, RunError
 from tidepool.engine.events import CallAnswered, CallLost
 from tidepool.engine.providers.protocol import Answer, ErrorClass, ProviderError
-from tidepool.engine.streams import seed_of, stream
 from tidepool.storage.states import StopCode
 
 

@@ -12,11 +12,11 @@ from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, Tak
 from tests.support.stage import Stage, question, talk, units
 from tests.support.state import query
 from tests.support.studies import game
+from tidepool.engine.call import PriceTag, most_tokens, worst_cost
 from tidepool.engine.core.budget import Budget
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import UsageError
-from tidepool.engine.prices import PriceTag, most_tokens, worst_cost
 from tidepool.engine.providers.protocol import (
     Answer,
     BatchedCall,

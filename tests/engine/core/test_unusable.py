@@ -10,9 +10,9 @@ import pytest
 from tests.support.scripted import Asked, ScriptedBatches, ScriptedProvider, TakenOrder, plain
 from tests.support.stage import Stage, question, talk, units
 from tests.support.state import query
+from tidepool.engine.call import PriceTag, most_input, worst_cost
 from tidepool.engine.core.run_control import RunControl, Stop
 from tidepool.engine.core.unit import Unit
-from tidepool.engine.prices import PriceTag, most_input, worst_cost
 from tidepool.engine.providers.protocol import Answer, BatchedCall, ErrorClass, ProviderBatchResult, ProviderError
 from tidepool.storage.states import FinishReason, StopCode
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from tidepool.engine.batching.creation import LOOKS
 from tidepool.engine.batching.provider_batch import SMALL_REMAINDER, SMALL_SHARE
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_ENDPOINTS
-from tidepool.engine.config.presets import PRESET_TABLE
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_ENDPOINTS, PRESET_TABLE
 
 PAGE = (Path(__file__).parent.parent.parent.parent / "docs" / "providers.md").read_text()
 

@@ -8,14 +8,13 @@ import pytest
 
 from tests.emulator import Emulator
 from tests.support.state import log_of, query
-from tidepool.engine.call import Call, Message
+from tidepool.engine.call import Call, Message, unpacked_vectors
 from tidepool.engine.config.sections import OllamaSettings, ProviderSettings
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.providers.anthropic.provider import AnthropicProvider
 from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.openai.provider import OpenAIProvider
 from tidepool.engine.providers.protocol import ErrorClass, Provider, ProviderError
-from tidepool.engine.vectors import unpacked_vectors
 
 from .conftest import MODELS, Talks
 

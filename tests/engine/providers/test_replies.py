@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.prices import PriceTag
+from tidepool.engine.call import PriceTag
 from tidepool.engine.providers.anthropic.request_format import answer_of as anthropic_answer
 from tidepool.engine.providers.openai.request_format import answer_of as openai_answer
 from tidepool.engine.providers.protocol import Answer, ErrorClass

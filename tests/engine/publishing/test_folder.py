@@ -23,10 +23,9 @@ from tidepool.engine.design.running import run_study
 from tidepool.engine.errors import FileError, UsageError
 from tidepool.engine.exports.export import export_batch
 from tidepool.engine.publishing import folder as publishing
-from tidepool.engine.publishing.about import About
+from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
-from tidepool.engine.publishing.place import StudyInFile
-from tidepool.engine.publishing.rerun import read_again
+from tidepool.engine.publishing.reuse import StudyInFile, read_again
 from tidepool.engine.run import enlist, run_batch
 from tidepool.storage.exporting.rows import columns_of
 from tidepool.storage.file import reading

@@ -16,8 +16,7 @@ from tests.support.studies import game
 from tidepool.engine.config.loading import config_from, load_config
 from tidepool.engine.design.running import run_planned, run_study
 from tidepool.engine.errors import FileError, NotFound, NotTrusted, UsageError
-from tidepool.engine.publishing.place import StudyInFile, study_in_file
-from tidepool.engine.publishing.rerun import Rerun, read_again
+from tidepool.engine.publishing.reuse import Rerun, StudyInFile, read_again, study_in_file
 from tidepool.engine.run import enlist, run_batch
 from tidepool.engine.trust.record import trust_record
 from tidepool.storage.file import settle

@@ -14,7 +14,7 @@ from tidepool.engine.config.loading import load_config
 from tidepool.engine.design.report import study_report
 from tidepool.engine.design.running import run_study
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.publishing.about import About
+from tidepool.engine.publishing.card import About
 from tidepool.engine.publishing.folder import publish
 from tidepool.engine.results.blocks import Words
 from tidepool.engine.results.comparison_report import comparison_blocks

@@ -7,9 +7,8 @@ import json
 from dataclasses import dataclass
 from itertools import product
 
-from tidepool.engine.call import Message
+from tidepool.engine.call import Message, seed_of
 from tidepool.engine.simulated.secret_game.game_player import SimulatedReply, speak
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, rules_text, system_prompt
 
 SCORING = {

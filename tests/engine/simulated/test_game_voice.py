@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.simulated.playing import REVEALING, RULES, SCORING, SECRETS, Seat, converse, way
-from tidepool.engine.call import Message
+from tidepool.engine.call import Message, seed_of
 from tidepool.engine.simulated.secret_game.game_player import (
     GameDice,
     SimulatedReply,
@@ -19,7 +19,6 @@ from tidepool.engine.simulated.secret_game.game_player import (
 from tidepool.engine.simulated.secret_game.listening import hear
 from tidepool.engine.simulated.secret_game.personas import PERSONAS
 from tidepool.engine.simulated.secret_game.reveals import forms_of
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.secret_game.prompts import Briefing, opening_line, rules_text, system_prompt
 
 CAST = (*PERSONAS, "somebody-new")

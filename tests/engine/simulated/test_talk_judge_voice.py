@@ -2,14 +2,12 @@ from statistics import mean
 
 import pytest
 
-from tidepool.engine.call import Message
-from tidepool.engine.library.entity_types import generate
-from tidepool.engine.library.type_files import built_in_types
-from tidepool.engine.ratings import read_rating
+from tidepool.engine.answer_forms import read_rating
+from tidepool.engine.call import Message, seed_of
+from tidepool.engine.library.entity_types import built_in_types, generate
 from tidepool.engine.simulated.simulation import persona
 from tidepool.engine.simulated.simulation.conversation_judge import recognises, speak
 from tidepool.engine.simulated.simulation.stances import STEPS
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.simulation.conversation import SpokenLine, transcript
 from tidepool.engine.studies.simulation.meetings.combinations import combinations
 from tidepool.engine.studies.simulation.prompts import ScenePrompt, Setting, enacted, judgement

@@ -9,8 +9,7 @@ import pytest
 from tests.support.studies import game
 from tidepool import UsageError
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.config.sections import FrozenConfig, StopWhenSure
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.secret_game.findings.outcomes import SideOutcome
 from tidepool.engine.studies.secret_game.pairing import Schedule

@@ -15,7 +15,7 @@ from tests.support.studies import game, written
 from tidepool import Entity, Simulation, Summary, resume_batch, run_batch
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.stop import StopWhenSure
+from tidepool.engine.config.sections import StopWhenSure
 from tidepool.engine.errors import UsageError
 from tidepool.engine.results.report import report_of
 from tidepool.engine.statistics.intervals import Interval

@@ -13,8 +13,7 @@ from tests.support.state import query
 from tests.support.studies import game
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from
-from tidepool.engine.config.sections import Agent, Config
-from tidepool.engine.config.study import Study
+from tidepool.engine.config.sections import Agent, Config, Study
 from tidepool.engine.events import TransportPlanned
 from tidepool.engine.run import run_batch
 from tidepool.engine.studies.kinds import load_kind

@@ -25,13 +25,11 @@ from tidepool.engine.design.running import enlist_study, resume_study, run_plann
 from tidepool.engine.errors import FileError, NotTrusted, TidepoolError
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.importing import import_file
-from tidepool.engine.publishing.place import StudyInFile
-from tidepool.engine.publishing.rerun import read_again
+from tidepool.engine.publishing.reuse import StudyInFile, import_file, read_again
 from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRuns
 from tidepool.engine.trust.gate import adopt, copied_config
-from tidepool.engine.trust.seals import ReplySeals
+from tidepool.engine.trust.record import ReplySeals
 from tidepool.storage.states import StopCode
 from tidepool.tui.app.compose_model.draft import Draft, draft_path, keep_draft, read_draft
 

@@ -23,14 +23,14 @@ from tests.support.command import ROOT, Tidepool
 from tests.support.state import change, query
 from tests.tui.persons import batch_status, opened, screen_text, until, until_seen
 from tidepool.engine.api.app import PATH, create_app
-from tidepool.engine.api.door import Door
+from tidepool.engine.api.auth import TokenAuth
 from tidepool.engine.api.runs import QUEUED, Runs
 from tidepool.engine.batching.giving_up import give_up
 from tidepool.engine.config.sections import Providers, ProviderSettings, Service
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import FileError, NotTrusted
 from tidepool.engine.events import Event, ProviderBatchChanged
-from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.engine.run import enlist, resume_batch, run_batch
 from tidepool.engine.trust.gate import Admission, NamedServer, TrustQuestion, adopt, question_about
 from tidepool.engine.trust.record import config_hash, trust_record
@@ -407,7 +407,8 @@ def test_the_api_refuses_and_starts_nothing(database: Path, machine: Move) -> No
     change(database, "UPDATE batch SET status = 'interrupted'")
     machine("there")
     with TestClient(
-        create_app(database, launcher, door=Door(None, here_only=True, what="The API")), base_url="http://localhost"
+        create_app(database, launcher, auth=TokenAuth(None, here_only=True, what="The API")),
+        base_url="http://localhost",
     ) as client:
         answer = client.post(f"{PATH}/{batch_id}/resume")
         assert answer.status_code == 403

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.storage.errors import FileError
 from tidepool.storage.file import prepare, reading, writing
 from tidepool.storage.reading import search

@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.command import ROOT, Tidepool
 from tests.tui.studies import game, played_now
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.loading import config_from, load_config
-from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import KINDS
 from tidepool.tui.command.example_files import copied

@@ -107,7 +107,7 @@ def test_agents_are_added_made_of_entities_and_generated(typed: Typed, tmp_path:
         (["entities", "generate", "--type", "humna"], "did you mean 'human'"),
         (["entities", "generate", "-n", "0"], "ask for 1 or more"),
         (["entities", "generate", "--backstory"], "needs a model"),
-        (["entities", "add", "missing.csv"], "cannot be read"),
+        (["entities", "add", "missing.csv"], "missing.csv."),
         (["entities", "show", "x"], "There is no file"),
         (["entities", "remove"], "Name the ids"),
         (["agents", "generate", "-n", "2"], "needs --model"),

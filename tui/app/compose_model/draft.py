@@ -4,7 +4,7 @@ It lies in a file beside the study file, written while one types, so that leavin
 at most. What another text replaced is kept there too, and so are the sections of the kinds one looked at before.
 
 Such a file may come along with another person's study file. So the trust record remembers what was written here, and any
-other draft loses its servers, keys, cluster and code (`trust.file_values`), and the name of the file it is saved to.
+other draft loses its servers, keys, cluster and code (`trust.foreign_keys`), and the name of the file it is saved to.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 import tomlkit
 
 from tidepool.engine.studies.kinds import KINDS, load_kind
-from tidepool.engine.trust.file_values import foreign_files, foreign_keys
+from tidepool.engine.trust.foreign_keys import foreign_files, foreign_keys
 from tidepool.engine.trust.record import trust_record
 from tidepool.tui.app.compose_model.edits import ANYTHING, Put, edited, value_at, values_of
 from tidepool.tui.app.compose_model.fields import UNSET

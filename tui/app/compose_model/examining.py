@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidepool.engine.config.files_read import FILES_READ
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
+from tidepool.engine.config.toml_files import FILES_READ
 from tidepool.engine.errors import TidepoolError, UsageError
 from tidepool.tui.app.compose_model.edits import values_of
 from tidepool.tui.app.compose_model.fields import Path as KeyPath
@@ -55,14 +55,14 @@ class Examined:
 
 
 def examined(text: str, folder: Path, database: Path) -> Examined:
-    from tidepool.engine.config.validation import validate_all
+    from tidepool.engine.config.freezing import validate_all
 
     try:
         values = values_of(text)
     except tomllib.TOMLDecodeError as error:
-        from tidepool.engine.config.mistakes.not_toml import slip_in
+        from tidepool.engine.config.toml_text import find_slip
 
-        line, words = slip_in(text, str(error))
+        line, words = find_slip(text, str(error))
         return Examined((Complaint((), f"This is no valid TOML: {words}"),), line)
     config, faults = validate_all(values, folder, database)
     if config is None:
@@ -79,10 +79,9 @@ def examined(text: str, folder: Path, database: Path) -> Examined:
 
 def _remarks(values: Mapping[str, Any], text: str) -> list[str]:
     """What the draft says and nobody reads."""
-    from tidepool.engine.config.loading import config_from
-    from tidepool.engine.config.mistakes.ignored import remarks_on
-    from tidepool.engine.config.mistakes.lines import Lines
-    from tidepool.engine.config.user_endpoints import with_users_likes
+    from tidepool.engine.config.freezing import remarks_on
+    from tidepool.engine.config.loading import config_from, with_users_likes
+    from tidepool.engine.config.toml_text import Lines
 
     return remarks_on(config_from(with_users_likes(values), source="", lines=Lines(text)))
 
@@ -101,8 +100,7 @@ def planned(config: FrozenConfig, database: Path) -> Examined:
 
 def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, database: Path) -> Examined:
     """Of a config with a [design]: all its cells together."""
-    from tidepool.engine.config.loading import config_from
-    from tidepool.engine.config.user_endpoints import with_users_likes
+    from tidepool.engine.config.loading import config_from, with_users_likes
     from tidepool.engine.design.cells import plan_study
     from tidepool.engine.design.pricing import priced_cells, shape_of
     from tidepool.engine.planning.comparisons import foreseen
@@ -119,7 +117,7 @@ def _study(values: Mapping[str, Any], config: FrozenConfig, folder: Path, databa
 
 def missing_keys(models: Iterable[str], providers: "Providers") -> list[tuple[str, str]]:
     """Providers that would be asked and cannot, each with the environment variable that its key is looked for in."""
-    from tidepool.engine.config.presets import resolve_model
+    from tidepool.engine.config.endpoints import resolve_model
     from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 
     names = sorted({resolve_model(model).partition(":")[0] for model in models})

@@ -17,8 +17,8 @@ from pydantic import AfterValidator, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from tidepool.engine.config.choices import OneOf
-from tidepool.engine.config.presets import known_model
+from tidepool.engine.config.endpoints import known_model
+from tidepool.engine.config.section import OneOf
 
 Path = tuple[str | int, ...]
 

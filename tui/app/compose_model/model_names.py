@@ -5,9 +5,9 @@ from functools import cache
 
 @cache
 def offered_names() -> tuple[str, ...]:
-    from tidepool.engine.config import presets
+    from tidepool.engine.config import endpoints as presets
     from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
-    from tidepool.engine.config.user_endpoints import declared_names
+    from tidepool.engine.config.loading import declared_names
     from tidepool.engine.registries import PROVIDERS
     from tidepool.engine.simulated.responders import RESPONDERS
     from tidepool.engine.simulated.secret_game.personas import PERSONAS

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tidepool.engine.cluster.section import Cluster
-from tidepool.engine.config.design import Design
-from tidepool.engine.config.sections import Agent, Batch, Limits, Providers, Service
-from tidepool.engine.config.stop import StopWhenSure
-from tidepool.engine.config.user_endpoints import declared_names
+from tidepool.engine.config.loading import declared_names
+from tidepool.engine.config.sections import Agent, Batch, Design, Limits, Providers, Service, StopWhenSure
 from tidepool.engine.registries import KINDS, PROVIDERS
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.tui.app.compose_model.explained import CHOICES_IN_WORDS

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidepool.engine.streams import stream
+from tidepool.engine.call import stream
 from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.compose_model.edits import value_at
 from tidepool.tui.app.compose_model.fields import Field, Path
@@ -83,7 +83,7 @@ def newcomer(values: Mapping[str, Any], folk: Folk) -> dict[str, Any]:
 
 
 def _code_word(taken: set[str]) -> str:
-    from tidepool.engine.library.code_words import code_words
+    from tidepool.engine.library.contents import code_words
 
     words = code_words(len(taken) + 1, stream(0, "code words of composed agents"))
     return next((word for word in words if word not in taken), words[-1])

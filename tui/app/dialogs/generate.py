@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.suggester import SuggestFromList
 from textual.widgets import Button, Checkbox, Input, Label, Select, Static
 
-from tidepool.engine.config.presets import resolve_model
-from tidepool.engine.config.user_endpoints import declared_model, user_providers
+from tidepool.engine.config.endpoints import resolve_model
+from tidepool.engine.config.loading import declared_model, user_providers
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.entity_types import EntityType, generate, writing_tasks
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Input, Static
 
-from tidepool.engine.streams import stream
+from tidepool.engine.call import stream
 from tidepool.tui.app.dialogs.dialog import Dialog
 from tidepool.tui.app.widgets.rows import Piece, Rows
 from tidepool.tui.app.widgets.text_line import TextLine

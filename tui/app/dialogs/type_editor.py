@@ -11,10 +11,9 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static, TextArea
 
-from tidepool.engine.config.mistakes.not_toml import FORM, slip_in
+from tidepool.engine.config.toml_text import FORM, find_slip
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.entity_types import EntityType
-from tidepool.engine.library.type_files import entity_type_from
+from tidepool.engine.library.entity_types import EntityType, entity_type_from
 from tidepool.storage.library import StoredType
 from tidepool.tui.app.compose_model.visible import restored, visible
 from tidepool.tui.app.dialogs.form import KeepingDialog
@@ -72,7 +71,7 @@ def read_type(text: str) -> tuple[StoredType, EntityType]:
     try:
         record = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        line, words = slip_in(text, str(error))
+        line, words = find_slip(text, str(error))
         raise UsageError(f"Line {line}: {words.replace(FORM, TYPE_FORM)}") from None
     kind = entity_type_from(record, "the type")
     return StoredType(kind.name, record), kind

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator
 
-from tidepool.engine.config.presets import PRESETS
+from tidepool.engine.config.endpoints import PRESETS
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.dimensions import (
+from tidepool.engine.library.entities import Entity
+from tidepool.engine.library.entity_types import (
     BooleanDimension,
     CategoricalDimension,
     Dimension,
+    EntityType,
     NumberDimension,
     TextDimension,
+    generate,
     in_words,
 )
-from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_types import EntityType, generate
 from tidepool.storage.library import StoredAgent, StoredEntity
 from tidepool.tui.app.library_view.items import Item, KnownType
 from tidepool.tui.app.widgets.reading import Passage

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.dimensions import in_words
-from tidepool.engine.library.entity_types import EntityType
-from tidepool.engine.library.type_files import built_in_records, entity_type_from
+from tidepool.engine.library.entity_types import EntityType, built_in_records, entity_type_from, in_words
 from tidepool.storage.library import StoredAgent, StoredEntity, StoredType, list_agents, list_entities, list_types
 from tidepool.tui.drawing.plain import one_line
 

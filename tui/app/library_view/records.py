@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidepool.engine.config.loading import declared_model
 from tidepool.engine.config.problems import problems_in
 from tidepool.engine.config.sections import Agent
-from tidepool.engine.config.user_endpoints import declared_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import (
     LibraryAdditions,

@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, title_of
-from tidepool.engine.config.presets import PRESET_TABLE
+from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS, PRESET_TABLE, title_of
 from tidepool.engine.config.sections import ProviderSettings
 from tidepool.engine.providers.endpoint import Endpoint, endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tidepool.engine.config.loading import above_the_users
 from tidepool.engine.config.sections import Providers, Service
-from tidepool.engine.config.user_endpoints import above_the_users
 from tidepool.engine.errors import UsageError
 from tidepool.tui.app.compose_model.draft import read_draft
 from tidepool.tui.app.compose_model.edits import value_at, values_of

@@ -7,21 +7,21 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from tidepool.engine.call import stream
+from tidepool.engine.config.loading import declared_model
 from tidepool.engine.config.sections import Agent
-from tidepool.engine.config.user_endpoints import declared_model
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.code_words import code_words
 from tidepool.engine.library.contents import (
     LibraryAdditions,
     agent_from_champion,
     agent_from_entity,
     agents_of_files,
+    code_words,
     entity_of,
     keep,
     secrets_for,
     stored_agent,
 )
-from tidepool.engine.streams import stream
 from tidepool.storage import library
 from tidepool.storage.file import reading
 from tidepool.tui.command.commands.entities import add_generation, generated

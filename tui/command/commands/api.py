@@ -2,7 +2,7 @@
 
 import argparse
 
-from tidepool.engine.api.door import VARIABLE, Token, greeting
+from tidepool.engine.api.auth import VARIABLE, Token, greeting
 from tidepool.engine.api.server import serve
 from tidepool.tui.app.launching import resume
 from tidepool.tui.command.saying import tell

@@ -10,10 +10,8 @@ from rich.text import Text
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import LibraryAdditions, entities_of_files, keep, stored_entity
-from tidepool.engine.library.dimensions import in_words
 from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_types import EntityType, generate, writing_tasks
-from tidepool.engine.library.type_library import find_type, known_types
+from tidepool.engine.library.entity_types import EntityType, find_type, generate, in_words, known_types, writing_tasks
 from tidepool.engine.results.wording import money
 from tidepool.storage import library
 from tidepool.storage.file import reading

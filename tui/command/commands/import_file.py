@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from tidepool.engine.importing import import_file
+from tidepool.engine.publishing.reuse import import_file
 from tidepool.tui.command.saying import say, say_json
 
 

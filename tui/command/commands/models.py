@@ -7,11 +7,9 @@ from dataclasses import asdict
 from rich.table import Table
 from rich.text import Text
 
-from tidepool.engine.config.endpoints import PRESET_ENDPOINTS
-from tidepool.engine.config.loading import load_config
-from tidepool.engine.config.presets import PRESET_TABLE
+from tidepool.engine.config.endpoints import PRESET_ENDPOINTS, PRESET_TABLE
+from tidepool.engine.config.loading import above_the_users, load_config
 from tidepool.engine.config.sections import Providers
-from tidepool.engine.config.user_endpoints import above_the_users
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.providers.endpoint import endpoint_of, is_endpoint
 from tidepool.engine.providers.model_list import ListedModel, ListedProvider, list_models

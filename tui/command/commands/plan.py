@@ -28,8 +28,8 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from tidepool.engine.config.freezing import remarks_on
     from tidepool.engine.config.loading import load_config
-    from tidepool.engine.config.mistakes.ignored import remarks_on
     from tidepool.engine.planning.comparisons import foreseen
     from tidepool.engine.planning.detect import planned, price_of
     from tidepool.engine.planning.foresight import Asked, power_of

@@ -19,7 +19,7 @@ def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tidepool.engine.publishing.about import About
+    from tidepool.engine.publishing.card import About
     from tidepool.engine.publishing.folder import publish
 
     about = About(options.title, options.description, tuple(options.author), options.license, options.url)

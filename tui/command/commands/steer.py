@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from tidepool.engine.config.limit_changes import CHANGEABLE, limit_change
-from tidepool.engine.config.toml_files import read_value
+from tidepool.engine.config.sections import CHANGEABLE, limit_change
+from tidepool.engine.config.toml_text import read_value
 from tidepool.engine.errors import UsageError
 from tidepool.storage.study_rows.studies import steer_any
 from tidepool.tui.command.saying import say

@@ -8,8 +8,7 @@ import argparse
 import asyncio
 import os
 
-from tidepool.engine.api.door import Door, Token, greeting
-from tidepool.engine.api.server import listening
+from tidepool.engine.api.auth import Token, TokenAuth, greeting, listening
 from tidepool.engine.errors import UsageError
 from tidepool.tui.app.launching import command, environment
 from tidepool.tui.command.commands.api import add_token_argument
@@ -39,5 +38,5 @@ def run(options: argparse.Namespace) -> int:
             words = greeting(f"http://{HOST}:{port}/", token)
             tell(f"{words} on {options.db}; Ctrl+C ends it")
 
-        door = Door(token.value if token else None, here_only=True, what="The app")
+        door = TokenAuth(token.value if token else None, here_only=True, what="The app")
         return asyncio.run(BrowserServer(command(options.db), port, door).serve_on(listener, ready))

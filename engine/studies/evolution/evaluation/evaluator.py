@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 from statistics import fmean
 
+from tidepool.engine.call import stream
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import RunError
 from tidepool.engine.statistics.contrasts import of_mean
-from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.evaluation.diversity import distance_to_rest, mean_distance

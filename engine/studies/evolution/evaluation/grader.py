@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from tidepool.engine.call import Call
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.call import Call, expected_tokens
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
-from tidepool.engine.prices import expected_tokens
 from tidepool.engine.studies.evolution.asking import Asking
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.pace import pace_of

@@ -5,9 +5,8 @@ from dataclasses import asdict
 from statistics import fmean, variance
 from typing import Any
 
-from tidepool.engine.prices import expected_tokens
+from tidepool.engine.call import expected_tokens, seed_of
 from tidepool.engine.statistics.contrasts import student
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.evaluation.evaluator import NOTHING_ANSWERED, Evaluator
 from tidepool.engine.studies.evolution.evaluation.fitness import Replies, consistency, efficiency, mean_metrics

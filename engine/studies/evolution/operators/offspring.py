@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator

@@ -10,8 +10,8 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Literal, TypeVar
 
+from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError
-from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.problems.builtin.sets import draw_question
 
 _TRIES_PER_PROBLEM = 50

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tidepool.engine.config.files_read import FILES_READ
+from tidepool.engine.call import stream
+from tidepool.engine.config.toml_files import FILES_READ
 from tidepool.engine.errors import UsageError
-from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.problems.asked import Asked, Columns
 from tidepool.engine.studies.evolution.problems.choices import choices_in
 from tidepool.engine.studies.evolution.problems.layout import Source, Sources

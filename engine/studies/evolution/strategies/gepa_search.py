@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.call import seed_of
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.errors import UsageError
-from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 from tidepool.engine.studies.evolution.evaluation.grader import Marks

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from tidepool.engine.plugins import load_place
+from tidepool.engine.registries import load_place
 from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
 
 MODULES = {"genetic": "genetic", "reflective": "reflective", "gepa": "gepa_search", "random": "random_search"}

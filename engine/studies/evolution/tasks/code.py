@@ -6,7 +6,7 @@ from pathlib import Path
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.tasks.own_scorer import WHERE, find, hash_of, own_scorer
-from tidepool.engine.trust.file_values import NOT_TRUSTED
+from tidepool.engine.trust.foreign_keys import NOT_TRUSTED
 
 
 def with_code_frozen(settings: EvolutionSettings, folder: Path | None) -> EvolutionSettings:

@@ -7,11 +7,11 @@ rating, leaves the reply without a mark: missing, never 0.
 import re
 from dataclasses import dataclass
 
+from tidepool.engine.answer_forms import read_rating
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.errors import CallFailed
-from tidepool.engine.ratings import read_rating
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply

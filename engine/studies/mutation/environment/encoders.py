@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.vectors import unpacked_vectors
+from tidepool.engine.call import unpacked_vectors
 
 Vectors = NDArray[np.float32]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tidepool.engine.call import stream
 from tidepool.engine.errors import RunError
-from tidepool.engine.streams import stream
 from tidepool.engine.studies.mutation.environment.encoders import Vectors
 from tidepool.engine.studies.mutation.environment.episodes import (
     Advance,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from tidepool.engine.call import Call, Message
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.sections import reasoning_of
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit

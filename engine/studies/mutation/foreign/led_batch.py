@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from tidepool.engine.config.frozen import FrozenConfig
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.errors import RunError, TidepoolError

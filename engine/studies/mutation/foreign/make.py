@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Config
-from tidepool.engine.config.study import Study
+from tidepool.engine.config.sections import Config, FrozenConfig, Study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.mutation.config import FOREIGN
 from tidepool.engine.studies.mutation.inputs import settings_of

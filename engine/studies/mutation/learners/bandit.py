@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.streams import seed_of
+from tidepool.engine.call import seed_of
 from tidepool.engine.studies.mutation.environment.environments import Outcome
 from tidepool.engine.studies.mutation.learners.normaliser import Normaliser
 from tidepool.engine.studies.mutation.learners.policy import Layer, TrainedPolicy

@@ -24,7 +24,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.logger import Logger
 
-from tidepool.engine.streams import seed_of
+from tidepool.engine.call import seed_of
 from tidepool.engine.studies.mutation.environment.environments import Outcome, Step
 from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules, credited
 from tidepool.engine.studies.mutation.learners.learner import Training

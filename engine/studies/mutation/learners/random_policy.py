@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.streams import stream
+from tidepool.engine.call import stream
 from tidepool.engine.studies.mutation.environment.environments import Outcome
 from tidepool.engine.studies.mutation.learners.policy import Actions
 

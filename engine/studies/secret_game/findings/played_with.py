@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidepool.engine.config.presets import resolve_model
+from tidepool.engine.config.endpoints import resolve_model
 from tidepool.engine.config.stored import StoredConfig
 from tidepool.engine.studies.secret_game.detectors.detection import JUDGE, wording_detectors
 from tidepool.engine.studies.secret_game.findings.analysis import Played

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from math import comb
 from random import Random
 
+from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError, located
-from tidepool.engine.streams import stream
 from tidepool.engine.studies.simulation.meetings.dealing import Marks, deal, trade_until_balanced, unrank, walk
 
 _TINY = 1_000

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tidepool.engine.call import Call, Message
-from tidepool.engine.prices import PriceTag
+from tidepool.engine.call import Call, Message, PriceTag
 from tidepool.engine.providers.anthropic.request_format import (
     SAMPLING_VERSION,
     AnthropicRequestFormat,

@@ -9,7 +9,7 @@ import httpx
 import ollama
 
 from tests.support.books import NoBooks
-from tidepool.engine.call import Call, Message
+from tidepool.engine.call import Call, Message, stream
 from tidepool.engine.config.sections import OllamaSettings
 from tidepool.engine.core.accounts import Account
 from tidepool.engine.core.live import LiveCall
@@ -18,7 +18,6 @@ from tidepool.engine.providers.ollama.provider import OllamaProvider
 from tidepool.engine.providers.parallelism import Parallelism
 from tidepool.engine.providers.pool import Host, Pool
 from tidepool.engine.providers.protocol import Answer
-from tidepool.engine.streams import stream
 
 MODEL = "llama3.2"
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tidepool.engine.call import Call, Message
-from tidepool.engine.prices import PriceTag
+from tidepool.engine.call import Call, Message, PriceTag
 from tidepool.engine.providers.error_mapping import ProviderComplaint
 from tidepool.engine.providers.openai.request_format import OpenAIRequestFormat, answer_of
 from tidepool.engine.providers.protocol import Notices

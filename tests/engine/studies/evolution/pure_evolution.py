@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tidepool.engine.call import Message
+from tidepool.engine.call import Message, seed_of, stream
 from tidepool.engine.simulated.evolution import prompt_rewriter, solver
-from tidepool.engine.streams import seed_of, stream
 from tidepool.engine.studies.evolution.evaluation.diversity import Rates, adapted, distance_to_rest, mean_distance
 from tidepool.engine.studies.evolution.evaluation.fitness import Fitness, Replies, fitness_of
 from tidepool.engine.studies.evolution.evaluation.racing import comparable, rungs, survivors

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError
-from tidepool.engine.streams import stream
 from tidepool.engine.studies.simulation.meetings.combinations import Combination, combinations, combinations_possible
 from tidepool.engine.studies.simulation.meetings.dealing import rank_of, unrank, walk
 

@@ -7,12 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tidepool.engine.config.freezing import freeze, load_frozen
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.library.contents import LibraryAdditions, keep, stored_entity
-from tidepool.engine.library.entities import Entity
-from tidepool.engine.library.entity_files import read_entities
+from tidepool.engine.library.entities import Entity, read_entities
 from tidepool.engine.studies.simulation.config import SimulationSettings
 
 HYPATIA = Entity("Hypatia", "Mathematician, of Alexandria", {"openness": 9, "age": 45})
@@ -94,7 +93,7 @@ def test_a_column_of_a_csv_file_has_one_type(tmp_path: Path) -> None:
         ),
         ("a.csv", "name,age\nA,1\n,2\n", "row 3, column 'name': the name is missing"),
         ("a.csv", 'name,age\nA,"1\n', "no valid CSV"),
-        ("a.csv", b"name,age\nA,1\n\xff,2\n", "row 3: this is not UTF-8"),
+        ("a.csv", b"name,age\nA,1\n\xff,2\n", "line 3: this is not text in UTF-8"),
         ("a.csv", "name,age\nA,1\na,2\n", "the entity 'a' (and 'A') is there twice"),
     ],
 )
@@ -107,7 +106,7 @@ def test_a_wrong_file_is_told_by_place_and_reason(tmp_path: Path, name: str, con
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nobody\.csv: the file cannot be read: No such file"):
+    with pytest.raises(UsageError, match=r"There is no file .*nobody\.csv"):
         read_entities(tmp_path / "nobody.csv")
 
 

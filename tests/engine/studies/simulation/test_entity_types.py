@@ -6,19 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidepool.engine.call import stream
 from tidepool.engine.errors import UsageError
-from tidepool.engine.library.dimensions import (
+from tidepool.engine.library.entities import Attribute
+from tidepool.engine.library.entity_types import (
     BooleanDimension,
     CategoricalDimension,
     Dimension,
+    EntityType,
     NumberDimension,
     TextDimension,
+    WritingTask,
+    built_in_types,
+    entity_type_from,
     filled,
+    generate,
+    read_entity_types,
+    writing_tasks,
+    written,
 )
-from tidepool.engine.library.entities import Attribute
-from tidepool.engine.library.entity_types import EntityType, WritingTask, generate, writing_tasks, written
-from tidepool.engine.library.type_files import built_in_types, entity_type_from, read_entity_types
-from tidepool.engine.streams import stream
 
 BIG_FIVE = {"openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism"}
 

@@ -169,7 +169,7 @@ async def test_the_speaking_order_can_be_shuffled_by_the_seed(tmp_path: Path) ->
         ({"people": [PEOPLE[0], PEOPLE[0]]}, "'Ada' is there twice"),
         ({"context": " "}, "context is empty"),
         ({"context_file": "missing.txt", "context": ""}, "no file"),
-        ({"entity_file": "missing.csv"}, "cannot be read"),
+        ({"entity_file": "missing.csv"}, "There is no file"),
     ],
 )
 async def test_what_cannot_run_is_told_before_anything_is_written(

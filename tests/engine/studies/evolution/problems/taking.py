@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.config import FrozenProblems
 from tidepool.engine.studies.evolution.inputs import settings_of

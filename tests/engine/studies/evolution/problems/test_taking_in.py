@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.engine.studies.evolution.problems.taking import config, everything, refusal, taken, written
-from tidepool.engine.config.files_read import FILES_READ
 from tidepool.engine.config.freezing import load_frozen
+from tidepool.engine.config.toml_files import FILES_READ
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.problems import taking_in
 from tidepool.engine.studies.kinds import load_kind

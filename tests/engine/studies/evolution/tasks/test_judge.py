@@ -11,10 +11,10 @@ import pytest
 from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
 from tests.support.state import query
 from tests.support.toy_problems import EXAMPLES, as_lines, problems
+from tidepool.engine.answer_forms import read_rating
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import CallFailed, UsageError
-from tidepool.engine.ratings import read_rating
 from tidepool.engine.simulated.evolution.reply_judge import recognises, speak
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluation.grader import Grader

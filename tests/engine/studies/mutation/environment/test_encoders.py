@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidepool.engine.call import packed_vectors
 from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, read_vectors
-from tidepool.engine.vectors import packed_vectors
 
 
 def test_texts_with_words_in_common_are_closer_than_others() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tidepool.engine.config.freezing import freeze, load_frozen
-from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.sections import FrozenConfig
 from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced

@@ -1,0 +1,174 @@
+"""Who may call `tidepool api` and `tidepool web`.
+
+Every user of a machine reaches its loopback, so a token is required there too. It is made at each start and printed as a link. Opening
+the link sets a cookie, so that the token stands in no later address; programs send it as a header. The cookie is not the token: it is
+valid for this start only, and does not reveal a token that the user chose.
+
+On loopback only names of this machine are served, and no page of another origin, so that no web page gets in by DNS rebinding. Starlette's
+TrustedHostMiddleware does not read the brackets of `[::1]`, and the web app has no Starlette, so both use this class.
+"""
+
+import os
+import re
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import quote, unquote_to_bytes
+
+from tidepool.engine.errors import UsageError
+
+VARIABLE = "TIDEPOOL_API_TOKEN"
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::[0-9]{1,5})?", re.ASCII)
+"""of a Host header, in small letters: no user information, no path"""
+SHORTEST_TOKEN = 8
+NO_FRAMES = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY"}
+"""headers against clickjacking: no page of another site or port may show ours in a frame"""
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a server asks for."""
+
+    value: str
+    made: bool
+    """at this start, for it alone; else the user chose it, and knows it"""
+
+    @classmethod
+    def of_start(cls) -> "Token":
+        """The one of the environment, or a new one. It never stands in a command line, which others can list."""
+        chosen = os.environ.get(VARIABLE)
+        if not chosen:
+            return cls(secrets.token_urlsafe(24), made=True)
+        if len(chosen) < SHORTEST_TOKEN:
+            raise UsageError(
+                f"The token of {VARIABLE} has fewer than {SHORTEST_TOKEN} characters: choose a longer one."
+            )
+        return cls(chosen, made=False)
+
+
+def greeting(address: str, token: Token | None) -> str:
+    """What is printed at the start: the link to open, which ends at a blank; a token that the user chose is not shown."""
+    if token is None:
+        return f"serving {address} without a token"
+    return (
+        f"serving {address}?token={quote(token.value, safe='')}" if token.made else f"serving {address}, {VARIABLE} set"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthRequest:
+    """What a request shows of who sends it."""
+
+    method: str
+    path: bytes
+    """as it was sent, percent signs and all"""
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    """by names in small letters"""
+    port: int
+
+    def text(self, name: bytes) -> str:
+        return self.headers.get(name, b"").decode("latin-1").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """Opened the link: is redirected to the address without the token, with a cookie."""
+
+    location: str
+    cookie: str
+
+
+class TokenAuth:
+    """Decides about a request by its host, origin, token and cookie."""
+
+    def __init__(self, token: str | None, *, here_only: bool, what: str) -> None:
+        self._token = None if token is None else token.encode("utf-8", "surrogateescape")
+        self._cookie = secrets.token_urlsafe(24).encode()
+        self._here_only = here_only
+        self._what = what
+
+    def refusal(self, request: AuthRequest) -> Refused | Authenticated | None:
+        """None: the request may pass."""
+        host = request.text(b"host")
+        if self._here_only and not is_loopback(_name(host)):
+            return Refused(403, f"{self._what} serves this machine only, not {host[:100]!r}.")
+        if self._token is not None and (authenticated := self._by_link(request)):
+            return authenticated
+        if self._token is not None and _bearer(request.headers.get(b"authorization", b""), self._token):
+            return self._other_origin(request) if self._here_only else None
+        if self._token is None or self._by_cookie(request):
+            return self._other_origin(request)
+        return Refused(
+            401,
+            f"{self._what} wants its token. Open the link that it printed at its start, or send the header "
+            f"`Authorization: Bearer TOKEN` with the token of that link, or of {VARIABLE}.",
+        )
+
+    def _other_origin(self, request: AuthRequest) -> Refused | None:
+        """A page of another site, or of another port, in the same browser: it would come with the browser's cookies."""
+        origin = request.text(b"origin")
+        if origin and origin.partition("//")[2] != request.text(b"host"):
+            return Refused(403, f"{self._what} answers no page of {origin[:100]!r}.")
+        return None
+
+    def _by_link(self, request: AuthRequest) -> Authenticated | None:
+        parts = request.query.split(b"&")
+        given = [part for part in parts if part.startswith(b"token=")]
+        if request.method != "GET" or not given or not self._is_token(unquote_to_bytes(given[0][6:])):
+            return None
+        rest = b"&".join(part for part in parts if part not in given).decode("latin-1")
+        location = "/" + request.path.decode("latin-1").lstrip("/\\")
+        name, value = _cookie_name(request.port).decode(), self._cookie.decode()
+        return Authenticated(
+            f"{location}?{rest}" if rest else location, f"{name}={value}; HttpOnly; SameSite=Strict; Path=/"
+        )
+
+    def _is_token(self, given: bytes) -> bool:
+        return self._token is not None and secrets.compare_digest(given, self._token)
+
+    def _by_cookie(self, request: AuthRequest) -> bool:
+        wanted = _cookie_name(request.port)
+        pairs = (pair.strip().partition(b"=") for pair in request.headers.get(b"cookie", b"").split(b";"))
+        return any(name == wanted and secrets.compare_digest(value, self._cookie) for name, _, value in pairs)
+
+
+def _bearer(authorization: bytes, token: bytes) -> bool:
+    scheme, _, given = authorization.partition(b" ")
+    return secrets.compare_digest(given.strip(), token) and scheme.lower() == b"bearer"
+
+
+def _cookie_name(port: int) -> bytes:
+    """Cookies know no ports: two servers of one machine must not take each other's."""
+    return b"tidepool-%d" % port
+
+
+def _name(address: str) -> str:
+    """The host of HOST or HOST:PORT, without the brackets of an IPv6 address; empty where it is written otherwise."""
+    found = _HOST.fullmatch(address)
+    return (found[1] or found[2]) if found else ""
+
+
+def listening(host: str, port: int, what: str) -> socket.socket:
+    """A socket that is bound, so that its port is known before anything is served; 0 stands for any that is free."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"{what} cannot serve {host}:{port}: {str(error).rstrip('.')}. Choose another --port or --host."
+        ) from error

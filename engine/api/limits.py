@@ -1,0 +1,151 @@
+"""Limits of the HTTP API on requests and connections: authentication first, then the length and the duration of a body.
+
+Neither Starlette nor uvicorn limits the size of a body, the time that headers and a body may take, or readers that never read. FastAPI
+reads a body before it solves dependencies, so the check of the token is a middleware as well.
+"""
+
+import asyncio
+from collections.abc import MutableMapping
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tidepool.engine.api.auth import Authenticated, AuthRequest, Refused, TokenAuth
+
+MOST_BYTES = 4 * 2**20
+BODY_SECONDS = 30.0
+MOST_CONNECTIONS = 200
+HEADER_SECONDS = 10.0
+READER_SECONDS = 60.0
+"""how long somebody who asked for something may read none of it"""
+KEPT_SECONDS = 15
+"""how long a connection stays open between two requests"""
+MOST_HEADER_BYTES = 32 * 2**10
+
+
+class RequestLimits:
+    """A middleware that passes on requests of somebody who may call, with their whole body."""
+
+    def __init__(
+        self, app: ASGIApp, auth: TokenAuth, most_bytes: int = MOST_BYTES, body_seconds: float = BODY_SECONDS
+    ) -> None:
+        self._app = app
+        self._auth = auth
+        self._most_bytes = most_bytes
+        self._body_seconds = body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = _auth_request(scope)
+        refusal = self._auth.refusal(request) or self._too_long(request)
+        body = refusal or await self._body(receive)
+        if isinstance(body, bytes):
+            await self._app(scope, _replaying(body, receive), send)
+        elif body is not None:
+            await _response(body)(scope, receive, send)
+
+    def _too_long(self, request: AuthRequest) -> Refused | None:
+        length = request.headers.get(b"content-length", b"0") or b"0"
+        if not length.isdigit():
+            return Refused(400, "Content-Length is no number.")
+        return self._length_refusal() if len(length) > 18 or int(length) > self._most_bytes else None
+
+    def _length_refusal(self) -> Refused:
+        most = f"{self._most_bytes >> 20} MiB" if self._most_bytes >> 20 else f"{self._most_bytes} bytes"
+        return Refused(413, f"The body is larger than {most}.")
+
+    async def _body(self, receive: Receive) -> bytes | Refused | None:
+        """The whole body; None if the caller went away, since half a body is no request."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    body += message.get("body", b"")
+                    if len(body) > self._most_bytes:
+                        return self._length_refusal()
+                    if not message.get("more_body"):
+                        return bytes(body)
+        except TimeoutError:
+            return Refused(408, f"The body took longer than {self._body_seconds:g} seconds.")
+
+
+def _auth_request(scope: Scope) -> AuthRequest:
+    headers = {name.lower(): value for name, value in scope["headers"]}
+    path = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
+    port = (scope.get("server") or ("", 0))[1] or 0
+    return AuthRequest(scope["method"], path, scope.get("query_string", b""), headers, port)
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, then whatever comes."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> MutableMapping[str, Any]:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _response(answer: Refused | Authenticated) -> Response:
+    """The rest of a refused request is not waited for."""
+    if isinstance(answer, Authenticated):
+        headers = {"set-cookie": answer.cookie, "cache-control": "no-store", "referrer-policy": "no-referrer"}
+        response = Response(status_code=303, headers=headers)
+        response.headers["location"] = answer.location
+        return response
+    headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if answer.code == 401 else {})
+    return JSONResponse({"status": "error", "message": answer.message}, status_code=answer.code, headers=headers)
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's own, with a clock for what it waits for endlessly."""
+
+    _waits_for_headers: asyncio.TimerHandle | None = None
+    _waits_for_reader: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > 2 * MOST_CONNECTIONS:  # uvicorn answers 503 above half of that
+            transport.abort()
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _end(self._waits_for_headers)
+        _end(self._waits_for_reader)
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            _end(self._waits_for_headers)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self._await_headers(KEPT_SECONDS + HEADER_SECONDS)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._waits_for_reader = self.loop.call_later(READER_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        _end(self._waits_for_reader)
+        super().resume_writing()
+
+    def _await_headers(self, seconds: float | None = None) -> None:
+        _end(self._waits_for_headers)
+        wait = HEADER_SECONDS if seconds is None else seconds
+        self._waits_for_headers = self.loop.call_later(wait, self.transport.abort)
+
+
+def _end(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

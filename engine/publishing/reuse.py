@@ -1,0 +1,242 @@
+"""Taking in another study file: `tidepool import` merges it, `--run FILE.db#BATCH` runs a batch or study of it again.
+
+The file may be anybody's. An imported batch is read and resumed like any other, but never serves as cache, and loses the addresses of
+servers unless the trust record knows it. A rerun takes only configs, which are complete in themselves, passes the same gate as a resume
+before anything is sent or run, and becomes a new batch of the user's own.
+"""
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tidepool.engine.config.freezing import freeze, load_frozen
+from tidepool.engine.config.loading import config_from
+from tidepool.engine.config.sections import Config, FrozenConfig
+from tidepool.engine.config.toml_files import apply_override
+from tidepool.engine.design.cells import PlannedCell, PlannedStudy
+from tidepool.engine.errors import FileError, UsageError
+from tidepool.engine.exports.toml import refuse_branch
+from tidepool.engine.library.contents import agent_of, entity_of
+from tidepool.engine.library.entity_types import entity_type_from
+from tidepool.engine.studies.kinds import KindSpec, load_kind
+from tidepool.engine.trust.foreign_keys import foreign_provider_keys, without_foreign
+from tidepool.engine.trust.gate import Admission, TrustQuestion, design_text, foreign, judge, plannable, price_of, shown
+from tidepool.engine.trust.record import trust_record
+from tidepool.storage import library
+from tidepool.storage.batches import find_batch
+from tidepool.storage.file import connect, explained
+from tidepool.storage.importing import Imported, OtherBatch, merge, opened_other, other_batches
+from tidepool.storage.study_rows import studies
+
+
+@dataclass(frozen=True, slots=True)
+class StudyInFile:
+    file: Path
+    reference: str
+    """an id, a unique prefix of one, `last` or `last~1`"""
+
+
+def study_in_file(text: str) -> StudyInFile | None:
+    """What `FILE.db#BATCH` names; None where it is the path of a config, which may have such a sign in it."""
+    file, sign, reference = text.rpartition("#")
+    if not sign or Path(text).exists():
+        return None
+    if not file or not reference:
+        raise UsageError(
+            f"--run {text!r} does not read FILE.db#BATCH: give a study file, and an id or `last` behind the sign."
+        )
+    return StudyInFile(Path(file), reference)
+
+
+def import_file(database: Path, other: Path, *, replace: bool = False) -> Imported:
+    with opened_other(other) as path:
+        found = other_batches(path)
+        configs = {batch.id: _kept_config(other, batch) for batch in found}
+        _check_library(other, path)
+        imported = merge(
+            database, path, {batch_id: config for batch_id, (config, _) in configs.items()}, replace=replace
+        )
+    return dataclasses.replace(imported, left_out={one: lost for one in imported.batches if (lost := configs[one][1])})
+
+
+def _kept_config(other: Path, batch: OtherBatch) -> tuple[str, list[str]]:
+    """The config as it is stored here, and the keys that it loses."""
+    try:
+        config = load_frozen(batch.config)
+    except UsageError as error:
+        raise FileError(f"{other}: the config of batch {batch.id} cannot be used. {error}") from None
+    if config.batch.kind != batch.kind:
+        raise FileError(f"{other}: batch {batch.id} is of another kind than its config. It is not imported.")
+    if trust_record().knows(batch.id, batch.config):
+        return batch.config, []
+    data = json.loads(batch.config)
+    lost = list(foreign_provider_keys(data))
+    stored = without_foreign(data, ((path, None) for path in lost))
+    return json.dumps(stored, ensure_ascii=False), [shown(".".join(map(str, path))) for path in lost]
+
+
+def _check_library(other: Path, path: Path) -> None:
+    """What would break a screen or a study later is refused now."""
+    try:
+        with closing(connect(path, read_only=True)) as connection:
+            for entity in library.list_entities(connection):
+                _refuse_damage(entity)
+                entity_of(entity)
+            for agent in library.list_agents(connection):
+                _refuse_damage(agent)
+                agent_of(agent)
+            for kind in library.list_types(connection):
+                if entity_type_from(kind.definition, f"type {kind.name}").name != kind.name:
+                    raise UsageError(f"type {kind.name}: its definition has another name.")
+    except (UsageError, ValueError, TypeError, RecursionError) as error:
+        raise FileError(f"{other}: its library cannot be used. {error}") from None
+
+
+def _refuse_damage(one: library.StoredEntity | library.StoredAgent) -> None:
+    if one.damaged:
+        raise UsageError(f"{one.id!r} in it is damaged.")
+
+
+PEOPLE = {"agent_ids": "agents", "entity_ids": "entities", "entity_file": "entities"}
+"""keys that name people elsewhere → where those stand that were taken in"""
+MEANING = "Yes runs it as a new batch of your own. The file itself is not trusted."
+
+
+@dataclass(frozen=True, slots=True)
+class RerunPart:
+    """A batch of the file, and what will be run of it."""
+
+    batch_id: str
+    stored: str
+    """its config, letter for letter as the file has it"""
+    written: Config
+    config: FrozenConfig
+    levels: Mapping[str, str]
+    replicate: int
+    folder: Path
+    """where paths start that `--set` names, and where files of its code lie"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """Read and checked; nothing was called, and nothing written."""
+
+    place: StudyInFile
+    id: str
+    name: str
+    parts: tuple[RerunPart, ...]
+    design: Mapping[str, Any] | None
+    """of a study of several batches"""
+    changes: tuple[str, ...]
+
+    @property
+    def kind(self) -> KindSpec:
+        return load_kind(self.parts[0].config.batch.kind)
+
+    def refuse(self) -> None:
+        """Raises where the batches are not the user's own, and would send requests or run code."""
+        for admission in self._admissions():
+            admission.refuse(f"--db {shlex.quote(str(self.place.file))} ")
+
+    def question(self) -> TrustQuestion | None:
+        """One for all of it; None where nothing need be asked."""
+        asked = [one for one in self._admissions() if one.needs_trust]
+        if not asked:
+            return None
+        servers = tuple(dict.fromkeys(server for one in asked for server in one.servers))
+        code = tuple(dict.fromkeys(words for one in asked for words in one.code))
+        prices = [price_of(partial(self.kind.plan, part.config), part.config, servers) for part in self.parts]
+        calls = [count for count, _ in prices if count is not None]
+        costs = [cost for _, cost in prices if cost is not None]
+        return TrustQuestion(
+            Admission(self.id, "", False, servers, code),
+            self.name,
+            sum(calls) if len(calls) == len(prices) else None,
+            sum(costs) if len(costs) == len(prices) else None,
+            folder=self.parts[0].folder,
+        )
+
+    def planned(self) -> PlannedStudy:
+        """A study's cells as the file has them: replicates, levels and hypotheses stay, and are frozen anew."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        design = {**(self.design or {}), "frozen_at": now, "batches": len(self.parts), "added": 0}
+        if isinstance(source := design.get("source"), Mapping) and not self._own:
+            design["source"] = without_foreign(source)
+        cells = [PlannedCell(part.levels, part.replicate, part.config) for part in self.parts]
+        return PlannedStudy(self.name, design, cells, self.parts[0].folder)
+
+    @property
+    def _own(self) -> bool:
+        known = all(trust_record().knows(part.batch_id, part.stored) for part in self.parts)
+        return known and (self.design is None or trust_record().knows(self.id, design_text(self.design)))
+
+    def _admissions(self) -> list[Admission]:
+        """Unless all are the user's own, each of them counts as foreign: they run in one session."""
+        if self._own:
+            return []
+        return [foreign(part.batch_id, part.stored, part.config, self.kind) for part in self.parts]
+
+
+def read_again(place: StudyInFile, database: Path, changes: Iterable[str] = (), *, to_plan: bool = False) -> Rerun:
+    """`to_plan`: no installed package hears what only the file says."""
+    overrides = tuple(changes)
+    if fixed := next((change for change in overrides if change.startswith("design.")), None):
+        raise UsageError(f"--set {fixed}: what is run out of a file has the cells and replicates that the file has.")
+    with opened_other(place.file) as path, explained(place.file), closing(connect(path, read_only=True)) as connection:
+        study = studies.study_of(connection, place.reference)
+        if study is None:
+            batch = find_batch(connection, place.reference)
+            refuse_branch(batch)
+            found, name = [studies.StoredCell(batch, {})], str(batch["name"])
+        else:
+            found, name = studies.cells_of(connection, study.id), study.name
+    if not found:
+        raise UsageError(
+            f"The study {place.reference!r} of {place.file} has no batches: there is nothing to run again."
+        )
+    parts = tuple(_part(place, database, cell, overrides, to_plan) for cell in found)
+    if len({part.config.batch.kind for part in parts}) > 1:
+        raise UsageError(f"The batches of study {place.reference!r} are of several kinds, as no study's are.")
+    design = study.design if study else None
+    return Rerun(place, study.id if study else str(found[0].batch["id"]), name, parts, design, overrides)
+
+
+def _part(
+    place: StudyInFile, database: Path, cell: studies.StoredCell, changes: Iterable[str], to_plan: bool
+) -> RerunPart:
+    batch_id, stored = str(cell.batch["id"]), str(cell.batch["config"])
+    own = trust_record().knows(batch_id, stored)
+    # Code imports what lies beside it: that of one's own batch is taken from where it lay, not from beside the file.
+    folder = next(iter(trust_record().folders_of(batch_id) if own else ()), place.file.parent.absolute())
+
+    def built(data: dict[str, Any]) -> tuple[Config, FrozenConfig]:
+        for change in changes:
+            _make_room(data, change.partition("=")[0].strip())
+            apply_override(data, change)
+        config = config_from(data, source=f"{place.file}#{batch_id}", folder=folder)
+        return config, freeze(config, database)
+
+    written = load_frozen(plannable(batch_id, stored) if to_plan else stored)
+    config, frozen = built(written.as_written())
+    admission = judge(batch_id, stored, frozen, load_kind(frozen.batch.kind))
+    if not admission.own and not admission.needs_trust:
+        config, frozen = built(without_foreign(written.as_written()))
+    return RerunPart(batch_id, stored, config, frozen, cell.levels, cell.replicate, folder)
+
+
+def _make_room(data: dict[str, Any], path: str) -> None:
+    """What was taken in gives way to the file, or to the entries of the library, that are named now."""
+    kind = load_kind(data["batch"]["kind"])
+    section, _, key = path.rpartition(".")
+    if section == kind.name and key in kind.files:
+        for taken_in in kind.filled_in:
+            data[section].pop(taken_in, None)
+    if people := PEOPLE.get(key):
+        data[people] = []

@@ -1,1 +1,0 @@
-"""Typical mistakes in configs, written down before what answers them."""

@@ -1,1 +1,0 @@
-"""Study files as a stranger might send them, and what every command makes of each."""

@@ -1,0 +1,1 @@
+"""Study files from other people: forged ones, and what every command makes of each."""
