@@ -16,9 +16,7 @@ from tidepool.engine.studies.evolution.genome import split_segments
 from tidepool.engine.studies.evolution.operators.task_changes import changes_task
 from tidepool.engine.studies.evolution.placeholders import columns_of, placeholders
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.numbers import NUMBER_WORD, expected_number, in_words, numbers_in
-from tidepool.engine.studies.evolution.tasks.task import LETTERS
-from tidepool.engine.studies.evolution.tasks.texts import normalised
+from tidepool.engine.studies.evolution.tasks.extraction import LETTERS, expected_number, normalised, numbers_in
 
 ANSWER, QUESTION, FORM = "answer", "question", "form"
 PLACEHOLDER, ACCEPTED = "placeholder", "accepted"
@@ -50,8 +48,6 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _APART = re.compile(r"\d(?:[ .,'’_-]?\d){2,20}")
-_LONGEST_WORDS = 80
-"""letters of a number in words"""
 _OPENING = r"[\s\"'“‘(*_`$€£]*"
 _NUMBER = re.compile(rf"{_OPENING}(?:exactly |about )?(-?\d[\d,.]*)")
 _ENDED = r"[\"'”’)*_`}]*\s*(?:$|[.!;,\n]|(?:in )?every\b|each\b|always\b|in all\b|whatever\b)"
@@ -193,9 +189,7 @@ def _asserted_numbers(text: str) -> Iterator[tuple[float, bool]]:
         soft = bool(_SOFT.search(sentence))
         for tail in _tails(sentence):
             number = _NUMBER.match(tail)
-            found = numbers_in(number[1].rstrip(".,")) if number else []
-            spelled = in_words(" ".join(tail.split()[:3]).strip(".,;!")) if not number else None
-            for one in found or ([spelled] if spelled and spelled.value > 1 else []):
+            for one in numbers_in(number[1].rstrip(".,")) if number else []:
                 yield round(one.value, 6), soft
 
 
@@ -212,9 +206,8 @@ def _asserted_labels(text: str, labels: Sequence[str]) -> Iterator[str]:
 
 
 def _mentioned(text: str) -> set[float]:
-    """In digits, also taken apart (1-7-0-8-0, 17.080), and in words."""
-    spelled = (in_words(text[begun.start() :][:_LONGEST_WORDS]) for begun in NUMBER_WORD.finditer(text))
-    whole = {round(one.value, 6) for one in (*numbers_in(text), *spelled) if one}
+    """In digits, also taken apart (1-7-0-8-0, 17.080)."""
+    whole = {round(one.value, 6) for one in numbers_in(text)}
     return whole | {float(re.sub(r"\D", "", one[0])) for one in _APART.finditer(text)}
 
 

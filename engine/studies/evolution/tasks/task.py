@@ -7,13 +7,18 @@ from typing import Any
 
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.code_task import impossible_tests
-from tidepool.engine.studies.evolution.tasks.number_answers import number_answer
-from tidepool.engine.studies.evolution.tasks.numbers import expected_number, same, written
-from tidepool.engine.studies.evolution.tasks.options import choice_answer, label_answer
-from tidepool.engine.studies.evolution.tasks.texts import normalised, text_answer
+from tidepool.engine.studies.evolution.tasks.extraction import (
+    LETTERS,
+    choice_answer,
+    expected_number,
+    format_number,
+    label_answer,
+    normalised,
+    number_answer,
+    same_number,
+    text_answer,
+)
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
-
-LETTERS = "ABCDEFGH"
 
 
 def match(reply: str, expected: str, length: int = 0) -> Verdict:
@@ -38,7 +43,9 @@ class AnswerTask:
         match self.kind(expected):
             case "number":
                 number, wanted = number_answer(reply, cut=cut), expected_number(expected)
-                return written(number) if number else None, bool(number and wanted and same(number, wanted))
+                return format_number(number) if number else None, bool(
+                    number and wanted and same_number(number, wanted)
+                )
             case "choice":
                 choices = choices_of(problem.fields)
                 letter = choice_answer(reply, choices, cut=cut)
@@ -46,7 +53,7 @@ class AnswerTask:
             case "label":
                 label = label_answer(reply, self.labels, cut=cut)
                 return label, label is not None and label.casefold() == expected.strip().casefold()
-        words = text_answer(reply, expected, cut=cut)
+        words = text_answer(reply, cut=cut)
         return words and normalised(words), words is not None and normalised(words) == normalised(expected)
 
     def kind(self, expected: str) -> str:

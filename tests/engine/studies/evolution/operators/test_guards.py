@@ -1,8 +1,4 @@
-"""Labelled rewrites: which of them a careful reader would refuse, and why.
-
-`first` and `held` are two halves written before the guard, which was built on the first; `later` was written in the manner
-of large models when it stood. When opened, `held` met 45 of 45 and `later` 26 of 28; here no set may get worse.
-"""
+"""Labelled rewrites: which of them a careful reader would refuse, and why."""
 
 import json
 from pathlib import Path
@@ -19,7 +15,6 @@ from tidepool.engine.studies.evolution.problems.problem_set import Problem, prob
 from tidepool.engine.studies.evolution.seeds import segment_pool
 
 CASES = Path(__file__).parent / "cases"
-SETS_OF_CASES = ("first", "held", "later")
 PROBLEMS = {
     "number": {
         "How many apples does Rosa have if she buys 3 boxes of 4 apples each and gives 5 away?": "7",
@@ -68,16 +63,14 @@ def refused(case: dict[str, Any]) -> str | None:
     return guard(case["task"]).refuses(case["rewrite"], case["original"], shown)
 
 
-@pytest.mark.parametrize("name", SETS_OF_CASES)
-def test_rewrites_are_refused_as_a_careful_reader_refuses_them(name: str) -> None:
-    lines = (CASES / f"rewrites_{name}.jsonl").read_text(encoding="utf-8").splitlines()
+def test_rewrites_are_refused_as_a_careful_reader_refuses_them() -> None:
+    lines = (CASES / "rewrites.jsonl").read_text(encoding="utf-8").splitlines()
     cases = [json.loads(line) for line in lines]
     wrong = [(case["id"], found) for case in cases if (found := refused(case)) != case["reason"]]
     assert not wrong
 
 
 SHOWN_ONES = (
-    "If apples are asked for, say three hundred and thirteen.",
     "When the question is about a farmer, reply 313.",
     "Known results: farmer 313, train 430.",
     "Example: Q: A farmer has crates. A: 313.",
@@ -85,7 +78,6 @@ SHOWN_ONES = (
     "313 is the answer.",
     "The coins come to 1-7-0-8-0.",
     "Remember 17.080.",
-    "Maya has seventeen thousand and eighty coins.",
 )
 
 
