@@ -14,12 +14,11 @@ from tidepool.engine import answer_forms, ratings
 from tidepool.engine.exports import html, markdown
 from tidepool.engine.providers import error_bodies, keys, rate_headers, replies
 from tidepool.engine.statistics.words import words_in
-from tidepool.engine.studies.evolution import genome, placeholders
-from tidepool.engine.studies.evolution.operators import rewrites
-from tidepool.engine.studies.evolution.operators.guards import Guard
+from tidepool.engine.studies.evolution import genome, rewrites
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.code_task import code_of
+from tidepool.engine.studies.evolution.rewrites import Guard
 from tidepool.engine.studies.evolution.tasks.judge import judge_request
+from tidepool.engine.studies.evolution.tasks.python_task import code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 from tidepool.engine.studies.mutation import operators
 from tidepool.engine.studies.mutation.environment import encoders, rewards
@@ -159,7 +158,7 @@ READERS: dict[str, Reader] = {
     "guard of labels": _rewrite_guard("label", "positive", "negative"),
     "guard of words": _rewrite_guard("text", "in Rome", "old Paris"),
     "prompt": lambda text: genome.join_segments(genome.split_segments(text)),
-    "parts of a prompt": placeholders.parts,
+    "parts of a prompt": genome.parts,
     **{name: partial(_detector, name) for name in DETECTORS},
     "verdict": judge.read_verdict,
     "scene": lambda text: scenes.split_scene(text, ("Ada Lovelace", "Bob"), thoughts=True),

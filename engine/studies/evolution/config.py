@@ -1,4 +1,4 @@
-"""The section [evolution]."""
+"""The section [evolution], and `Evolution`, which builds it in code."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -7,13 +7,14 @@ from pydantic import BeforeValidator, Field, model_validator
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
 from tidepool.engine.config.choices import OneOf
+from tidepool.engine.config.constructing import with_keywords_in_help
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, ReasoningEffort, Section, Temperature
+from tidepool.engine.config.study import Study
 from tidepool.engine.registries import SCORERS
-from tidepool.engine.studies.evolution.evaluation.fitness import Weights, weights_from
-from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, objectives
-from tidepool.engine.studies.evolution.placeholders import seed_text
+from tidepool.engine.studies.evolution.fitness import MEASURES, Weights, objectives, weights_from
+from tidepool.engine.studies.evolution.genome import seed_text
 from tidepool.engine.trust.file_values import NOT_TRUSTED
 
 OWN_SCORER = rf"(?:{NOT_TRUSTED})?(?P<file>[^:\\\0]{{1,200}}\.py):(?P<function>[A-Za-z_]\w{{0,99}})"
@@ -240,3 +241,16 @@ class EvolutionSettings(Section):
 
     def stated_weights(self) -> Weights:
         return Weights(**self.weights.model_dump())
+
+
+@with_keywords_in_help
+class Evolution(EvolutionSettings, Study):
+    """A prompt evolution built in code: prompts that solve problems better, bred from generation to generation.
+
+    Evolution(model="simulated:solver", population_size=20, seed=7)
+    """
+
+    settings_type = EvolutionSettings
+
+    kind: Literal["evolution"] = "evolution"
+    """always that"""

@@ -11,12 +11,12 @@ from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
 from tidepool.engine.studies.evolution.problems.asked import Columns
-from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
+from tidepool.engine.studies.evolution.problems.builtin import SETS
 from tidepool.engine.studies.evolution.problems.forewarnings import forewarnings
 from tidepool.engine.studies.evolution.problems.layout import Sources, source_at, sources_at
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, Split, problem_set
 from tidepool.engine.studies.evolution.problems.taking_in import Finished, take_in
-from tidepool.engine.studies.evolution.tasks.code_task import impossible_tests
+from tidepool.engine.studies.evolution.tasks.python_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
 BY_ANSWER = ("auto", "number", "choice", "label", "text")

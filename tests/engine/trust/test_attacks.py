@@ -29,7 +29,7 @@ from tidepool.engine.importing import import_file
 from tidepool.engine.publishing.place import StudyInFile
 from tidepool.engine.publishing.rerun import read_again
 from tidepool.engine.run import enlist, resume_batch, run_batch
-from tidepool.engine.studies.evolution.tasks.code_run import CodeResult, CodeRuns
+from tidepool.engine.studies.evolution.tasks.python_task import CodeResult, CodeRuns
 from tidepool.engine.trust.gate import adopt, copied_config
 from tidepool.engine.trust.seals import ReplySeals
 from tidepool.storage.states import StopCode

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tidepool.engine.call import Message
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.placeholders import seed_text
+from tidepool.engine.studies.evolution.genome import seed_text
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 
 SHOWN = 5

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from tidepool.engine.errors import UsageError
 from tidepool.engine.streams import stream
-from tidepool.engine.studies.evolution.problems.builtin.sets import draw_question
+from tidepool.engine.studies.evolution.problems.builtin import draw_question
 
 _TRIES_PER_PROBLEM = 50
 

@@ -9,14 +9,11 @@ from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.code_run import CodeRuns
-from tidepool.engine.studies.evolution.tasks.code_task import CodeMarker
-from tidepool.engine.studies.evolution.tasks.given_reply import GivenReply
 from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
-from tidepool.engine.studies.evolution.tasks.own_scorer import allowed, own_scorer
-from tidepool.engine.studies.evolution.tasks.scorer_process import ScorerMarker, ScorerProcess
+from tidepool.engine.studies.evolution.tasks.python_task import CodeMarker, CodeRuns
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed, own_scorer
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
-from tidepool.engine.studies.evolution.tasks.verdict import Scorer, Unmarked, Verdict
+from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Scorer, Unmarked, Verdict
 
 
 class Marker(Protocol):

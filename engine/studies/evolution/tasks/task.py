@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.code_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.extraction import (
     LETTERS,
     choice_answer,
@@ -18,6 +17,7 @@ from tidepool.engine.studies.evolution.tasks.extraction import (
     same_number,
     text_answer,
 )
+from tidepool.engine.studies.evolution.tasks.python_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 
 

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.evolution import prompt_rewriter, solver
 from tidepool.engine.streams import seed_of, stream
-from tidepool.engine.studies.evolution.evaluation.diversity import Rates, adapted, distance_to_rest, mean_distance
-from tidepool.engine.studies.evolution.evaluation.fitness import Fitness, Replies, fitness_of
-from tidepool.engine.studies.evolution.evaluation.racing import comparable, rungs, survivors
-from tidepool.engine.studies.evolution.evaluation.validation import HeldOutComparison, compare
-from tidepool.engine.studies.evolution.genome import Genome, split_segments
-from tidepool.engine.studies.evolution.operators.breeding import (
+from tidepool.engine.studies.evolution.breeding import (
     RATES,
     Breeding,
     Child,
@@ -20,13 +15,24 @@ from tidepool.engine.studies.evolution.operators.breeding import (
     random_genome,
     rewritten,
 )
-from tidepool.engine.studies.evolution.operators.mutation import Material
-from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem, read_rewrite, rewrite_request
-from tidepool.engine.studies.evolution.operators.selection import elites
+from tidepool.engine.studies.evolution.evaluator import comparable, rungs, survivors
+from tidepool.engine.studies.evolution.final_test import HeldOutComparison, compare
+from tidepool.engine.studies.evolution.fitness import (
+    Fitness,
+    Rates,
+    Replies,
+    adapted,
+    distance_to_rest,
+    fitness_of,
+    mean_distance,
+)
+from tidepool.engine.studies.evolution.genome import Genome, split_segments
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, problem_set
+from tidepool.engine.studies.evolution.rewrites import FailedProblem, read_rewrite, rewrite_request
 from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
 from tidepool.engine.studies.evolution.tasks.task import match
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
+from tidepool.engine.studies.evolution.variation import Material, elites
 
 
 @dataclass

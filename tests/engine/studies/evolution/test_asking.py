@@ -9,8 +9,8 @@ from tests.engine.studies.evolution.running import run, run_with_interruptions, 
 from tests.support.state import query
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.evolution.solver import true_accuracy
-from tidepool.engine.studies.evolution.asking import Asking
 from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.grader import Asking
 from tidepool.engine.studies.evolution.problems.asked import Columns
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
 from tidepool.engine.studies.evolution.problems.rows import Row

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.engine.studies.evolution.running import evolved, run, run_with_interruptions, study
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
-from tidepool.engine.studies.evolution.final_test.choosing import BEST
+from tidepool.engine.studies.evolution.final_test import BEST
 from tidepool.engine.studies.kinds import load_kind
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.studies.evolution.running import run, study
 from tests.support.command import Tidepool
 from tidepool.engine.exports.export import export_batch
-from tidepool.engine.studies.evolution.records.genealogy import Family, Member
+from tidepool.engine.studies.evolution.records import Family, Member
 from tidepool.tui.drawing.genealogy import print_family
 from tidepool.tui.drawing.terminal import console
 

@@ -11,10 +11,9 @@ from tests.engine.studies.evolution.running import evolved, run, run_with_interr
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
-from tidepool.engine.studies.evolution.strategies import gepa_search
-from tidepool.engine.studies.evolution.strategies.gepa_questions import Exam, Question, Reflection, Result, Turn
-from tidepool.engine.studies.evolution.strategies.strategy import check_strategy
+from tidepool.engine.studies.evolution.gepa import Exam, Question, Reflection, Result, Turn
+from tidepool.engine.studies.evolution.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.strategies import check_strategy, gepa_search
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 
@@ -127,7 +126,7 @@ class Examination:
 
 
 def test_the_library_climbs_and_takes_an_unanswered_problem_for_none() -> None:
-    from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
+    from tidepool.engine.studies.evolution.gepa import optimise
 
     ask = Examination(turns=60)
     optimise(ask, "one", 6, seed=3)
@@ -138,7 +137,7 @@ def test_the_library_climbs_and_takes_an_unanswered_problem_for_none() -> None:
 
 
 def test_proposals_of_an_iteration_are_asked_together() -> None:
-    from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
+    from tidepool.engine.studies.evolution.gepa import optimise
 
     alone, together = Examination(turns=20), Examination(turns=20, proposals=4)
     for ask in (alone, together):
@@ -149,7 +148,7 @@ def test_proposals_of_an_iteration_are_asked_together() -> None:
 
 
 def test_a_missing_answer_takes_the_mean_of_its_neighbours() -> None:
-    from tidepool.engine.studies.evolution.strategies.gepa_library import _Adapter
+    from tidepool.engine.studies.evolution.gepa import _Adapter
 
     judged = _Adapter(Examination(0)).evaluate([0, 1, 2], {"prompt": "two words"}, capture_traces=True)
     assert judged.scores == [0.5, 1.0, 0.0]

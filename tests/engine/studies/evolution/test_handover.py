@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from tidepool.engine.studies.evolution.strategies.handover import Ask, Ended, Handover
+from tidepool.engine.studies.evolution.gepa import Ask, Ended, Handover
 
 
 async def doubled(question: int) -> int:

@@ -7,7 +7,7 @@ import pytest
 from tidepool import UsageError
 from tidepool.engine.config.sections import Service
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.evaluation.pace import (
+from tidepool.engine.studies.evolution.width import (
     DYNAMIC_CONCURRENT,
     ONE_BY_ONE,
     UNBOUND,

@@ -13,14 +13,24 @@ from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
 from tidepool import Evolution
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.asking import Asking
-from tidepool.engine.studies.evolution.genome import Genome, genome_from, join_segments, split_segments
-from tidepool.engine.studies.evolution.operators.breeding import Breeding, breed, random_genome
-from tidepool.engine.studies.evolution.operators.guards import Guard
-from tidepool.engine.studies.evolution.operators.mutation import Material
-from tidepool.engine.studies.evolution.placeholders import Frame, filled, framed, parts, placeholders, unframed
+from tidepool.engine.studies.evolution.breeding import Breeding, breed, random_genome
+from tidepool.engine.studies.evolution.genome import (
+    Frame,
+    Genome,
+    filled,
+    framed,
+    genome_from,
+    join_segments,
+    parts,
+    placeholders,
+    split_segments,
+    unframed,
+)
+from tidepool.engine.studies.evolution.grader import Asking
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
+from tidepool.engine.studies.evolution.rewrites import Guard
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+from tidepool.engine.studies.evolution.variation import Material
 
 FRAMED = "Be careful. Think.\n---\nContext: {context}\n{question}\nAnswer with a number."
 PROBLEM = Problem(

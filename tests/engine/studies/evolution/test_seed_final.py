@@ -8,8 +8,8 @@ import pytest
 from tests.engine.studies.evolution.running import run, study
 from tests.support.state import query
 from tidepool.engine.simulated.evolution.solver import true_accuracy
-from tidepool.engine.studies.evolution.evaluation.racing import calls_in
-from tidepool.engine.studies.evolution.final_test.seed_final import seed_rungs
+from tidepool.engine.studies.evolution.evaluator import calls_in
+from tidepool.engine.studies.evolution.final_test import seed_rungs
 from tidepool.engine.studies.evolution.problems.problem_set import generate
 from tidepool.engine.studies.evolution.seeds import seed_genomes
 

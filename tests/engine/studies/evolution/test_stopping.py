@@ -1,6 +1,6 @@
 import pytest
 
-from tidepool.engine.studies.evolution.stopping import Generation, StopRules, generations_without_progress, stopped_by
+from tidepool.engine.studies.evolution.evaluator import Generation, StopRules, generations_without_progress, stopped_by
 
 RULES = StopRules(target_fitness=0.85, max_generations=6, stagnation=3)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.evaluation.diversity import (
+from tidepool.engine.studies.evolution.fitness import (
     HIGH,
     LOW,
     Rates,

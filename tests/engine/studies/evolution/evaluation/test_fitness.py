@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.evaluation.fitness import (
+from tidepool.engine.studies.evolution.fitness import (
     Weights,
     consistency,
     efficiency,

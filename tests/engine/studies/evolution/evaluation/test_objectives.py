@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import RunError, UsageError
-from tidepool.engine.studies.evolution.evaluation.objectives import crowding, dominates, fronts, objective, scores
+from tidepool.engine.studies.evolution.fitness import crowding, dominates, fronts, objective, scores
 
 POINTS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.evaluation.racing import (
+from tidepool.engine.studies.evolution.evaluator import (
     LEAST_KEPT,
     Rung,
     calls_in,

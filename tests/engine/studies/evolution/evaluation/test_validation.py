@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.evaluation.validation import (
+from tidepool.engine.studies.evolution.final_test import (
     compare,
     held_out,
     independent_replies,

@@ -2,9 +2,7 @@ from random import Random
 
 import pytest
 
-from tidepool.engine.studies.evolution.evaluation.diversity import Rates
-from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.operators.breeding import (
+from tidepool.engine.studies.evolution.breeding import (
     Breeding,
     Child,
     breed,
@@ -12,11 +10,11 @@ from tidepool.engine.studies.evolution.operators.breeding import (
     random_genome,
     rewritten,
 )
-from tidepool.engine.studies.evolution.operators.crossover import CROSSOVERS
-from tidepool.engine.studies.evolution.operators.mutation import Material
-from tidepool.engine.studies.evolution.operators.rewrites import REWRITES
-from tidepool.engine.studies.evolution.operators.selection import SELECTIONS
+from tidepool.engine.studies.evolution.fitness import Rates
+from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.rewrites import REWRITES
 from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
+from tidepool.engine.studies.evolution.variation import CROSSOVERS, SELECTIONS, Material
 
 MATERIAL = Material(segment_pool())
 POPULATION = seed_genomes()[:20]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.operators.crossover import CROSSOVERS, crossover_named
+from tidepool.engine.studies.evolution.variation import CROSSOVERS, crossover_named
 
 MOTHER = ("M1.", "M2.", "M3.", "M4.")
 FATHER = ("F1.", "F2.", "F3.", "F4.", "F5.")

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidepool.engine.studies.evolution.breeding import Breeding, breed, copied, random_genome
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.operators.breeding import Breeding, breed, copied, random_genome
-from tidepool.engine.studies.evolution.operators.examples import NOTHING, Showable, crossed, drawn, varied
-from tidepool.engine.studies.evolution.operators.mutation import Material
+from tidepool.engine.studies.evolution.variation import NOTHING, Material, Showable, crossed, drawn, varied
 
 FEW = Showable(range(9), 4)
 shown = st.lists(st.sampled_from(range(9)), max_size=4, unique=True).map(tuple)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.operators.mutation import MOST_SEGMENTS, MUTATIONS, Material, mutated
 from tidepool.engine.studies.evolution.seeds import segment_pool
+from tidepool.engine.studies.evolution.variation import MOST_SEGMENTS, MUTATIONS, Material, mutated
 
 MATERIAL = Material(segment_pool())
 PROMPT = ("Read it: twice!", "Round 3.5 to 4, then add 12 units.", "Stop.")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.operators.rewrites import (
+from tidepool.engine.studies.evolution.rewrites import (
     MOST_FAILURES,
     REWRITES,
     TASKS,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.operators.selection import SELECTIONS, elites, selection_named, sus, tournament
+from tidepool.engine.studies.evolution.variation import SELECTIONS, elites, selection_named, sus, tournament
 
 SCORES = [0.1, 0.9, 0.5, 0.7, 0.3, 0.2, 0.8, 0.4]
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.problems.builtin.sets import SETS
+from tidepool.engine.studies.evolution.problems.builtin import SETS
 from tidepool.engine.studies.evolution.problems.problem_set import (
     generate,
     problem_set,

@@ -1,34 +1,301 @@
-"""Where prompts are judged: generation after generation on the training problems, by racing where that is asked.
+"""Judges generations of prompts: racing by successive halving, stop rules, and what is written to the file.
 
-A strategy brings genomes and reads scores; it never sees a held-out problem. What was judged once is known and is
-not asked again, so elites cost nothing.
+Problems come in rungs, each about as long as all before it. After each rung the weaker half of the genomes stops being
+asked. Who has met every problem is asked all of them once more if it leads: the best of many looks better than it is, and a
+lucky score would stand in the way of better prompts for generations.
 """
 
+import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from random import Random
 from statistics import fmean
+from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
+from tidepool.engine.core.performance_log import PerformanceLog
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import RunError
 from tidepool.engine.statistics.contrasts import of_mean
 from tidepool.engine.streams import stream
 from tidepool.engine.studies.evolution.config import EvolutionSettings
-from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
-from tidepool.engine.studies.evolution.evaluation.diversity import distance_to_rest, mean_distance
-from tidepool.engine.studies.evolution.evaluation.fitness import Fitness
-from tidepool.engine.studies.evolution.evaluation.grader import Grader, Marks, Paper
-from tidepool.engine.studies.evolution.evaluation.numbering import Numbering
-from tidepool.engine.studies.evolution.evaluation.objectives import MEASURES, fronts, objectives
-from tidepool.engine.studies.evolution.evaluation.objectives import scores as pareto_scores
-from tidepool.engine.studies.evolution.evaluation.racing import Rung, calls_in, comparable, rungs, survivors
+from tidepool.engine.studies.evolution.fitness import (
+    MEASURES,
+    Fitness,
+    Replies,
+    Weights,
+    distance_to_rest,
+    fitness_of,
+    fronts,
+    mean_distance,
+    objectives,
+    overall,
+)
+from tidepool.engine.studies.evolution.fitness import scores as pareto_scores
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.operators.guards import Guard
-from tidepool.engine.studies.evolution.operators.selection import elites
-from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.records.recorder import Recorder
-from tidepool.engine.studies.evolution.stopping import Generation, StopRules, stopped_by
+from tidepool.engine.studies.evolution.grader import Grader, Marks, Paper
+from tidepool.engine.studies.evolution.inputs import settings_of
+from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
+from tidepool.engine.studies.evolution.records import GENERATION, RESULT, VALIDATION
+from tidepool.engine.studies.evolution.rewrites import MOST_FAILURES, FailedProblem, Guard
+from tidepool.engine.studies.evolution.variation import elites
+
+COLLAPSED_DIVERSITY = 0.02
+"""mean pairwise distance at which the population is one prompt with typing errors"""
+LEAST_GAIN = 0.001
+"""fitness by which the best must rise to count as progress"""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    generation: int
+    best: float
+    mean: float
+    diversity: float
+    calls: int = 0
+    mean_ci95: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopRules:
+    target_fitness: float = 0.85
+    max_generations: int = 100
+    stagnation: int = 20
+    """generations without progress; 0 = never stop for that"""
+    collapsed_diversity: float = COLLAPSED_DIVERSITY
+
+
+def stopped_by(history: Sequence[Generation], rules: StopRules) -> str | None:
+    """The first rule that holds, in this order: target_fitness, max_generations, stagnation, diversity."""
+    if not history:
+        return None
+    last = history[-1]
+    if last.best >= rules.target_fitness:
+        return "target_fitness"
+    if len(history) >= rules.max_generations:
+        return "max_generations"
+    if rules.stagnation and generations_without_progress(history) >= rules.stagnation:
+        return "stagnation"
+    if last.diversity <= rules.collapsed_diversity:
+        return "diversity"
+    return None
+
+
+def generations_without_progress(history: Sequence[Generation]) -> int:
+    """Since the best last rose by a noticeable amount above what it was."""
+    best, since = float("-inf"), 0
+    for generation in history:
+        if generation.best >= best + LEAST_GAIN:
+            best, since = generation.best, 0
+        else:
+            since += 1
+    return since
+
+
+class Numbering:
+    def __init__(self) -> None:
+        self.units = 0
+        self.waves = 0
+
+    def next_unit(self) -> int:
+        self.units += 1
+        return self.units
+
+    def next_wave(self, count: int = 1) -> int:
+        """The first of so many."""
+        self.waves += count
+        return self.waves - count + 1
+
+
+FIRST_RUNG = 5
+"""problems below which a rung would be a lottery"""
+MOST_RUNGS = 5
+LEAST_KEPT = 2
+DOUBT = 40
+"""replies' worth of doubt: a score on so few replies counts half, the mean of all scores the other half"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """`entrants` genomes meet problems `start` to `end`; then the best `keep` of them go on."""
+
+    start: int
+    end: int
+    entrants: int
+    keep: int
+    look: int = 0
+    """1: the problems are asked a second time"""
+
+
+def rungs(problems: int, genomes: int, racing: bool = True, first: int = FIRST_RUNG) -> tuple[Rung, ...]:
+    """The first rung has at least `first` problems where there are so many. Without racing, one rung of everything."""
+    if not racing:
+        return (Rung(0, problems, genomes, genomes),)
+    found, start, entrants = [], 0, genomes
+    for end in _ends(problems, first):
+        keep = min(entrants, max(LEAST_KEPT, (entrants + 1) // 2))
+        found.append(Rung(start, end, entrants, keep))
+        start, entrants = end, keep
+    return (*found, Rung(0, problems, entrants, entrants, look=1))
+
+
+def _ends(problems: int, first: int) -> list[int]:
+    ends = [problems]
+    while ends[0] // 2 >= first and len(ends) < MOST_RUNGS:
+        ends.insert(0, ends[0] // 2)
+    return ends
+
+
+def calls_in(plan: Sequence[Rung], samples: int = 1) -> int:
+    return sum(rung.entrants * (rung.end - rung.start) for rung in plan) * samples
+
+
+def calls_saved(problems: int, genomes: int, made: int, samples: int = 1) -> int:
+    """Against asking every genome every problem."""
+    return problems * genomes * samples - made
+
+
+def survivors(scores: Mapping[int, float | None], keep: int) -> list[int]:
+    """Who goes on, the best first, the earlier one among equals.
+
+    A genome without a score was not answered at all. That is not its fault: it takes a place in the middle
+    of the field, and meets the next rung if there is room.
+    """
+    known = sorted(score for score in scores.values() if score is not None)
+    middle = known[len(known) // 2] if known else 0.0
+
+    def place(genome: int) -> tuple[float, int]:
+        score = scores[genome]
+        return -(middle if score is None else score), genome
+
+    return sorted(scores, key=place)[:keep]
+
+
+def comparable(scores: Sequence[float | None], replies: Sequence[int]) -> list[float]:
+    """Scores that can be compared whether they rest on few replies or on many: doubt draws them to the mean.
+
+    Few replies make extreme scores, high and low; without this the lucky would be the elite. A genome that is
+    unknown counts as an average one.
+    """
+    known = [score for score in scores if score is not None]
+    mean = fmean(known) if known else 0.0
+    return [
+        mean if score is None else (count * score + DOUBT * mean) / (count + DOUBT)
+        for score, count in zip(scores, replies, strict=True)
+    ]
+
+
+@dataclass(slots=True)
+class Candidate:
+    genome: Genome
+    name: str
+    """e.g. g4.17"""
+    unit: Unit
+    diversity: float
+    """its distance to the rest of its generation"""
+    spoken: str
+    """prompt and examples: what counts as its length"""
+    replies: dict[str, list[Replies]] = field(default_factory=dict)
+    """by model, one entry for each problem it met"""
+    failures: list[FailedProblem] = field(default_factory=list)
+    """problems it got wrong, for a model that reflects"""
+    asked: int = 0
+    met: int = 0
+    """problems it has met, in the order of its generation; each counts once"""
+    looked_again: bool = False
+    """it has met all of them once more"""
+    by_model: Mapping[str, Fitness | None] = field(default_factory=dict)
+    fitness: Fitness | None = None
+    """None: nothing came back"""
+
+    def take(self, marks: Marks, problems: Sequence[Problem], weights: Weights) -> None:
+        for model, marked in marks.items():
+            mine = self.replies.setdefault(model, [])
+            for problem, samples in zip(problems, marked, strict=True):
+                mine.append([sample and sample.verdict for sample in samples])
+                self.asked += len(samples)
+                wrong = (sample.text for sample in samples if sample and not sample.verdict.correct)
+                text = next(wrong, None)
+                if text is not None and len(self.failures) < MOST_FAILURES:
+                    self.failures.append(FailedProblem(problem.question, problem.answer, text))
+        self.by_model = {
+            model: fitness_of(replies, self.spoken, self.diversity, weights) for model, replies in self.replies.items()
+        }
+        self.fitness = overall(list(self.by_model.values()))
+
+    @property
+    def total(self) -> float | None:
+        return self.fitness.total if self.fitness else None
+
+    @property
+    def missing(self) -> float:
+        return self.fitness.missing if self.fitness else 1.0
+
+    def details(self) -> dict[str, Any]:
+        """What the file keeps of it beside the contract's columns."""
+        by_model = {
+            model: fitness and {"fitness": fitness.total, "accuracy": fitness.accuracy}
+            for model, fitness in self.by_model.items()
+        }
+        return {
+            "unit": self.unit.number,
+            "asked": self.asked,
+            **({"examples": self.genome.examples} if self.genome.examples else {}),
+            **(asdict(self.fitness) if self.fitness else {}),
+            "by_model": by_model,
+        }
+
+
+class Recorder:
+    def __init__(self, run: BatchRun) -> None:
+        self._run = run
+        self._performance = (
+            PerformanceLog(run.context) if settings_of(run.config).detailed_performance_logging else None
+        )
+
+    def tell_problems(self, split: Split, problems: Sequence[Problem]) -> None:
+        """Kept once, for the answers to name them."""
+        for number, problem in enumerate(problems):
+            self._run.ledger.put_problem(split=split, number=number, question=problem.question, gold=problem.answer)
+
+    def tell_genome(self, genome: Genome, judged: Candidate) -> None:
+        """`judged` is the candidate with the same prompt: a prompt that came about twice is asked once."""
+        self._run.ledger.put_genome(
+            generation=genome.generation,
+            genome_id=genome.id,
+            parents=json.dumps(genome.parents),
+            operator=genome.operator,
+            prompt=genome.prompt,
+            fitness=judged.total,
+            accuracy=judged.fitness.accuracy if judged.fitness else None,
+            missing=judged.missing,
+            details=json.dumps(judged.details(), ensure_ascii=False),
+        )
+
+    def tell_generation(self, told: Generation, leader: Candidate, missing: float, *, new: bool) -> None:
+        content = {**asdict(told), "leader": leader.genome.id, "missing": missing}
+        self._run.ledger.put_finding(f"{GENERATION}{told.generation:06}", content)
+        if new:
+            self._run.log(
+                "info",
+                f"Generation {told.generation}: best {told.best:.3f}, mean {told.mean:.3f}, "
+                f"diversity {told.diversity:.2f}, {told.calls:,} calls.",
+            )
+        if new and self._performance:
+            self._performance.tell(f"generation {told.generation}")
+
+    def tell_validation(self, problems: Sequence[Problem], champion: Sequence[float | None]) -> None:
+        """How the champion did on each held-out problem, so that batches can be compared problem by problem."""
+        questions = sha256("\x1f".join(problem.question for problem in problems).encode()).hexdigest()
+        self._run.ledger.put_finding(VALIDATION, {"problems": questions, "champion": list(champion)})
+
+    def tell_result(self, result: dict[str, Any]) -> None:
+        self._run.ledger.put_finding(RESULT, result)
+        if self._performance:
+            self._performance.tell("what followed the search")
+
 
 NOTHING_ANSWERED = "none of its calls was answered"
 

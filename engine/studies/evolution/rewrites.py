@@ -1,9 +1,10 @@
-"""What a rewrite must not do: tell an answer, quote a problem, or ask for something else than the task needs.
+"""Rewrites by a model: what it is asked, how its reply is read, and which rewrites are refused.
 
-A prompt is asked thousands of times on problems that the search knows, so a rewrite that slips an answer in wins by
-cheating, and one that changes the form of answers loses for reasons that say nothing about it. Only what is new counts: what
-the original says already is the user's own. A label or a number in a prompt is no leak ("answer positive or negative", "an
-hour has 60 minutes"); an assertion of THE answer is.
+A rewrite must not tell an answer, quote a problem, or ask for something else than the task needs. A prompt is asked
+thousands of times on problems that the search knows, so a rewrite that slips an answer in wins by cheating, and one that
+changes the form of answers loses for reasons that say nothing about it. Only what is new counts: what the original says
+already is the user's own. A label or a number in a prompt is no leak ("answer positive or negative", "an hour has 60
+minutes"); an assertion of THE answer is.
 """
 
 import re
@@ -12,11 +13,162 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tidepool.engine.studies.evolution.genome import split_segments
-from tidepool.engine.studies.evolution.operators.task_changes import changes_task
-from tidepool.engine.studies.evolution.placeholders import columns_of, placeholders
+from tidepool.engine.answer_forms import fields_of, text_of
+from tidepool.engine.studies.evolution.genome import columns_of, is_fixed, placeholders, split_segments
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
 from tidepool.engine.studies.evolution.tasks.extraction import LETTERS, expected_number, normalised, numbers_in
+
+REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
+MOST_WORDS, MOST_LETTERS = 250, 10_000
+MOST_FAILURES = 4
+_REPLY_SHOWN = 400
+
+SYSTEM = (
+    "You edit instructions that are given to a language model before it solves a problem. "
+    "The same instructions serve many different problems, so they must not mention any single one. "
+    "Reply with the new instructions between <prompt> and </prompt>, and nothing else."
+)
+
+TASKS = {
+    "rephrase": "Rephrase these instructions in other words. Keep what they mean and about their length.",
+    "shorten": "Shorten these instructions. Keep what matters most, and leave out the rest.",
+    "elaborate": "Elaborate these instructions: add one or two sentences that help to find right answers.",
+    "reflect": "With these instructions the problems below were answered wrongly. Find out what went wrong, "
+    "and improve the instructions so that such mistakes become rarer.",
+}
+
+KEEP = (
+    "Keep the names in braces, such as {question}, each as often as they are there: data are put in their place. Keep a line --- "
+    "where it stands: what follows is the message with the question, what comes before is said once and for all."
+)
+
+_TAGGED = re.compile(r"<prompt>(.*?)(</prompt>|\Z)", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_TALK = re.compile(r"^(?:sure|certainly|of course|here(?:'s| is| are)|okay|ok)\b[^\n:]{0,80}[:.!]\s*\n", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i can(?:no|')t (?:help|assist|do|comply)|as an ai\b)",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"</?(?:prompt|problem|reply|expected)\b[^>]*>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedProblem:
+    """A problem that was answered wrongly, shown to a model that reflects."""
+
+    question: str
+    expected: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteRequest:
+    system: str
+    user: str
+
+
+def rewrite_request(kind: str, prompt: str, failures: Sequence[FailedProblem] = ()) -> RewriteRequest:
+    parts = [TASKS[kind], f"<prompt>\n{prompt}\n</prompt>"]
+    if any(map(is_fixed, split_segments(prompt))):
+        parts.append(KEEP)
+    if kind == "reflect":
+        parts += map(_shown, failures[:MOST_FAILURES])
+    return RewriteRequest(SYSTEM, "\n\n".join(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    text: str = ""
+    """the new prompt"""
+    refused: str | None = None
+    """why there is none: unusable, too_long, unchanged, refusal"""
+
+
+def read_rewrite(reply: str, original: str, *, cut: bool = False) -> Rewrite:
+    text = _TAG.sub(" ", _inner(reply, cut))
+    text = "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).strip(' \n"“”`')
+    words = len(text.split())
+    if words < 2:
+        return Rewrite(refused="unusable")
+    if words > MOST_WORDS or len(text) > MOST_LETTERS:
+        return Rewrite(refused="too_long")
+    if text == original.strip():
+        return Rewrite(refused="unchanged")
+    return Rewrite(refused="refusal") if _REFUSAL.search(text) else Rewrite(text)
+
+
+def _inner(reply: str, cut: bool) -> str:
+    fields, tagged = fields_of(reply), [text for text, closed in _TAGGED.findall(reply) if closed]
+    if formed := text_of((fields or {}).get("prompt")):
+        return formed
+    if tagged:
+        return str(tagged[-1])
+    if fields is not None:
+        return ""
+    if "<prompt" in reply.lower():
+        return ""  # opened and never closed: cut short, and half an instruction is none
+    fenced = _FENCED.findall(reply)
+    if fenced:
+        return str(fenced[-1])
+    return "" if cut else _TALK.sub("", reply.strip() + "\n")
+
+
+def _shown(failure: FailedProblem) -> str:
+    reply = _TAG.sub(" ", failure.reply)
+    if len(reply) > _REPLY_SHOWN:
+        reply = "… " + reply[-_REPLY_SHOWN:]
+    return (
+        f"<problem>\n{failure.question}\n</problem>\n"
+        f"<reply>\n{reply}\n</reply>\n"
+        f"<expected>\n{failure.expected}\n</expected>"
+    )
+
+
+_LANGUAGES = (
+    "French|Spanish|German|Italian|Portuguese|Dutch|Russian|Chinese|Mandarin|Japanese|Korean|Arabic|Hindi|Turkish|Polish|Latin|Greek|"
+    "Hebrew|Swedish|Esperanto|Klingon|Pig Latin"
+)
+_WORKS = r"(?:poem|essay|story|song|haiku|limerick|sonnet|rap|e-?mail|blog post|article|dialogue|screenplay)"
+_SAY = r"(?:answer|reply|respond|write|speak|explain|output|give|state|translate)"
+_ANSWER = r"(?:answer|result|number|solution)"
+
+_ANY_TASK = (
+    rf"\b{_SAY}\b[^.\n]{{0,60}}\b(?:in|into) (?:{_LANGUAGES})\b",
+    rf"\b(?:write|compose|tell|respond with|reply with|answer with|create)\s+(?:an?|the)\s+(?:[\w-]+\s+){{0,2}}{_WORKS}\b",
+    rf"\b{_SAY}\b[^.\n]{{0,40}}\b(?:as|in the form of) an? (?:[\w-]+ )?{_WORKS}\b",
+    r"\bwrite (?:a|an) (?:reply|response|letter|note) to the\b",
+    r"\b(?:do not|don't|never)\s+(?:ever\s+)?(?:give|state|reveal|solve|answer|choose|pick|provide|name|use)"
+    r"(?:\s+(?:the|a|an|any|one|it|your))?(?:\s+(?:final|correct|right))?(?:\s+(?:answer|problem|question|result|solution|option|label|one))?"
+    r"\s*(?:[.;,!:]|$|\band\b|\bonly\b)",
+    r"\bask (?:the user|me\b|for (?:more|further) (?:information|detail))|\bclarifying question",
+    r"\b(?:code|program|script)\b[^.\n]*\b(?:do not run|without running|and nothing else|only)\b",
+)
+_BY_TASK = {
+    "number": (
+        rf"\b{_ANSWER}\b[^.\n]{{0,40}}\b(?:as|in) (?:an? )?(?:roman numerals?|binary|hexadecimal|words|letters)\b",
+        r"\binstead of (?:digits|an? (?:single |exact |plain )*number)\b",
+        r"\b(?:answer|reply|respond) with (?:only )?(?:yes or no|true or false|an? letter)\b",
+    ),
+    "label": (
+        r"\b(?:rate|score|grade)\b[^.\n]{0,50}\b(?:from|between|out of|on a scale)\b",
+        r"\b(?:give|answer|reply|respond|state)\b[^.\n]{0,40}\b(?:a number|a score|probability|percentage|stars)\b",
+    ),
+}
+_BY_TASK["choice"] = _BY_TASK["label"]
+_MARKERS = ("####", "\\boxed", "<answer>")
+"""by which answers are found; a prompt that asks for one of them must go on asking for one"""
+
+
+def changes_task(text: str, original: str, kind: str) -> bool:
+    if any(marker in original for marker in _MARKERS) and not any(marker in text for marker in _MARKERS):
+        return True
+    patterns = (*_ANY_TASK, *_BY_TASK.get(kind, ()))
+    return any(_asks(pattern, text) and not _asks(pattern, original) for pattern in patterns)
+
+
+def _asks(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE | re.MULTILINE) is not None
+
 
 ANSWER, QUESTION, FORM = "answer", "question", "form"
 PLACEHOLDER, ACCEPTED = "placeholder", "accepted"

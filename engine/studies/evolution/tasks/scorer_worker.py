@@ -25,7 +25,7 @@ LONGEST_NAME = 60
 def main() -> None:
     path, function, expected, seconds = Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
     requests, answers = _own_pipes()
-    sys.path[0] = str(path.parent)
+    sys.path.insert(0, str(path.parent))
     try:
         score, wants_problem = loaded(path, function, expected)
     except BaseException as error:

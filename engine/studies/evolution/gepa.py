@@ -1,38 +1,218 @@
 """GEPA (the package of that name, an extra) on the same problems and with the same budget as the other strategies.
 
 GEPA knows no generations: it reflects on a few prompts at a time and keeps a Pareto front. Here a generation is as many
-calls as one of the genetic strategy takes, so that budgets, stop rules and plots mean the same. The seeds are raced
-first, as everywhere, and GEPA starts from the best of that generation. No reply is asked for twice: what a parent
-answers in a minibatch is known from its full evaluation.
+calls as one of the genetic strategy takes, so that budgets, stop rules and plots mean the same. The seeds are raced first, as
+everywhere, and GEPA starts from the best of that generation. No reply is asked for twice: what a parent answers in a
+minibatch is known from its full evaluation.
+
+The package cannot wait asynchronously, so it runs in a thread and hands each of its questions to the task of the study
+(`Handover`). That task counts as busy while the thread computes, so waves stay exact; and a question is answered before the
+thread goes on, so a replay asks the same in the same order.
+
+GEPA wants a number for every problem. A call that failed is no wrong answer, so it takes the mean of what was answered with
+it; where nothing was answered there is nothing to reflect on, and a child that nobody answered is not accepted.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from threading import Lock
 from typing import Any, cast
 
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.errors import UsageError
 from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.evolution.evaluation.candidate import Candidate
-from tidepool.engine.studies.evolution.evaluation.evaluator import Evaluator
-from tidepool.engine.studies.evolution.evaluation.grader import Marks
-from tidepool.engine.studies.evolution.evaluation.validation import score
-from tidepool.engine.studies.evolution.final_test.finale import by_problem
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, copied, rewritten_by_model
+from tidepool.engine.studies.evolution.evaluator import Candidate, Evaluator
+from tidepool.engine.studies.evolution.final_test import by_problem, score
 from tidepool.engine.studies.evolution.genome import Genome
-from tidepool.engine.studies.evolution.operators.breeding import Breeding, Child, copied
-from tidepool.engine.studies.evolution.operators.offspring import rewritten_by_model
-from tidepool.engine.studies.evolution.operators.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.grader import Marks
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.strategies.founders import founders, material_of
-from tidepool.engine.studies.evolution.strategies.gepa_questions import (
-    MINIBATCH,
-    Exam,
-    Question,
-    Reflection,
-    Result,
-    Turn,
-)
-from tidepool.engine.studies.evolution.strategies.handover import Ask, Handover
+from tidepool.engine.studies.evolution.rewrites import FailedProblem
+from tidepool.engine.studies.evolution.strategies import founders, material_of
+
+MINIBATCH = 3
+"""problems of a reflection, as GEPA has it by default"""
+PROPOSALS = 8
+"""reflections at once, each on a parent and a minibatch of its own"""
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """Answered with a Result for each place."""
+
+    prompt: str
+    places: tuple[int, ...]
+    """of the training problems"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    share: float | None
+    """of right replies; None: none came back"""
+    failure: FailedProblem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """Answered with a new prompt, or None."""
+
+    prompt: str
+    failures: tuple[FailedProblem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Asked between two iterations; answered with the number of proposals to make now, 0 at the end of the search."""
+
+
+Question = tuple[Exam, ...] | tuple[Reflection, ...] | Turn
+"""several of a kind are answered with as many answers"""
+
+
+Ask = Callable[[Any], Any]
+
+
+class Ended(BaseException):
+    """The run is over: the thread is to unwind. No library takes it for an error of its own."""
+
+
+class Handover:
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._questions: asyncio.Queue[tuple[Any, Future[Any]] | None] = asyncio.Queue()
+        self._lock = Lock()
+        self._open: Future[Any] | None = None
+        """the answer that the thread waits for"""
+        self._ended = False
+
+    async def lead(self, work: Callable[[Ask], None], answer: Callable[[Any], Awaitable[Any]]) -> None:
+        """Runs `work` in a thread to its end; what it asks is answered by `answer`, here."""
+        thread = asyncio.create_task(asyncio.to_thread(self._run, work))
+        try:
+            while (asked := await self._questions.get()) is not None:
+                question, reply = asked
+                reply.set_result(await answer(question))
+            await thread
+        finally:
+            self._end()
+
+    def _run(self, work: Callable[[Ask], None]) -> None:
+        try:
+            work(self._ask)
+        except Ended:
+            return
+        finally:
+            with self._lock:
+                if not self._ended:
+                    self._loop.call_soon_threadsafe(self._questions.put_nowait, None)
+
+    def _ask(self, question: Any) -> Any:
+        reply: Future[Any] = Future()
+        with self._lock:
+            if self._ended:
+                raise Ended
+            self._open = reply
+            self._loop.call_soon_threadsafe(self._questions.put_nowait, (question, reply))
+        return reply.result()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._ended = True
+            if self._open is not None and not self._open.done():
+                self._open.set_exception(Ended())
+
+
+_PROMPT = "prompt"
+_Dataset = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def optimise(ask: Ask, start: str, problems: int, seed: int) -> None:
+    """From one prompt on, until the answer to a Turn is True. It prints nothing and writes no file."""
+    from gepa import optimize
+    from gepa.strategies.proposal_sampling import IndependentSampling
+
+    sampling = IndependentSampling(1)
+    optimize(
+        seed_candidate={_PROMPT: start},
+        trainset=list(range(problems)),
+        adapter=_Adapter(ask),
+        reflection_strategy=_Reflector(ask),
+        sampling_strategy=sampling,
+        reflection_minibatch_size=MINIBATCH,
+        stop_callbacks=_stopper(ask, sampling),
+        logger=_Silence(),
+        track_best_outputs=False,
+        seed=seed,
+    )
+
+
+class _Adapter:
+    propose_new_texts = None
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def evaluate(self, batch: list[int], candidate: dict[str, str], capture_traces: bool = False) -> Any:
+        return self.batch_evaluate([(candidate, batch)], capture_traces)[0]
+
+    def batch_evaluate(self, items: list[tuple[dict[str, str], list[int]]], capture_traces: bool = True) -> list[Any]:
+        """All of them are one question, and so one wave."""
+        exams = tuple(Exam(candidate[_PROMPT], tuple(batch)) for candidate, batch in items)
+        return [self._judged(results, capture_traces) for results in self._ask(exams)]
+
+    def _judged(self, results: list[Result], capture_traces: bool) -> Any:
+        from gepa import EvaluationBatch
+
+        answered = [one.share for one in results if one.share is not None]
+        mean = fmean(answered) if answered else 0.0
+        return EvaluationBatch(
+            outputs=results,
+            scores=[mean if one.share is None else one.share for one in results],
+            trajectories=(results if answered else []) if capture_traces else None,
+        )
+
+    def make_reflective_dataset(
+        self, candidate: dict[str, str], eval_batch: Any, components_to_update: list[str]
+    ) -> _Dataset:
+        return {_PROMPT: [asdict(one.failure) for one in eval_batch.trajectories if one.failure]}
+
+
+class _Reflector:
+    """GEPA's reflections, those of an iteration together. Where one is of no use there is no text, and no child."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def reflect(self, candidate: dict[str, str], dataset: _Dataset, components: list[str]) -> tuple[Any, "_Reflector"]:
+        return self.reflect_many([(candidate, dataset, components)])[0]
+
+    def reflect_many(self, jobs: list[tuple[dict[str, str], _Dataset, list[str]]]) -> list[tuple[Any, "_Reflector"]]:
+        from gepa.proposer.reflective_mutation.reflection_lm import ReflectionProposal
+
+        reflections = tuple(
+            Reflection(candidate[_PROMPT], tuple(FailedProblem(**record) for record in dataset[_PROMPT]))
+            for candidate, dataset, _ in jobs
+        )
+        texts: list[str | None] = self._ask(reflections)
+        return [(ReflectionProposal({} if text is None else {_PROMPT: text}), self) for text in texts]
+
+
+class _Silence:
+    def log(self, message: str) -> None: ...
+
+
+def _stopper(ask: Ask, sampling: Any) -> Callable[[Any], bool]:
+    """Before each iteration: how many proposals it is to make."""
+
+    def stopped(state: Any) -> bool:
+        sampling.n = ask(Turn())
+        return not sampling.n
+
+    return stopped
+
 
 NEEDS_EXTRA = 'evolution.strategy = "gepa" needs the extra `gepa`: pip install "tidepool-lab[gepa]"'
 SMALL_WAVES = (
@@ -43,7 +223,7 @@ MOST_IDLE = 50
 """iterations without a single call: whatever GEPA looks at is solved"""
 
 
-async def search(evaluator: Evaluator) -> str:
+async def gepa_search(evaluator: Evaluator) -> str:
     require_extra()
     await evaluator.judge(founders(evaluator, material_of(evaluator.settings)))
     return evaluator.stopped() or await GepaSearch(evaluator).run()
@@ -82,8 +262,6 @@ class GepaSearch:
         self._open[start.genome.key] = start
 
         def work(ask: Ask) -> None:
-            from tidepool.engine.studies.evolution.strategies.gepa_library import optimise
-
             optimise(ask, start.genome.key, len(evaluator.problems), seed_of(evaluator.run.seed, "gepa"))
 
         await Handover().lead(work, self._answer)

@@ -1,4 +1,4 @@
-"""Who descends from whom: the genomes of a batch as a family, read from the file."""
+"""Names of the findings that an evolution stores, and how its finalists and its genealogy are read back."""
 
 import json
 import sqlite3
@@ -8,6 +8,45 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tidepool.storage.study_rows.evolution import fittest_of, genomes_in_order, genomes_named
+from tidepool.storage.study_rows.findings import findings
+
+GENERATION = "generation/"
+RESULT = "result"
+VALIDATION = "validation"
+
+REASONS = {
+    "answer": "told an answer",
+    "question": "quoted a problem",
+    "form": "changed the task",
+    "placeholder": "lost or added a placeholder",
+    "too_long": "too long",
+    "unchanged": "unchanged",
+    "refusal": "declined",
+    "unusable": "no prompt in the reply",
+}
+"""why a rewrite is refused, in words"""
+
+
+def counted_reasons(refused: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {REASONS.get(reason, reason)}" for reason, count in refused.items())
+
+
+ROLES = {"champion": "champion", "baseline": "best seed prompt", "random_search": "random search"}
+"""as the statistics name them → for people"""
+
+
+def finalists(connection: sqlite3.Connection, batch_number: int) -> dict[str, str]:
+    """Role → genome id."""
+    told = findings(connection, batch_number)
+    result = told.get(RESULT)
+    if result is not None:
+        return finalists_in(result)
+    leaders = [content["leader"] for name, content in told.items() if name.startswith(GENERATION)]
+    return {"champion": leaders[-1], "baseline": leaders[0]} if leaders else {}
+
+
+def finalists_in(result: Mapping[str, Any]) -> dict[str, str]:
+    return {role: result[role]["genome_id"] for role in ROLES if result.get(role)}
 
 
 @dataclass(frozen=True, slots=True)
