@@ -25,8 +25,8 @@ from tidepool.engine.bench.figures import Measurement, at_least, at_most
 from tidepool.engine.config.sections import Providers, Service, SimulatedSettings
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.evolution.solver import true_accuracy
+from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
-from tidepool.engine.studies.evolution.seeds import seed_genomes
 
 FIRST_SEED = 830_000
 QUESTIONS = 2_000

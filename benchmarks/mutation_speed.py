@@ -19,9 +19,9 @@ from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.events import CallAnswered, Event
 from tidepool.engine.run import run_batch
 from tidepool.engine.simulated.mutation import answer_judge, query_rewriter, target
-from tidepool.engine.studies.mutation.environment.rewards import judge_prompt
 from tidepool.engine.studies.mutation.operators import BY_NAME, rewrite_prompt
 from tidepool.engine.studies.mutation.queries import builtin_queries
+from tidepool.engine.studies.mutation.rewards import judge_prompt
 from tidepool.storage.states import StopCode
 
 ENVIRONMENTS, STEPS, LATENCY = 16, 10, 0.1

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tidepool.engine.call import Message
 from tidepool.engine.simulated.reply import SimulatedReply
-from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder
+from tidepool.engine.studies.mutation.rewards import HashingEncoder
 from tidepool.engine.vectors import packed_vectors
 
 _DIMENSIONS = 64

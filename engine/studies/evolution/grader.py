@@ -6,11 +6,12 @@ never the very problem that is asked, nor one in hardly other words with the sam
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tidepool.engine.call import Call, Message
 from tidepool.engine.config.presets import resolve_model
@@ -19,12 +20,15 @@ from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.unit import Unit
 from tidepool.engine.errors import CallFailed
 from tidepool.engine.prices import expected_tokens
+from tidepool.engine.registries import SCORERS
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.genome import Genome, filled, parts
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, Split
-from tidepool.engine.studies.evolution.tasks.marking import Marker
+from tidepool.engine.studies.evolution.tasks.judge import JudgeMarker
+from tidepool.engine.studies.evolution.tasks.python_task import CodeMarker, CodeRuns
+from tidepool.engine.studies.evolution.tasks.scorer import ScorerMarker, ScorerProcess, allowed, own_scorer
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask, choices_of, letter_of
-from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Unmarked, Verdict, kept
+from tidepool.engine.studies.evolution.tasks.verdict import GivenReply, Scorer, Unmarked, Verdict, kept
 from tidepool.engine.studies.evolution.variation import Showable
 from tidepool.engine.studies.evolution.width import pace_of
 from tidepool.storage.states import FinishReason
@@ -124,6 +128,57 @@ class Paper:
     split: Split
     wave: int
     first_sample: int = 0
+
+
+class Marker(Protocol):
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict | Unmarked: ...
+
+    async def close(self) -> None: ...
+
+
+class _AtOnce:
+    """What marks within this process has nothing to close."""
+
+    async def close(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _ByTask(_AtOnce):
+    task: AnswerTask
+
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
+        return self.task.mark(reply.text, problem, reply.length, cut=reply.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByScorer(_AtOnce):
+    scorer: Scorer
+
+    async def mark(self, reply: GivenReply, problem: Problem) -> Verdict:
+        return self.scorer(reply.text, problem.answer, reply.length)
+
+
+@asynccontextmanager
+async def open_marker(run: BatchRun, settings: EvolutionSettings) -> AsyncIterator[Marker]:
+    marker = _marker_of(run, settings)
+    try:
+        yield marker
+    finally:
+        await marker.close()
+
+
+def _marker_of(run: BatchRun, settings: EvolutionSettings) -> Marker:
+    if own := own_scorer(settings.scorer):
+        process = ScorerProcess(allowed(own, settings.scorer_sha256), settings.marking_seconds)
+        return ScorerMarker(process, settings.pass_mark, lambda words: run.log("warning", words))
+    if settings.scorer:
+        return _ByScorer(SCORERS.named(settings.scorer))
+    if settings.judged:
+        return JudgeMarker(settings)
+    if settings.task == "python":
+        return CodeMarker(CodeRuns(settings.marking_seconds))
+    return _ByTask(AnswerTask(settings.task, tuple(settings.labels)))
 
 
 class Grader:

@@ -15,13 +15,12 @@ from tidepool.engine.studies.evolution.final_test import (
     validated,
 )
 from tidepool.engine.studies.evolution.fitness import MOST_ON_FRONT
-from tidepool.engine.studies.evolution.grader import Grader
+from tidepool.engine.studies.evolution.grader import Grader, open_marker
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.plan import plan
 from tidepool.engine.studies.evolution.records import counted_reasons
 from tidepool.engine.studies.evolution.rewrites import ACCEPTED
 from tidepool.engine.studies.evolution.strategies import search, search_at_random
-from tidepool.engine.studies.evolution.tasks.marking import open_marker
 
 
 async def play(run: BatchRun) -> None:

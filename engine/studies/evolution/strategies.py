@@ -11,8 +11,7 @@ from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, c
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Evaluator
 from tidepool.engine.studies.evolution.fitness import Rates, adapted
-from tidepool.engine.studies.evolution.genome import Genome, genome_from, unframed
-from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
+from tidepool.engine.studies.evolution.genome import Genome, genome_from, seed_genomes, segment_pool, unframed
 from tidepool.engine.studies.evolution.variation import Material, elites, mutated, selection_named, varied
 
 SEED = "seed"

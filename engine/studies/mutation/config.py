@@ -1,4 +1,4 @@
-"""The section [mutation]."""
+"""The section [mutation], and `Mutation`, which builds it in code."""
 
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
@@ -9,10 +9,12 @@ from pydantic_core import PydanticKnownError
 from tidepool.engine.config import ceilings
 from tidepool.engine.config.ceilings import Address, Text, Word
 from tidepool.engine.config.choices import OneOf
+from tidepool.engine.config.constructing import with_keywords_in_help
 from tidepool.engine.config.endpoints import KNOWN_ENDPOINTS
 from tidepool.engine.config.presets import resolve_model
 from tidepool.engine.config.problems import WrongValue
 from tidepool.engine.config.sections import ModelName, NamesModel, ReasoningEffort, Section, Temperature
+from tidepool.engine.config.study import Study
 from tidepool.engine.errors import UsageError
 from tidepool.engine.registries import OPERATORS
 
@@ -143,3 +145,16 @@ class MutationSettings(Section):
         simpler = {"bandit": ["random"], "ppo": ["random", "bandit"], "random": [], FOREIGN: []}[self.learner]
         wanted = simpler if self.baselines is None else self.baselines
         return [name for name in dict.fromkeys(wanted) if name != self.learner]
+
+
+@with_keywords_in_help
+class Mutation(MutationSettings, Study):
+    """A query mutation built in code: a policy learns which rewriting of a query gets the better answer.
+
+    Mutation(target="ollama:llama3.2", learner="bandit")
+    """
+
+    settings_type = MutationSettings
+
+    kind: Literal["mutation"] = "mutation"
+    """always that"""

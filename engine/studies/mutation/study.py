@@ -69,7 +69,7 @@ def statistics(connection: sqlite3.Connection, batch: Mapping[str, Any], config:
 
 
 def formats() -> Mapping[str, Exporter]:
-    from tidepool.engine.studies.mutation.exports import FORMATS
+    from tidepool.engine.studies.mutation.policy import FORMATS
 
     return FORMATS
 
@@ -81,7 +81,7 @@ def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) 
 
 
 def outcomes() -> "KindOutcomes":
-    from tidepool.engine.studies.mutation.seeds import OUTCOMES
+    from tidepool.engine.studies.mutation.comparison import OUTCOMES
 
     return OUTCOMES
 
@@ -101,7 +101,7 @@ def report() -> KindReport:
 
 
 def glimpse(settings: Mapping[str, Any]) -> "Glimpse":
-    from tidepool.engine.studies.mutation.glimpse import MutationGlimpse
+    from tidepool.engine.studies.mutation.report import MutationGlimpse
 
     return MutationGlimpse()
 

@@ -26,10 +26,9 @@ from tidepool.engine.studies.evolution.fitness import (
     fitness_of,
     mean_distance,
 )
-from tidepool.engine.studies.evolution.genome import Genome, split_segments
+from tidepool.engine.studies.evolution.genome import Genome, seed_genomes, segment_pool, split_segments
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, problem_set
 from tidepool.engine.studies.evolution.rewrites import FailedProblem, read_rewrite, rewrite_request
-from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
 from tidepool.engine.studies.evolution.tasks.task import match
 from tidepool.engine.studies.evolution.tasks.verdict import Verdict
 from tidepool.engine.studies.evolution.variation import Material, elites

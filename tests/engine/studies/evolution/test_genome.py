@@ -2,8 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.genome import Genome, genome_from, join_segments, split_segments
-from tidepool.engine.studies.evolution.seeds import SEED_PROMPTS, seed_genomes, segment_pool
+from tidepool.engine.studies.evolution.genome import (
+    SEED_PROMPTS,
+    Genome,
+    genome_from,
+    join_segments,
+    seed_genomes,
+    segment_pool,
+    split_segments,
+)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from tidepool.engine.simulated.evolution.planted import HABIT, MODEL, REMEDIES, 
 from tidepool.engine.simulated.evolution.prompt_rewriter import ADVICE, UNHELPFUL
 from tidepool.engine.simulated.evolution.prompt_rewriter import speak as rewrite
 from tidepool.engine.simulated.evolution.solver import speak as solve
+from tidepool.engine.studies.evolution.genome import segment_pool
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
 from tidepool.engine.studies.evolution.rewrites import FailedProblem, rewrite_request
-from tidepool.engine.studies.evolution.seeds import segment_pool
 from tidepool.engine.studies.evolution.tasks.task import match
 from tidepool.engine.studies.evolution.variation import Material
 

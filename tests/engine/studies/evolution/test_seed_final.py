@@ -10,8 +10,8 @@ from tests.support.state import query
 from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.evaluator import calls_in
 from tidepool.engine.studies.evolution.final_test import seed_rungs
+from tidepool.engine.studies.evolution.genome import seed_genomes
 from tidepool.engine.studies.evolution.problems.problem_set import generate
-from tidepool.engine.studies.evolution.seeds import seed_genomes
 
 SEEDS = [genome.prompt for genome in seed_genomes()]
 WEAK, STRONG = "Be brief. Answer quickly.", "Work step by step. Write out each line. Check the result. Verify it."

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.mutation_learning import lost_after_steps, trial
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.learners.learner import Training
+from tidepool.engine.studies.mutation.environment import EpisodeRules
+from tidepool.engine.studies.mutation.learners import Training
 
 
 @pytest.mark.parametrize(("learner", "steps"), [("bandit", 2500), ("ppo", 10_000)])

@@ -11,9 +11,8 @@ from tidepool.engine.studies.evolution.breeding import (
     rewritten,
 )
 from tidepool.engine.studies.evolution.fitness import Rates
-from tidepool.engine.studies.evolution.genome import Genome
+from tidepool.engine.studies.evolution.genome import Genome, seed_genomes, segment_pool
 from tidepool.engine.studies.evolution.rewrites import REWRITES
-from tidepool.engine.studies.evolution.seeds import seed_genomes, segment_pool
 from tidepool.engine.studies.evolution.variation import CROSSOVERS, SELECTIONS, Material
 
 MATERIAL = Material(segment_pool())

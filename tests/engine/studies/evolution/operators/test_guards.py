@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.simulated.evolution.prompt_rewriter import ADVICE, UNHELPFUL
+from tidepool.engine.studies.evolution.genome import segment_pool
 from tidepool.engine.studies.evolution.problems.builtin import SETS
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
 from tidepool.engine.studies.evolution.rewrites import Guard
-from tidepool.engine.studies.evolution.seeds import segment_pool
 
 CASES = Path(__file__).parent / "cases"
 PROBLEMS = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.evolution.seeds import segment_pool
+from tidepool.engine.studies.evolution.genome import segment_pool
 from tidepool.engine.studies.evolution.variation import MOST_SEGMENTS, MUTATIONS, Material, mutated
 
 MATERIAL = Material(segment_pool())

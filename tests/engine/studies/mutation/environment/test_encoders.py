@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, read_vectors
+from tidepool.engine.studies.mutation.rewards import HashingEncoder, read_vectors
 from tidepool.engine.vectors import packed_vectors
 
 
@@ -37,7 +37,7 @@ def test_a_text_is_encoded_alike_alone_and_in_company(texts: list[str]) -> None:
 
 
 def test_the_encoding_does_not_depend_on_the_hash_seed_of_the_process() -> None:
-    program = "from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder; print(HashingEncoder().encode(['a red fox'])[0].tolist())"
+    program = "from tidepool.engine.studies.mutation.rewards import HashingEncoder; print(HashingEncoder().encode(['a red fox'])[0].tolist())"
     printed = {
         subprocess.run(
             [sys.executable, "-c", program],

@@ -6,12 +6,20 @@ import pytest
 
 from tidepool.engine.errors import RunError
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
-from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder, Vectors
-from tidepool.engine.studies.mutation.environment.environments import Environments, endless, once_each
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.environment.transport import ANSWER, JUDGE, REWRITE, PromptRequest, finished
+from tidepool.engine.studies.mutation.environment import (
+    ANSWER,
+    JUDGE,
+    REWRITE,
+    Environments,
+    EpisodeRules,
+    PromptRequest,
+    endless,
+    finished,
+    once_each,
+)
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import Query, builtin_queries
+from tidepool.engine.studies.mutation.rewards import HashingEncoder, Vectors
 
 NOOP, SHORTEN = OPERATOR_NAMES.index("noop"), OPERATOR_NAMES.index("shorten")
 QUERIES = builtin_queries()

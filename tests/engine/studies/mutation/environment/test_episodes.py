@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.mutation.environment.episodes import (
+from tidepool.engine.studies.mutation.environment import (
     EpisodeRules,
     advance,
     begin,

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.mutation.environment.encoders import HashingEncoder
-from tidepool.engine.studies.mutation.environment.rewards import (
+from tidepool.engine.studies.mutation.rewards import (
+    HashingEncoder,
     is_refusal,
     judge_prompt,
     keyword,

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidepool.engine.studies.mutation.environment.environments import Outcome, Step
-from tidepool.engine.studies.mutation.learners.bandit import BanditLearner, Folding
+from tidepool.engine.studies.mutation.environment import Outcome, Step
+from tidepool.engine.studies.mutation.learners import BanditLearner, Folding
 
 
 def _outcome(rewards: list[float | None], observations: np.ndarray) -> Outcome:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.mutation.learners.normaliser import Normaliser
+from tidepool.engine.studies.mutation.policy import Normaliser
 
 
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=8), st.integers(0, 99))

@@ -11,19 +11,20 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.mutation.learners.normaliser import Normaliser
-from tidepool.engine.studies.mutation.learners.policy import Layer, TrainedPolicy
-from tidepool.engine.studies.mutation.learners.policy_file import (
+from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.engine.studies.mutation.policy import (
     FORMAT,
+    Layer,
+    Normaliser,
     PolicyCard,
     SavedPolicy,
+    TrainedPolicy,
     load_policy,
     policy_bytes,
     policy_description,
     policy_paths,
     read_policy,
 )
-from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 
 SIZE, COUNT = 5, len(OPERATOR_NAMES)
 

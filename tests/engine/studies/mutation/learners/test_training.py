@@ -9,16 +9,11 @@ import pytest
 
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
-from tidepool.engine.studies.mutation.environment.environments import Environments, endless
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules
-from tidepool.engine.studies.mutation.environment.transport import finished
-from tidepool.engine.studies.mutation.learners.choice import make_learner
-from tidepool.engine.studies.mutation.learners.learner import Training
-from tidepool.engine.studies.mutation.learners.random_policy import RandomLearner
-from tidepool.engine.studies.mutation.learners.training import Player, Silence, train
+from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless, finished
+from tidepool.engine.studies.mutation.learners import RandomLearner, Training, make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries
-from tidepool.engine.studies.mutation.record import TrainingRecord
+from tidepool.engine.studies.mutation.training import Player, Silence, TrainingRecord, train
 
 
 def _environments(losing: Callable[[str], float] | None = None) -> Environments:
@@ -125,8 +120,8 @@ def test_without_the_extra_ppo_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     program = (
-        "import sys; from tidepool.engine.studies.mutation.learners.learner import Training; from tidepool.engine.studies.mutation.learners.choice import make_learner;"
-        " from tidepool.engine.studies.mutation import evaluation; from tidepool.engine.studies.mutation.learners import policy_file; from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules as Rules;"
+        "import sys; from tidepool.engine.studies.mutation.learners import Training; from tidepool.engine.studies.mutation.learners import make_learner;"
+        " from tidepool.engine.studies.mutation import evaluation; from tidepool.engine.studies.mutation.learners import policy_file; from tidepool.engine.studies.mutation.environment import EpisodeRules as Rules;"
         " make_learner(Training(), Rules(), 5, 9);"
         " print(sorted({'torch', 'gymnasium', 'stable_baselines3'} & set(sys.modules)))"
     )

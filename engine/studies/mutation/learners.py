@@ -1,24 +1,87 @@
-"""A contextual bandit: one Bayesian linear regression of the reward on the observation for each operator.
+"""Learners without PyTorch: a contextual bandit, random play, and the choice of a learner by name.
 
-Operators are tried by Thompson sampling: each one's reward is drawn from what is believed about it, and the
-highest draw is played, so an operator is tried as often as it may still be the best. It looks one step ahead
-only, which is enough where a good rewriting shows at once.
-
-The covariance is kept, not the precision, and moved by the Sherman–Morrison rule: a step costs one outer
-product. Long embeddings are first folded into `WIDEST` signed cells, because that product grows with the
-square of their length.
+The bandit is one Bayesian linear regression of the reward on the observation for each operator. Operators are tried by
+Thompson sampling: each one's reward is drawn from what is believed about it, and the highest draw is played. It looks one step
+ahead only, which is enough where a good rewriting shows at once. The covariance is kept, not the precision, and moved by the
+Sherman–Morrison rule: a step costs one outer product. Long embeddings are first folded into `WIDEST` signed cells, because that
+product grows with the square of their length.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.mutation.environment.environments import Outcome
-from tidepool.engine.studies.mutation.learners.normaliser import Normaliser
-from tidepool.engine.studies.mutation.learners.policy import Layer, TrainedPolicy
+from tidepool.engine.errors import UsageError
+from tidepool.engine.streams import seed_of, stream
+from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome
+from tidepool.engine.studies.mutation.policy import Actions, Layer, Normaliser, Policy, TrainedPolicy
+
+
+class Learner(Protocol):
+    heavy: bool
+    """true: it computes for long enough to be given a thread"""
+
+    def choose(self, observations: NDArray[np.float32]) -> Sequence[int | None]:
+        """An operator for each environment, or None for those that shall wait."""
+        ...
+
+    def learn(self, outcome: Outcome) -> None:
+        """What came of the operators chosen last; environments that were not stepped are None there."""
+        ...
+
+    def policy(self) -> Policy: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The learner's settings, named as in the config."""
+
+    learner: str = "bandit"
+    num_processes: int = 16
+    num_steps: int = 32
+    num_env_steps: int = 10_000
+    ppo_epoch: int = 4
+    num_mini_batch: int = 4
+    learning_rate: float = 3e-4
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    clip: float = 0.2
+    entropy: float = 0.01
+    seed: int = 42
+
+
+class RandomPolicy:
+    def __init__(self, operators: int, seed: int) -> None:
+        self._operators = operators
+        self._random = stream(seed, "random policy")
+
+    def choose(self, observations: NDArray[np.float32]) -> Actions:
+        return np.array([self._random.randrange(self._operators) for _ in range(len(observations))], dtype=np.intp)
+
+
+class RandomLearner:
+    """Plays a training budget without learning anything."""
+
+    heavy = False
+
+    def __init__(self, operators: int, seed: int) -> None:
+        self._operators = operators
+        self._seed = seed
+        self._playing = RandomPolicy(operators, seed)
+
+    def choose(self, observations: NDArray[np.float32]) -> Sequence[int | None]:
+        return [int(action) for action in self._playing.choose(observations)]
+
+    def learn(self, outcome: Outcome) -> None:
+        pass
+
+    def policy(self) -> RandomPolicy:
+        return RandomPolicy(self._operators, self._seed)
+
 
 Array = NDArray[np.float64]
 
@@ -107,3 +170,30 @@ class Folding:
     def unfolded(self, weights: Array) -> Array:
         """Weights over the long vector that do what these do over the folded one."""
         return weights[:, self._cells] * self._signs if len(self._cells) else weights.copy()
+
+
+LEARNERS = ("bandit", "ppo", "random")
+NEEDS_EXTRA = 'learner = "ppo" needs the extra `rl`: pip install "tidepool-lab[rl]" -c constraints.txt'
+
+
+def make_learner(training: Training, rules: EpisodeRules, size: int, operators: int) -> Learner:
+    """The learner that the settings name. `size` is the length of an observation."""
+    if training.learner == "bandit":
+        return BanditLearner(size, operators, training.seed)
+    if training.learner == "random":
+        return RandomLearner(operators, training.seed)
+    if training.learner != "ppo":
+        told = f'mutation.learner is "{training.learner}"; it is one of {", ".join(LEARNERS)}.'
+        raise UsageError(told, ("mutation", "learner"))
+    require_extra()
+    from tidepool.engine.studies.mutation.ppo import PPOLearner
+
+    return PPOLearner(training, rules, size, operators)
+
+
+def require_extra() -> None:
+    """Says in one line what to install, without the 2.4 seconds of loading PyTorch."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("torch", "stable_baselines3", "gymnasium")):
+        raise UsageError(NEEDS_EXTRA, ("mutation", "learner"))

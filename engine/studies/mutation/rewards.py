@@ -1,11 +1,19 @@
-"""How good an answer is, in [0, 1]: by its words, by its likeness to a reference, or by a judge model.
+"""Encoders and rewards: texts as unit vectors, and how good an answer is, in [0, 1].
 
-`keyword` needs no reference: a refusal is worth nothing, and otherwise an answer is worth its substance, the
-number of different content words it brings, up to a full answer's worth. It cannot tell true from false.
-`similarity` is the cosine of the answer's and the reference's embeddings, so it is as good as the encoder is.
+The built-in encoder hashes words and pairs of neighbouring words into a fixed number of cells with a sign. It is *lexical*: it
+sees which words are used, not what they mean. It needs no model and no training, and is the same on every machine. Model
+encoders (Ollama, OpenAI) are asked with one `embed` call for many texts, whose reply is read here.
+
+Rewards: `keyword` needs no reference: a refusal is worth nothing, and otherwise an answer is worth the number of different
+content words it brings, up to a full answer's worth. It cannot tell true from false. `similarity` is the cosine of the answer's
+and the reference's embeddings, so it is as good as the encoder is. `judge` asks a model.
 """
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +21,63 @@ from numpy.typing import NDArray
 from tidepool.engine.answer_forms import AFTER, fields_of, number_of, text_of
 from tidepool.engine.call import Message
 from tidepool.engine.studies.mutation.operators import OperatorPrompt
+from tidepool.engine.vectors import unpacked_vectors
+
+Vectors = NDArray[np.float32]
+
+HASHING_DIMENSIONS = 256
+_WORD = re.compile(r"[^\W_]+")
+_PAIR_WEIGHT = 0.5
+
+
+class HashingEncoder:
+    def __init__(self, dimensions: int = HASHING_DIMENSIONS) -> None:
+        self.dimensions = dimensions
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One unit vector a text; a text without a word is the zero vector."""
+        cells: list[int] = []
+        weights: list[float] = []
+        for row, text in enumerate(texts):
+            offset = row * self.dimensions
+            for feature, weight in _features(text).items():
+                code = _code(feature)
+                cells.append(offset + (code >> 1) % self.dimensions)
+                weights.append(weight if code & 1 else -weight)
+        size = len(texts) * self.dimensions
+        flat = np.bincount(np.array(cells, dtype=np.intp), weights=np.array(weights), minlength=size)
+        return unit_length(flat.reshape(len(texts), self.dimensions).astype(np.float64))
+
+
+def _features(text: str) -> dict[str, float]:
+    """Words weigh by the root of how often they occur, so that repeating a word pays little."""
+    words = _WORD.findall(text.lower())
+    counts: dict[str, float] = {}
+    for word in words:
+        counts[word] = counts.get(word, 0.0) + 1.0
+    features = {word: count**0.5 for word, count in counts.items()}
+    for left, right in pairwise(words):
+        features[f"{left} {right}"] = _PAIR_WEIGHT
+    return features
+
+
+@lru_cache(maxsize=65536)
+def _code(feature: str) -> int:
+    return crc32(feature.encode("utf-8", "surrogatepass"))
+
+
+def unit_length(vectors: NDArray[np.floating]) -> Vectors:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(norms > 0, norms, 1.0), dtype=np.float32)
+
+
+def read_vectors(reply: str, count: int) -> Vectors | None:
+    """The unit vectors in a model encoder's reply, one a text asked; None when they are not there."""
+    vectors = unpacked_vectors(reply)
+    if vectors is None or len(vectors) != count or not np.isfinite(vectors).all():
+        return None
+    return unit_length(vectors)
+
 
 KINDS = ("keyword", "similarity", "judge")
 
@@ -23,7 +88,6 @@ _REFUSALS = re.compile(
 )
 _REFUSAL_OPENS_WITHIN = 120
 """a refusal says so at once; the same words deep in an answer are part of it"""
-_WORD = re.compile(r"[^\W_]+")
 _FULL_SUBSTANCE = 12
 _SHORTEST_CONTENT_WORD = 4
 _VAGUE_TEXT = """

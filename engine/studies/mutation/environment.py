@@ -1,33 +1,230 @@
-"""Many environments stepping together: rewrites are one wave, answers one, judgements one, embeddings one
-request.
+"""Environments of queries that are rewritten step by step: one episode, one step, and many environments together.
 
-Autoreset happens in the same step: when an episode ends, the observation handed out is the first of the next
-one, and the last of the old one is kept in `finals`. The next query of every environment is known beforehand,
-so its embedding travels in the same request. With `batching = False` the same work is done one environment
-after another.
+A query is rewritten up to `episode_length` times, each rewriting standing on the one before. It ends well (`terminated`) when a
+reward reaches `success`, and is cut (`truncated`) when its length is used up. A lost step (the target never answered) is
+*masked*: the episode ends before it, as if it had not been tried. It is neither rewarded nor punished, and does not count
+towards the budget. `on_error = "refusal"` takes it for an answer worth nothing instead.
+
+Environments step together: rewrites are one wave, answers one, judgements one, embeddings one request. Autoreset happens in
+the same step: when an episode ends, the observation handed out is the first of the next one, and the last of the old one is
+kept in `finals`. With `batching = False` the same work is done one environment after another.
+
+All of it is written once, as coroutines over a `PromptTransport`. Behind a transport that really waits (the engine's) they run
+on a loop; behind one that answers at once (tests, trials, Gymnasium's synchronous calls) `finished` runs them to their end.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tidepool.engine.call import Message
 from tidepool.engine.errors import RunError
 from tidepool.engine.streams import stream
-from tidepool.engine.studies.mutation.environment.encoders import Vectors
-from tidepool.engine.studies.mutation.environment.episodes import (
-    Advance,
-    Episode,
-    EpisodeRules,
-    advance,
-    begin,
-    observation,
+from tidepool.engine.studies.mutation.environment import rewards
+from tidepool.engine.studies.mutation.operators import (
+    OPERATOR_NAMES,
+    OperatorPrompt,
+    Rewrite,
+    operator_named,
+    rewrite_prompt,
+    rewritten,
 )
-from tidepool.engine.studies.mutation.environment.rewards import similarity
-from tidepool.engine.studies.mutation.environment.step_calls import StepCall, ask_answers, ask_judgements, ask_rewrites
-from tidepool.engine.studies.mutation.environment.transport import PromptTransport
-from tidepool.engine.studies.mutation.operators import Rewrite
 from tidepool.engine.studies.mutation.queries import Query
+from tidepool.engine.studies.mutation.rewards import Vectors, similarity
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRules:
+    episode_length: int = 5
+    success: float = 0.7
+    reward: str = "similarity"
+    """keyword, similarity or judge"""
+    on_error: str = "mask"
+    """mask or refusal"""
+    operators: tuple[str, ...] = OPERATOR_NAMES
+    """what can be done to a query, in the order in which learners number it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    environment: int
+    number: int
+    query: Query
+    text: str
+    """the query as it stands after the rewritings so far"""
+    serial: int = 0
+    """its number among all episodes, given with its first step; 0 before"""
+    rewards: tuple[float, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def score(self) -> float | None:
+        """The mean reward of its answered steps; None when none was answered."""
+        return sum(self.rewards) / len(self.rewards) if self.rewards else None
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    episode: Episode
+    terminated: bool = False
+    truncated: bool = False
+    masked: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return self.terminated or self.truncated
+
+
+def begin(environment: int, number: int, query: Query) -> Episode:
+    return Episode(environment, number, query, query.text)
+
+
+def advance(episode: Episode, rewrite: Rewrite, reward: float | None, rules: EpisodeRules) -> Advance:
+    """`reward` is None when the step was lost."""
+    if reward is None:
+        return Advance(episode, truncated=True, masked=True)
+    after = replace(episode, text=rewrite.text, rewards=(*episode.rewards, reward))
+    won = reward >= rules.success
+    return Advance(after, terminated=won, truncated=not won and after.steps >= rules.episode_length)
+
+
+def reward_of_lost_answer(rules: EpisodeRules) -> float | None:
+    return 0.0 if rules.on_error == "refusal" else None
+
+
+def observation(embedding: NDArray[np.float32], steps: int, rules: EpisodeRules) -> NDArray[np.float32]:
+    """The embedding of the query as it stands, and how much of the episode is used up."""
+    return np.append(embedding, np.float32(min(1.0, steps / rules.episode_length)))
+
+
+def credited(reward: float, steps: int, terminated: bool, rules: EpisodeRules, gamma: float) -> float:
+    """The reward a return-maximising learner sees: a success keeps its reward for the steps it makes
+    unnecessary.
+
+    Rewards are never negative, so without this the best return would be had by staying just below success for
+    the whole episode. `steps` counts this one.
+    """
+    if not terminated:
+        return reward
+    left = rules.episode_length - steps
+    return reward * sum(gamma**ahead for ahead in range(left + 1))
+
+
+REWRITE, ANSWER, JUDGE = "rewrite", "answer", "judge"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """Where in the study a prompt belongs: the address of its call."""
+
+    environment: int
+    episode: int
+    """of this environment, from 0"""
+    step: int
+    """of this episode, from 0"""
+    serial: int
+    """of all episodes, in the order of their first steps, from 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    place: CallPlace
+    prompt: OperatorPrompt
+
+
+class PromptTransport(Protocol):
+    """`moment` is the number of the environment step a request belongs to; what is embedded after one step
+    belongs to the next, which sees it.
+    """
+
+    async def ask(self, stage: str, moment: int, requests: Sequence[PromptRequest]) -> Sequence[str | None]:
+        """One wave: the replies in order, None for one lost for good. Stages: rewrite, answer, judge."""
+        ...
+
+    async def embed(self, name: str, moment: int, texts: Sequence[str], *, needed: bool = False) -> Vectors | None:
+        """One request: a unit vector a text, or None when lost for good. The name is unique in a run. `needed`:
+        without it the run stops, so whoever takes the run up again asks it anew.
+        """
+        ...
+
+
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine that never waits, without a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise RuntimeError("this transport waits: run it on an event loop")
+
+
+TARGET_SYSTEM = "Answer the question in one or two sentences."
+
+
+@dataclass(slots=True)
+class StepCall:
+    episode: Episode
+    operator: str
+    rewrite: Rewrite
+    answer: str | None = None
+    reward: float | None = None
+
+    @property
+    def place(self) -> CallPlace:
+        return CallPlace(self.episode.environment, self.episode.number, self.episode.steps, self.episode.serial)
+
+
+async def ask_rewrites(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
+    asked = [attempt for attempt in group if operator_named(attempt.operator).instruction]
+    prompts = [rewrite_prompt(operator_named(attempt.operator), attempt.episode.text) for attempt in asked]
+    replies = dict(
+        zip((attempt.place for attempt in asked), await _wave(transport, REWRITE, moment, asked, prompts), strict=True)
+    )
+    for attempt in group:
+        operator = operator_named(attempt.operator)
+        attempt.rewrite = rewritten(operator, attempt.episode.text, replies.get(attempt.place))
+
+
+async def ask_answers(transport: PromptTransport, moment: int, group: Sequence[StepCall], rules: EpisodeRules) -> None:
+    """Graded at once where the words alone decide."""
+    prompts = [OperatorPrompt(TARGET_SYSTEM, (Message("user", attempt.rewrite.text),)) for attempt in group]
+    for attempt, answer in zip(group, await _wave(transport, ANSWER, moment, group, prompts), strict=True):
+        attempt.answer = answer
+        if answer is None:
+            attempt.reward = reward_of_lost_answer(rules)
+        elif rules.reward == "keyword":
+            attempt.reward = rewards.keyword(answer)
+
+
+async def ask_judgements(transport: PromptTransport, moment: int, group: Sequence[StepCall]) -> None:
+    """A judgement that is lost or cannot be read leaves the step without a reward: masked, not punished."""
+    answered = [(attempt, attempt.answer) for attempt in group if attempt.answer is not None]
+    prompts = [
+        rewards.judge_prompt(attempt.episode.query.text, attempt.episode.query.reference, answer)
+        for attempt, answer in answered
+    ]
+    asked = [attempt for attempt, _ in answered]
+    for attempt, reply in zip(asked, await _wave(transport, JUDGE, moment, asked, prompts), strict=True):
+        attempt.reward = None if reply is None else rewards.read_judgement(reply)
+
+
+async def _wave(
+    transport: PromptTransport, stage: str, moment: int, asked: Sequence[StepCall], prompts: Sequence[OperatorPrompt]
+) -> Sequence[str | None]:
+    if not asked:
+        return []
+    return await transport.ask(
+        stage, moment, [PromptRequest(attempt.place, prompt) for attempt, prompt in zip(asked, prompts, strict=True)]
+    )
+
 
 _NO_QUERY = Query("")
 

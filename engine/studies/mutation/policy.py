@@ -1,25 +1,129 @@
-"""A trained policy as a file: arrays as safetensors, and what they are as JSON, inside the file and readable
-beside it.
+"""Policies: what a learner hands over, and its file.
 
-Never a pickle, which would run a stranger's code. A file from a stranger is data: it is bounded in size, its
-arrays must be finite numbers that fit together, and it is refused with a clear word otherwise.
+A trained policy is a normaliser and a few dense layers with tanh between them, computed with numpy alone: a bandit's has one
+layer, PPO's has three (two hidden ones of 64). So evaluating a policy file needs no PyTorch. The normaliser divides by the root
+of (a value's own variance + the mean variance): a cell that almost never moves is not blown up into the loudest one.
+
+The file has its arrays as safetensors, and what they are as JSON, inside the file and readable beside it. Never a pickle, which
+would run a stranger's code. A file from a stranger is data: it is bounded in size, its arrays must be finite numbers that fit
+together, and it is refused with a clear word otherwise.
 """
 
+import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidepool.engine.config.toml_files import check_file
-from tidepool.engine.errors import UsageError
+from tidepool.engine.errors import NotFound, UsageError
+from tidepool.engine.exports.request import Exporter, ExportRequest
 from tidepool.engine.registries import OPERATORS
-from tidepool.engine.studies.mutation.learners.normaliser import Normaliser
-from tidepool.engine.studies.mutation.learners.policy import Layer, TrainedPolicy
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
+from tidepool.storage.exporting.files import finished_together
+from tidepool.storage.study_rows.findings import finding
+
+Array = NDArray[np.float64]
+_LIMIT = 10.0
+_TINY = 1e-8
+
+
+class Normaliser:
+    def __init__(self, size: int) -> None:
+        self.count = 0
+        self.mean: Array = np.zeros(size)
+        self._squares: Array = np.zeros(size)
+
+    @property
+    def variance(self) -> Array:
+        return self._squares / max(self.count, 1)
+
+    def update(self, observations: NDArray[np.floating]) -> None:
+        """Chan's rule for joining two samples: the outcome is that of all rows seen at once."""
+        rows = len(observations)
+        if rows == 0:
+            return
+        batch = observations.astype(np.float64)
+        mean = batch.mean(axis=0)
+        shift = mean - self.mean
+        total = self.count + rows
+        self._squares += ((batch - mean) ** 2).sum(axis=0) + shift**2 * (self.count * rows / total)
+        self.mean = self.mean + shift * (rows / total)
+        self.count = total
+
+    def apply(self, observations: NDArray[np.floating]) -> Array:
+        variance = self.variance
+        scale = np.sqrt(variance + variance.mean() + _TINY)
+        normal: Array = np.clip((observations - self.mean) / scale, -_LIMIT, _LIMIT)
+        return normal
+
+    def arrays(self) -> dict[str, Array]:
+        return {
+            "count": np.array([float(self.count)]),
+            "mean": self.mean.copy(),
+            "squares": self._squares.copy(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.floating]]) -> "Normaliser":
+        try:
+            count, mean, squares = (np.asarray(arrays[name], dtype=np.float64) for name in ("count", "mean", "squares"))
+        except KeyError as missing:
+            raise UsageError(f"the normaliser's array {missing} is missing") from None
+        if count.shape != (1,) or mean.ndim != 1 or mean.shape != squares.shape:
+            raise UsageError("the normaliser's arrays do not fit together")
+        if count[0] < 0 or (squares < 0).any():
+            raise UsageError("the normaliser's arrays hold a negative count or variance")
+        normaliser = cls(len(mean))
+        normaliser.count, normaliser.mean, normaliser._squares = int(count[0]), mean.copy(), squares.copy()
+        return normaliser
+
+
+Actions = NDArray[np.intp]
+
+
+class Policy(Protocol):
+    def choose(self, observations: NDArray[np.float32]) -> Actions:
+        """The operator, by index, for each observation."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantPolicy:
+    action: int
+
+    def choose(self, observations: NDArray[np.float32]) -> Actions:
+        return np.full(len(observations), self.action, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    weights: NDArray[np.float64]
+    """outputs × inputs"""
+    bias: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedPolicy:
+    normaliser: Normaliser
+    layers: Sequence[Layer]
+
+    def preferences(self, observations: NDArray[np.float32]) -> NDArray[np.float64]:
+        values = self.normaliser.apply(observations)
+        for number, layer in enumerate(self.layers):
+            values = values @ layer.weights.T + layer.bias
+            if number + 1 < len(self.layers):
+                values = np.tanh(values)
+        return values
+
+    def choose(self, observations: NDArray[np.float32]) -> Actions:
+        best: Actions = np.argmax(self.preferences(observations), axis=1)
+        return best
+
 
 FORMAT = "tidepool-policy"
 VERSION = 1
@@ -173,3 +277,26 @@ def _check_fit(card: PolicyCard, normaliser: Normaliser, layers: Sequence[Layer]
     inputs = [layer.weights.shape[1] for layer in layers]
     if widths[0] != card.observation_size or inputs != widths[:-1] or widths[-1] != len(card.operators):
         raise UsageError("its layers, its observations and its operators do not fit together")
+
+
+def _export_policy(order: ExportRequest) -> list[Path]:
+    batch = order.batch
+    policy = finding(order.connection, batch["number"], "policy")
+    if policy is None:
+        raise NotFound(
+            f"Batch {batch['id']} holds no trained policy: only a batch that has finished training with the learner "
+            "bandit or ppo does. `tidepool --resume` goes on with one that stopped."
+        )
+    try:
+        content = base64.b64decode(policy["safetensors"])
+    except (ValueError, TypeError, KeyError):
+        raise NotFound(f"The policy that batch {batch['id']} holds cannot be read: its file was changed.") from None
+    saved = read_policy(content, f"batch {batch['id']}")
+    arrays, description = policy_paths(order.file(".safetensors"))
+    with finished_together(arrays.parent) as scratch:
+        (scratch / arrays.name).write_bytes(content)
+        (scratch / description.name).write_text(policy_description(saved.card), encoding="utf-8")
+    return [arrays, description]
+
+
+FORMATS: dict[str, Exporter] = {"policy": _export_policy}

@@ -25,11 +25,9 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.logger import Logger
 
 from tidepool.engine.streams import seed_of
-from tidepool.engine.studies.mutation.environment.environments import Outcome, Step
-from tidepool.engine.studies.mutation.environment.episodes import EpisodeRules, credited
-from tidepool.engine.studies.mutation.learners.learner import Training
-from tidepool.engine.studies.mutation.learners.normaliser import Normaliser
-from tidepool.engine.studies.mutation.learners.policy import Layer, TrainedPolicy
+from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome, Step, credited
+from tidepool.engine.studies.mutation.learners import Training
+from tidepool.engine.studies.mutation.policy import Layer, Normaliser, TrainedPolicy
 
 HIDDEN = (64, 64)
 
