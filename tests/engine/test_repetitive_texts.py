@@ -20,8 +20,7 @@ from tidepool.engine.studies.evolution.rewrites import Guard
 from tidepool.engine.studies.evolution.tasks.judge import judge_request
 from tidepool.engine.studies.evolution.tasks.python_task import code_of
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
-from tidepool.engine.studies.mutation import operators
-from tidepool.engine.studies.mutation.environment import encoders, rewards
+from tidepool.engine.studies.mutation import operators, rewards
 from tidepool.engine.studies.secret_game.detectors import judge
 from tidepool.engine.studies.secret_game.detectors.detection import DETECTORS, find_in_talk
 from tidepool.engine.studies.simulation import scenes
@@ -152,7 +151,7 @@ READERS: dict[str, Reader] = {
     "form": answer_forms.fields_of,
     "grade": rewards.read_judgement,
     "keywords": rewards.keyword,
-    "encoder": lambda text: encoders.HashingEncoder().encode([text]),
+    "encoder": lambda text: rewards.HashingEncoder().encode([text]),
     "rewritten query": lambda text: operators.read_rewrite(text, "Why?"),
     "guard of numbers": _rewrite_guard("number", "72", "1234"),
     "guard of labels": _rewrite_guard("label", "positive", "negative"),

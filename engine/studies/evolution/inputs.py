@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import cast
 from unicodedata import category, normalize
 
+from tidepool.engine.call import Message
 from tidepool.engine.config.frozen import FrozenConfig
 from tidepool.engine.config.sections import ConfigSections
 from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.evolution.config import EvolutionSettings, FrozenProblems, ProblemEntry
-from tidepool.engine.studies.evolution.problems.asked import Columns
-from tidepool.engine.studies.evolution.problems.builtin import SETS
-from tidepool.engine.studies.evolution.problems.forewarnings import forewarnings
-from tidepool.engine.studies.evolution.problems.layout import Sources, source_at, sources_at
-from tidepool.engine.studies.evolution.problems.problem_set import Problem, ProblemSet, Split, problem_set
-from tidepool.engine.studies.evolution.problems.taking_in import Finished, take_in
+from tidepool.engine.studies.evolution.genome import seed_text
+from tidepool.engine.studies.evolution.problems.intake import Finished, Source, Sources, source_at, take_in
+from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, ProblemSet, Split, problem_set
+from tidepool.engine.studies.evolution.problems.rows import Columns
 from tidepool.engine.studies.evolution.tasks.python_task import impossible_tests
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
@@ -152,16 +151,16 @@ def _sources(settings: EvolutionSettings, folder: Path) -> Sources:
             raise UsageError(f"{told}: name a file there too, or leave out choose_from and judge_from.")
         if not (folder / name).exists():
             raise UsageError(
-                f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor a file or folder: "
+                f"evolution.problems is {name!r}: neither a built-in set ({', '.join(SETS)}) nor a file: "
                 f"there is no {folder / name}. "
                 'Give one of these names, or e.g. a JSONL file with {"question": …, "answer": …} on each line.'
             )
-        found = dict(sources_at(name, folder, settings.choose_problems > 0))
+        found: dict[Split, Source] = {"search": source_at(name, folder, "problems")}
     own: Mapping[Split, str] = {"choose": settings.choose_from, "judge": settings.judge_from}
     for split, named in own.items():
         if named:
             with located("evolution", f"{split}_from"):
-                found[split] = source_at(named, folder, split)
+                found[split] = source_at(named, folder, f"{split}_from")
     return found
 
 
@@ -209,4 +208,45 @@ def _alike_labels(settings: EvolutionSettings) -> list[str]:
         f"The labels {' and '.join(map(ascii, alike))} look the same, and count as different ones."
         for alike in found.values()
         if len(alike) > 1
+    ]
+
+
+TRIED = 5
+"""labels that are named, and questions that are tried"""
+
+
+def forewarnings(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+    return [*_labels_unsaid(settings, problems), *_guessed(settings, problems)]
+
+
+def _labels_unsaid(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+    if settings.task != "label" or settings.scorer or not settings.labels:
+        return []
+    texts = [problem.question for problem in problems[:TRIED]]
+    seeds = [seed_text(seed) for seed in settings.seed_prompts or ()]
+    if _all_named(settings.labels, texts) or any(_all_named(settings.labels, [seed]) for seed in seeds):
+        return []
+    more = ", …" if len(settings.labels) > TRIED else ""
+    return [
+        f"Neither the questions nor a seed prompt name the labels ({', '.join(settings.labels[:TRIED])}{more}), so the model has to "
+        "guess what it may answer: name them in question_template or in seed_prompts."
+    ]
+
+
+def _all_named(labels: Sequence[str], texts: Sequence[str]) -> bool:
+    return all(label.casefold() in text.casefold() for text in texts for label in labels)
+
+
+def _guessed(settings: EvolutionSettings, problems: Sequence[Problem]) -> list[str]:
+    """The simulated solver knows the problems that come with Tidepool; of others only those that offer a choice."""
+    if not all(model.startswith("simulated:") and "solver" in model for model in settings.solvers()):
+        return []
+    from tidepool.engine.simulated.evolution.solver import speak
+
+    tried = (speak("solver", "", [Message("user", problem.question)], 0) for problem in problems[:TRIED])
+    if not problems or any(reply.truth != "guess" for reply in tried):
+        return []
+    return [
+        "The simulated solver knows no answers to these problems and guesses, whatever a prompt says: this tries out the files, and "
+        "finds no better prompt. A real model answers them, and so do built-in problems (docs/landscape.md)."
     ]

@@ -16,7 +16,7 @@ from functools import cached_property
 from tidepool.engine.answer_forms import fields_of, text_of
 from tidepool.engine.studies.evolution.genome import columns_of, is_fixed, placeholders, split_segments
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.extraction import LETTERS, expected_number, normalised, numbers_in
+from tidepool.engine.studies.evolution.tasks.task import LETTERS, expected_number, normalised, numbers_in
 
 REWRITES = ("rephrase", "shorten", "elaborate", "reflect")
 MOST_WORDS, MOST_LETTERS = 250, 10_000

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tidepool.engine.call import Message
 from tidepool.engine.errors import RunError
 from tidepool.engine.streams import stream
-from tidepool.engine.studies.mutation.environment import rewards
+from tidepool.engine.studies.mutation import rewards
 from tidepool.engine.studies.mutation.operators import (
     OPERATOR_NAMES,
     OperatorPrompt,

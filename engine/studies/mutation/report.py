@@ -83,7 +83,7 @@ def compared(batches: Sequence[Mapping[str, Any]], differences: Sequence[Mapping
     """Of several seeds; nothing where each batch stands for itself."""
     if not any("seeds" in one for one in differences):
         return []
-    from tidepool.engine.studies.mutation.comparison import blocks_over_seeds
+    from tidepool.engine.studies.mutation.statistics import blocks_over_seeds
 
     return blocks_over_seeds(batches, differences)
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.errors import RunError
-from tidepool.engine.studies.mutation.comparison import REWARDS
 from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, endless
 from tidepool.engine.studies.mutation.evaluation import (
@@ -34,12 +33,21 @@ from tidepool.engine.studies.mutation.inputs import (
     settings_of,
     training_of,
 )
-from tidepool.engine.studies.mutation.learners import make_learner
+from tidepool.engine.studies.mutation.learners import (
+    DETAILS,
+    Losses,
+    Player,
+    Silence,
+    TrainingRecord,
+    make_learner,
+    train,
+    unused,
+)
 from tidepool.engine.studies.mutation.ledger import BranchingBook, EpisodeBook, LedgerTransport
 from tidepool.engine.studies.mutation.operators import played
 from tidepool.engine.studies.mutation.policy import Policy, PolicyCard, SavedPolicy, TrainedPolicy, policy_bytes
 from tidepool.engine.studies.mutation.queries import Query, Split, split_queries
-from tidepool.engine.studies.mutation.training import DETAILS, Losses, Player, Silence, TrainingRecord, train, unused
+from tidepool.engine.studies.mutation.statistics import REWARDS
 
 TRAINING, HELDOUT = "training", "heldout"
 

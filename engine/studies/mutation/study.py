@@ -75,13 +75,13 @@ def formats() -> Mapping[str, Exporter]:
 
 
 def differences(connection: sqlite3.Connection, batches: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
-    from tidepool.engine.studies.mutation.comparison import differences
+    from tidepool.engine.studies.mutation.statistics import differences
 
     return differences(connection, batches)
 
 
 def outcomes() -> "KindOutcomes":
-    from tidepool.engine.studies.mutation.comparison import OUTCOMES
+    from tidepool.engine.studies.mutation.statistics import OUTCOMES
 
     return OUTCOMES
 

@@ -11,9 +11,8 @@ from tidepool.engine.call import Message
 from tidepool.engine.simulated.evolution.solver import true_accuracy
 from tidepool.engine.studies.evolution.genome import Genome
 from tidepool.engine.studies.evolution.grader import Asking
-from tidepool.engine.studies.evolution.problems.asked import Columns
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
-from tidepool.engine.studies.evolution.problems.rows import Row
+from tidepool.engine.studies.evolution.problems.rows import Columns, Row
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
 
 PROBLEMS = (Problem("One and one?", "2"), Problem("Two and two?", "4"), Problem("Three and three?", "6"))

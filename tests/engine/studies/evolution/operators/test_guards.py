@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tidepool.engine.simulated.evolution.prompt_rewriter import ADVICE, UNHELPFUL
 from tidepool.engine.studies.evolution.genome import segment_pool
-from tidepool.engine.studies.evolution.problems.builtin import SETS
-from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
+from tidepool.engine.studies.evolution.problems.problem_set import SETS, Problem, problem_set
 from tidepool.engine.studies.evolution.rewrites import Guard
 
 CASES = Path(__file__).parent / "cases"

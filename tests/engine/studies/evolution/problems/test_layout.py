@@ -8,7 +8,7 @@ from arro3.io import write_ipc_stream, write_parquet
 
 from tests.engine.studies.evolution.problems.taking import refusal, taken, written
 from tests.engine.studies.evolution.problems.test_files import as_arrow
-from tidepool.engine.studies.evolution.problems.same_questions import folded
+from tidepool.engine.studies.evolution.problems.intake import folded
 
 ONE_ROW = '{"question": "a", "answer": "1"}'
 

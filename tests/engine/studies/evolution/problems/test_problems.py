@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.problems.builtin import SETS
 from tidepool.engine.studies.evolution.problems.problem_set import (
+    SETS,
     generate,
     problem_set,
     split_problems,

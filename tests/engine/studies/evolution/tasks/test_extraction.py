@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidepool.engine.studies.evolution.problems.problem_set import Problem
-from tidepool.engine.studies.evolution.tasks.extraction import expected_number, numbers_in
-from tidepool.engine.studies.evolution.tasks.task import AnswerTask, match
+from tidepool.engine.studies.evolution.tasks.task import AnswerTask, expected_number, match, numbers_in
 
 CASES = Path(__file__).parent / "cases"
 CHOICES = {"A": "Paris", "B": "the Rome of old", "C": "A town"}

@@ -10,10 +10,17 @@ import pytest
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless, finished
-from tidepool.engine.studies.mutation.learners import RandomLearner, Training, make_learner
+from tidepool.engine.studies.mutation.learners import (
+    Player,
+    RandomLearner,
+    Silence,
+    Training,
+    TrainingRecord,
+    make_learner,
+    train,
+)
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries
-from tidepool.engine.studies.mutation.training import Player, Silence, TrainingRecord, train
 
 
 def _environments(losing: Callable[[str], float] | None = None) -> Environments:

@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from tidepool.engine.studies.evolution.problems.builtin import SETS, TEMPLATES, Template, draw_question, recognise
+from tidepool.engine.studies.evolution.problems.problem_set import SETS, TEMPLATES, Template, draw_question, recognise
 from tidepool.engine.studies.evolution.tasks.task import match
 
 NAMES = [template.text[:40] for template in TEMPLATES]

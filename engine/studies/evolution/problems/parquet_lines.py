@@ -1,4 +1,4 @@
-"""Parquet and Arrow files as lines of JSON: python -m tidepool.engine.studies.evolution.problems.arrow_lines FILE ROWS BYTES
+"""A Parquet file as lines of JSON: python -m tidepool.engine.studies.evolution.problems.parquet_lines FILE ROWS BYTES
 
 In a process of its own, with a ceiling on its memory: a damaged file makes the library that reads it panic, or ask for more
 memory than there is, which ends the process. Needs the extra `parquet`.
@@ -7,7 +7,7 @@ memory than there is, which ends the process. Needs the extra `parquet`.
 import json
 import resource
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,40 +32,18 @@ def lines(path: Path, most_rows: int, most_bytes: int) -> Iterator[bytes]:
         if size > most_bytes:
             raise Refused(f"it holds more than {most_bytes >> 20:,} MiB of data: take a part of it")
     reader = _opened(path)
-    columns, labels = reader.schema.names, _class_labels(reader.schema)
+    columns = reader.schema.names
     if twice := next((column for column in columns if columns.count(column) > 1), None):
         raise Refused(f"it has two columns {twice!r}: rename one of them")
     for batch in reader:
         for values in batch.to_struct_array().to_pylist():
-            yield json.dumps(_named(values, labels), default=_as_text).encode() + b"\n"
+            yield json.dumps(values, default=_as_text).encode() + b"\n"
 
 
 def _opened(path: Path) -> Any:
-    """`datasets` saves streams; other programs save files with a footer."""
-    from arro3.io import read_ipc, read_ipc_stream, read_parquet
+    from arro3.io import read_parquet
 
-    if path.suffix.lower() == ".parquet":
-        return read_parquet(str(path), batch_size=ROWS_AT_ONCE)
-    with path.open("rb") as file:
-        return (read_ipc if file.read(6) == b"ARROW1" else read_ipc_stream)(str(path))
-
-
-def _class_labels(schema: Any) -> Mapping[str, list[str]]:
-    """Hugging Face keeps the names of classes beside the numbers that stand in the rows."""
-    try:
-        features = json.loads(schema.metadata_str["huggingface"])["info"]["features"]
-        return {name: one["names"] for name, one in features.items() if one.get("_type") == "ClassLabel"}
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
-        return {}
-
-
-def _named(values: dict[str, Any], labels: Mapping[str, list[str]]) -> dict[str, Any]:
-    """-1 says that the label is not told, as in the test files of competitions."""
-    for name, names in labels.items():
-        place = values.get(name)
-        if isinstance(place, int):
-            values[name] = names[place] if 0 <= place < len(names) else None
-    return values
+    return read_parquet(str(path), batch_size=ROWS_AT_ONCE)
 
 
 def _as_text(value: Any) -> Any:
