@@ -103,7 +103,7 @@ class EvolutionSettings(Section):
     few_shot: int = Field(default=0, ge=0, le=100, title="Examples in a prompt")
     """most solved problems of the search that a prompt may show before the question; 0 = none"""
     problems: Address = "arithmetic"
-    """a built-in set, a file (JSONL, JSON, CSV, TSV, Parquet) of questions and answers, or a folder of Hugging Face's datasets"""
+    """a built-in set, or a file (JSONL, CSV, Parquet) of questions and answers"""
     fields: dict[Word, Address] = Field(
         default_factory=dict, examples=[{"question": "prompt", "answer": "label"}], max_length=100, title="Columns"
     )
@@ -111,9 +111,9 @@ class EvolutionSettings(Section):
     question_template: Text = ""
     """a question made of several columns: "{context}\\n\\n{question}\""""
     choose_from: Address = ""
-    """a file or folder of one's own for choose_problems; empty: a part of problems"""
+    """a file of one's own for choose_problems; empty: a part of problems"""
     judge_from: Address = ""
-    """a file or folder of one's own for validation_problems; empty: a part of problems"""
+    """a file of one's own for validation_problems; empty: a part of problems"""
     task: Literal["auto", "number", "choice", "label", "text", "python", "judge"] = Field(
         default="auto", title="Kind of answer"
     )

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
-from unicodedata import category, normalize
 
 from tidepool.engine.call import Message
 from tidepool.engine.config.frozen import FrozenConfig
@@ -29,8 +28,6 @@ SIZES: Mapping[Split, tuple[str, str]] = {
 MOST_LABELS = 100
 SHOWN = 3
 """doubtful answers that a warning quotes"""
-_LOOK_ALIKES = str.maketrans("асеіјорѕухοανρ", "aceijopsyxoavp")
-"""Cyrillic and Greek letters, and the Latin ones that they are taken for"""
 
 
 def settings_of(config: ConfigSections) -> EvolutionSettings:
@@ -181,7 +178,6 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finis
     """Expected answers that no reply can match: they lower every figure, and where all are such nothing is measured."""
     if settings.scorer or settings.task not in (*BY_ANSWER, "python"):
         return []
-    alike = _alike_labels(settings) if settings.task == "label" else []
     by_answer = AnswerTask(settings.task, tuple(settings.labels)).impossible
     impossible, doubtful, asked = impossible_tests if settings.task == "python" else by_answer, [], 0
     for found in problems.values():
@@ -192,23 +188,10 @@ def _doubts(settings: EvolutionSettings, problems: Mapping[Split, Sequence[Finis
         doubtful += reasons
         asked += len(found)
     if not doubtful:
-        return alike
+        return []
     what = "tests that no reply can pass" if settings.task == "python" else "expected answers that no reply can match"
     more = f"; and {len(doubtful) - SHOWN:,} more" if len(doubtful) > SHOWN else ""
-    return [*alike, f"{len(doubtful):,} of {asked:,} problems have {what}: {'; '.join(doubtful[:SHOWN])}{more}."]
-
-
-def _alike_labels(settings: EvolutionSettings) -> list[str]:
-    """Labels that a reader cannot tell apart: no model writes both."""
-    found: dict[str, list[str]] = {}
-    for label in settings.labels:
-        shown = "".join(one for one in normalize("NFKC", label) if category(one) != "Cf")
-        found.setdefault(" ".join(shown.casefold().translate(_LOOK_ALIKES).split()), []).append(label)
-    return [
-        f"The labels {' and '.join(map(ascii, alike))} look the same, and count as different ones."
-        for alike in found.values()
-        if len(alike) > 1
-    ]
+    return [f"{len(doubtful):,} of {asked:,} problems have {what}: {'; '.join(doubtful[:SHOWN])}{more}."]
 
 
 TRIED = 5

@@ -17,14 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tidepool.engine.config.freezing import freeze
 from tidepool.engine.config.frozen import FrozenConfig
-from tidepool.engine.config.sections import Config
-from tidepool.engine.config.study import Study
 from tidepool.engine.core.batch_run import BatchRun
 from tidepool.engine.core.run_control import RunControl
 from tidepool.engine.core.tasks import for_ever
-from tidepool.engine.errors import RunError, TidepoolError, UsageError
+from tidepool.engine.errors import RunError, TidepoolError
 from tidepool.engine.results.batch_summary import Summary
 from tidepool.engine.run import resume_led, run_frozen
 from tidepool.engine.studies.mutation.config import FOREIGN
@@ -40,7 +37,7 @@ from tidepool.storage.file import reading
 from tidepool.storage.states import StopCode
 
 if TYPE_CHECKING:
-    from tidepool.engine.studies.mutation.gymnasium_environment import StudyEnv
+    pass
 
 Choose = Callable[[NDArray[np.float32]], Any]
 """a policy as a function: observations → an operator's number for each"""
@@ -212,31 +209,3 @@ def _to_go_on(config: FrozenConfig, path: Path) -> str | None:
     with reading(path) as connection:
         batch = unfinished(connection, config.to_json())
     return None if batch is None else str(batch["id"])
-
-
-def make_env(study: Config | Study, database: str | Path = "tidepool.db") -> "StudyEnv":
-    """A mutation study as a `gymnasium.vector.VectorEnv` on its real models, for any learner.
-
-    Every question goes through the ledger of a batch in the file. A program that was killed and is started again with the
-    same study and the same file goes on with its batch: as long as it repeats itself (the same seeds, the same actions) its
-    answers come from the file, the same to the last bit, and cost nothing; where it acts otherwise, new answers are asked.
-    Needs the extra `rl`.
-    """
-    from importlib.util import find_spec
-
-    if find_spec("gymnasium") is None:
-        raise UsageError('make_env needs the extra `rl`: pip install "tidepool-lab[rl]" -c constraints.txt')
-    path = Path(database)
-    config = _led_from_outside(freeze(study, path))
-    from tidepool.engine.studies.mutation.gymnasium_environment import StudyEnv
-
-    return StudyEnv(LedBatch(config, path), settings_of(config))
-
-
-def _led_from_outside(config: FrozenConfig) -> FrozenConfig:
-    if config.batch.kind != "mutation":
-        raise UsageError(f"make_env needs a study of the kind mutation; this one is of the kind {config.batch.kind}.")
-    settings = settings_of(config)
-    if settings.policy_content:
-        raise UsageError("make_env is for learning: a study with `policy` only tests one. Leave that key out.")
-    return config.model_copy(update={"settings": settings.model_copy(update={"learner": FOREIGN, "baselines": []})})

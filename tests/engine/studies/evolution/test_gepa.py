@@ -11,9 +11,9 @@ from tests.engine.studies.evolution.running import evolved, run, run_with_interr
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.gepa import Exam, Question, Reflection, Result, Turn
+from tidepool.engine.studies.evolution.gepa import NEEDS_EXTRA, Exam, Question, Reflection, Result, Turn
 from tidepool.engine.studies.evolution.rewrites import FailedProblem
-from tidepool.engine.studies.evolution.strategies import check_strategy, gepa_search
+from tidepool.engine.studies.evolution.strategies import check_strategy
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 
@@ -90,7 +90,7 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError) as raised:
         check_strategy("gepa")
-    assert str(raised.value) == gepa_search.NEEDS_EXTRA and "\n" not in gepa_search.NEEDS_EXTRA
+    assert str(raised.value) == NEEDS_EXTRA and "\n" not in NEEDS_EXTRA
     check_strategy("genetic")
 
 

@@ -9,16 +9,14 @@ from tests.engine.studies.evolution.problems.taking import config, everything, r
 from tidepool.engine.config.files_read import FILES_READ
 from tidepool.engine.config.freezing import load_frozen
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
-from tidepool.engine.studies.evolution.problems import taking_in
+from tidepool.engine.studies.evolution.problems import intake
+from tidepool.engine.studies.evolution.problems.intake import folded
 from tidepool.engine.studies.kinds import load_kind
 
 ROWS = [{"question": f"q{number}", "answer": str(number)} for number in range(30)]
 OPTIONS = {
     "list": ["Oslo", "Rome"],
     "object": {"a": "Oslo", "b": "Rome"},
-    "columns of the hub": {"label": ["A", "B"], "text": ["Oslo", "Rome"]},
-    "numbered": {"label": ["1", "2"], "text": ["Oslo", "Rome"]},
-    "records": [{"label": "A", "text": "Oslo"}, {"label": "B", "text": "Rome"}],
     "a cell of a table": '["Oslo", "Rome"]',
     "holes": {"A": "Oslo", "B": "Rome", "C": None},
 }
@@ -79,9 +77,11 @@ def test_a_question_is_made_of_several_columns(tmp_path: Path) -> None:
         ({"fields": {"answer": "deep"}}, "fields", 'fields = { answer = "deep.0" }'),
         ({"fields": {"answer": "deep.7"}}, "problems", '"deep.7" is empty (null)'),
         ({"question_template": "{contxt}"}, "question_template", "names {contxt}, but there is no such column"),
-        ({"fields": {"choices": "deep, more"}, "task": "choice"}, "fields", 'no "more"'),
+        ({"fields": {"choices": "more"}, "task": "choice"}, "fields", 'no "more"'),
+        ({"fields": {"choices": "deep"}, "task": "choice"}, "problems", "Write them as a list, or by letter"),
         ({"choose_from": "all.jsonl"}, "choose_problems", "choose_problems is 0"),
-        ({"judge_from": "none.jsonl"}, "judge_from", "no file or folder 'none.jsonl'"),
+        ({"judge_from": "none.jsonl"}, "judge_from", "There is no file 'none.jsonl'"),
+        ({"judge_from": "."}, "judge_from", "is a folder: name one file in it"),
         ({"judge_from": "all.jsonl"}, "problems", "has 0 different problems"),
         ({"problems": "arithmetic", "judge_from": "all.jsonl"}, "problems", "the built-in set 'arithmetic'"),
         ({"task": "number"}, "task", 'No reply could be right with task = "number": all.jsonl, line '),
@@ -106,25 +106,12 @@ def test_choices_are_shown_and_the_answer_is_a_letter(tmp_path: Path, choices: A
     assert found.training[0].fields == {"choices": {"A": "Oslo", "B": "Rome"}}
 
 
-def test_the_name_of_a_choice_wins_over_its_place_and_a_place_counts_from_0(tmp_path: Path) -> None:
-    numbered = {"label": ["1", "2"], "text": ["Oslo", "Rome"]}
-    rows = [{"question": "Named?", "answer": "2", "choices": numbered}]
-    rows += [{"question": "Placed?", "answer": "1", "choices": ["Oslo", "Rome"]}]
+def test_a_place_counts_from_0_and_choices_that_the_question_shows_are_not_shown_again(tmp_path: Path) -> None:
+    rows = [{"question": "Placed?", "answer": "1", "choices": ["Oslo", "Rome"]}]
     rows += [{"question": "Shown? (A) Oslo (B) Rome", "answer": "Oslo", "choices": ["Oslo", "Rome"]}]
     written(tmp_path, "all.jsonl", rows)
-    answers = everything(taken(tmp_path, task="choice"))
-    assert {question.split("?")[0]: letter for question, letter in answers.items()} == {
-        "Named": "B",
-        "Placed": "B",
-        "Shown": "A",
-    }
-    assert "Shown? (A) Oslo (B) Rome" in answers
-
-
-def test_choices_come_from_several_columns_of_a_table(tmp_path: Path) -> None:
-    written(tmp_path, "all.csv", "question,a1,a2,a3,answer\nWhere?,Oslo,Rome,,1\nWhither?,Bern,Paris,Ulm,Ulm\n")
-    found = taken(tmp_path, "all.csv", task="choice", fields={"choices": "a1, a2, a3"})
-    assert everything(found) == {"Where?\n\nA) Oslo\nB) Rome": "B", "Whither?\n\nA) Bern\nB) Paris\nC) Ulm": "C"}
+    shown = {"Placed?\n\nA) Oslo\nB) Rome": "B", "Shown? (A) Oslo (B) Rome": "A"}
+    assert everything(taken(tmp_path, task="choice")) == shown
 
 
 def test_choices_that_nobody_asked_for_are_told(tmp_path: Path) -> None:
@@ -165,6 +152,62 @@ def test_a_built_in_set_is_held_against_the_task_too(tmp_path: Path) -> None:
     assert load_kind("evolution").plan(config(tmp_path, "mixed")).warnings == ()
 
 
+def rows(word: str, count: int) -> list[dict[str, str]]:
+    return [{"question": f"{word} {number}?", "answer": str(number)} for number in range(count)]
+
+
+def test_own_files_for_each_split_and_what_stands_in_several_stays_with_the_judge(tmp_path: Path) -> None:
+    written(tmp_path, "train.jsonl", [*rows("train", 9), *rows("test", 3), *rows("dev", 1), *rows("train", 2)])
+    written(tmp_path, "dev.jsonl", [*rows("dev", 4), {"question": "TEST   1", "answer": "1"}])
+    written(tmp_path, "test.jsonl", rows("test", 5))
+    found = taken(tmp_path, "train.jsonl", choose_from="dev.jsonl", choose_problems=9, judge_from="test.jsonl")
+    assert [len(found.training), len(found.choosing), len(found.validation)] == [9, 4, 5]
+    assert found.notes == [
+        "There are fewer different problems than asked for (choose_problems = 9, validation_problems = 100 by default). "
+        "The study uses 9 to search by, 4 to choose the champion, 5 held out.",
+        "2 problems of train.jsonl stand in it before, and count once (line 14, line 15).",
+        "1 problem of dev.jsonl stands in test.jsonl as well: left out of the choosing.",
+        "3 problems of train.jsonl stand in test.jsonl as well: left out of the search.",
+        "1 problem of train.jsonl stands in dev.jsonl as well: left out of the search.",
+    ]
+
+
+def test_a_question_with_two_answers_is_left_out_and_told(tmp_path: Path) -> None:
+    contradiction = [{"question": "Odd?", "answer": "yes"}, {"question": "odd", "answer": "no"}]
+    written(tmp_path, "all.jsonl", [*rows("q", 4), *contradiction])
+    found = taken(tmp_path)
+    assert found.notes == ["1 question of all.jsonl has two different answers: left out (line 6)."]
+    assert not any("dd" in one.question for one in (*found.training, *found.validation))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("What's two  plus two?", "whats TWO plus two", True),
+        ("“Who goes there?”", "Who goes there", True),
+        ("A well-known song", "a well known song!", True),
+        ("2+2", "2 + 2 ?", True),
+        ("Ｗｈｏ？", "who", True),
+        ("3 + 5", "3 - 5", False),
+        ("Is 1.5 odd?", "Is 15 odd?", False),
+        ("5! is?", "5 is?", False),
+        ("(1 + 2) * 3", "1 + (2 * 3)", False),
+        ("?", "!", False),
+    ],
+)
+def test_questions_are_the_same_whatever_their_case_spacing_and_punctuation(one: str, other: str, same: bool) -> None:
+    assert (folded(one) == folded(other)) is same
+
+
+def test_the_same_words_with_other_choices_are_another_question(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        "all.jsonl",
+        [{"question": "Which is true?", "answer": "A", "choices": [f"{n}", "none"]} for n in (1, 2, 3)],
+    )
+    assert taken(tmp_path, task="choice").notes == []
+
+
 def test_a_frozen_batch_needs_no_file(tmp_path: Path) -> None:
     written(tmp_path, "all.jsonl", [{**row, "source": {"page": 3}} for row in ROWS])
     frozen = config(tmp_path, choose_problems=5)
@@ -178,8 +221,8 @@ def test_a_form_reads_a_file_again_only_when_it_or_its_columns_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    rows_of = taking_in.rows_of
-    monkeypatch.setattr(taking_in, "rows_of", lambda file, name: read.append(name) or rows_of(file, name))
+    rows_of = intake.rows_of
+    monkeypatch.setattr(intake, "rows_of", lambda file, name: read.append(name) or rows_of(file, name))
     monkeypatch.setattr(FILES_READ, "most", 1)
     written(tmp_path, "all.jsonl", ROWS)
     first = taken(tmp_path)
