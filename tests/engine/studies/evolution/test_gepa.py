@@ -1,8 +1,10 @@
-"""GEPA as a strategy: through the ledger like any other, in the genealogy, and silent."""
+"""GEPA on our problems, and the handover between its thread and the study."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,7 +13,17 @@ from tests.engine.studies.evolution.running import evolved, run, run_with_interr
 from tests.support.state import query
 from tidepool.engine.config.freezing import freeze
 from tidepool.engine.errors import UsageError
-from tidepool.engine.studies.evolution.gepa import NEEDS_EXTRA, Exam, Question, Reflection, Result, Turn
+from tidepool.engine.studies.evolution.gepa import (
+    NEEDS_EXTRA,
+    Ask,
+    Ended,
+    Exam,
+    Handover,
+    Question,
+    Reflection,
+    Result,
+    Turn,
+)
 from tidepool.engine.studies.evolution.rewrites import FailedProblem
 from tidepool.engine.studies.evolution.strategies import check_strategy
 from tidepool.engine.studies.kinds import load_kind
@@ -154,3 +166,76 @@ def test_a_missing_answer_takes_the_mean_of_its_neighbours() -> None:
     assert judged.scores == [0.5, 1.0, 0.0]
     lost = _Adapter(lambda question: [[Result(None)]]).evaluate([0], {"prompt": "x"}, capture_traces=True)
     assert (lost.scores, lost.trajectories) == ([0.0], [])
+
+
+async def doubled(question: int) -> int:
+    await asyncio.sleep(0)
+    return 2 * question
+
+
+async def test_questions_are_answered_one_after_the_other() -> None:
+    heard: list[int] = []
+
+    def work(ask: Ask) -> None:
+        heard.extend(ask(number) for number in range(5))
+
+    await Handover().lead(work, doubled)
+    assert heard == [0, 2, 4, 6, 8]
+
+
+async def test_what_goes_wrong_in_the_thread_is_raised_in_the_study() -> None:
+    def work(ask: Ask) -> None:
+        raise LookupError(ask(1))
+
+    with pytest.raises(LookupError, match="2"):
+        await Handover().lead(work, doubled)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "failed"])
+async def test_a_thread_unwinds_when_the_study_ends_before_it(how: str) -> None:
+    unwound, asked = Event(), asyncio.Event()
+
+    def work(ask: Ask) -> None:
+        try:
+            try:
+                ask(1)
+            except Exception:  # a library that swallows errors must not swallow this one
+                ask(2)
+        except Ended:
+            unwound.set()
+            raise
+
+    async def never(question: int) -> int:
+        asked.set()
+        if how == "failed":
+            raise LookupError("no answer")
+        await asyncio.get_running_loop().create_future()
+        return 0
+
+    leading = asyncio.create_task(Handover().lead(work, never))
+    await asked.wait()
+    if how == "cancelled":
+        leading.cancel()
+    with pytest.raises((LookupError, asyncio.CancelledError)):
+        await leading
+    assert await asyncio.to_thread(unwound.wait, 10)
+
+
+async def test_a_thread_that_asks_after_the_end_is_told_at_once() -> None:
+    ended, late = Event(), Event()
+
+    def work(ask: Ask) -> None:
+        ended.wait(10)
+        try:
+            ask(1)
+        except Ended:
+            late.set()
+            raise
+
+    leading = asyncio.create_task(Handover().lead(work, doubled))
+    await asyncio.sleep(0)
+    leading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leading
+    ended.set()
+    assert await asyncio.to_thread(late.wait, 10)

@@ -30,7 +30,7 @@ from tidepool import (
     resume_batch,
 )
 
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[4]
 LEARNER = ROOT / "examples" / "foreign_learner.py"
 
 

@@ -1,4 +1,4 @@
-"""What a model is shown before the question, and what a few examples are worth to the simulated solver."""
+"""What a model is shown, and what a verdict keeps."""
 
 import json
 from pathlib import Path
@@ -14,6 +14,7 @@ from tidepool.engine.studies.evolution.grader import Asking
 from tidepool.engine.studies.evolution.problems.problem_set import Problem, problem_set
 from tidepool.engine.studies.evolution.problems.rows import Columns, Row
 from tidepool.engine.studies.evolution.tasks.task import AnswerTask
+from tidepool.engine.studies.evolution.tasks.verdict import Unmarked, Verdict, kept
 
 PROBLEMS = (Problem("One and one?", "2"), Problem("Two and two?", "4"), Problem("Three and three?", "6"))
 GENOME = Genome(("Think.",), examples=(2, 0))
@@ -106,3 +107,18 @@ async def test_examples_come_from_the_search_stand_in_the_file_and_survive_inter
     assert {one["question"] for one in champion["examples"]} <= searched
     if champion["examples"]:
         assert champion["length"]["words"] > len(champion["prompt"].split())
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        Verdict("12", True, 5, 1.0),
+        Verdict("0.5", False, 5, 0.5, {"unmarked": 3.0, "note": 1.0, "words": 7.0}),
+        Verdict(None, False, 5, 0.0, note="it took longer than 2 seconds"),
+        Unmarked("the judge gave no clear rating"),
+    ],
+)
+def test_a_mark_is_read_back_as_it_was_whatever_its_metrics_are_called(mark: Verdict | Unmarked) -> None:
+    empty = {"extracted": None, "correct": None, "score": None, "details": None}
+    assert kept({**empty, **mark.columns()}, 5) == mark
+    assert kept(empty, 5) is None

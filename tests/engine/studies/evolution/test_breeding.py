@@ -1,15 +1,12 @@
+"""Breeding plans children that differ, and a search by it climbs."""
+
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from tidepool.engine.studies.evolution.breeding import (
-    Breeding,
-    Child,
-    breed,
-    made_new,
-    random_genome,
-    rewritten,
-)
+from tests.engine.studies.evolution.running import run, study
+from tidepool.engine.studies.evolution.breeding import Breeding, Child, breed, made_new, random_genome, rewritten
 from tidepool.engine.studies.evolution.fitness import Rates
 from tidepool.engine.studies.evolution.genome import Genome, seed_genomes, segment_pool
 from tidepool.engine.studies.evolution.rewrites import REWRITES
@@ -84,3 +81,19 @@ def test_random_search_draws_prompts_of_every_length() -> None:
     rng = Random(1)
     lengths = {len(random_genome(MATERIAL, 1, rng).segments) for _ in range(200)}
     assert lengths == set(range(1, 11))
+
+
+async def test_the_champion_beats_the_best_seed_and_on_the_flat_landscape_nothing_is_claimed(tmp_path: Path) -> None:
+    sizes = {
+        "population_size": 24,
+        "max_generations": 8,
+        "max_problems": 64,
+        "validation_problems": 150,
+        "elite_size": 4,
+    }
+    found = {}
+    for model in ("solver", "flat-solver"):
+        config = study(seed=42, seed_prompts=[], model=f"simulated:{model}", service="live", **sizes)
+        found[model] = (await run(config, tmp_path / f"{model}.db"))["statistics"]
+    assert found["solver"]["better"] == "champion" and found["solver"]["difference"] > 0.1
+    assert found["flat-solver"]["better"] is None

@@ -1,4 +1,4 @@
-"""Presets, what they mean for [service], and how wide one run goes."""
+"""How wide an evolution goes: presets, sizes and ceilings."""
 
 from typing import Any
 
