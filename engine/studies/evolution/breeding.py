@@ -17,14 +17,14 @@ from tidepool.engine.studies.evolution.fitness import Rates
 from tidepool.engine.studies.evolution.genome import Genome, framed, split_segments, unframed
 from tidepool.engine.studies.evolution.rewrites import ACCEPTED, REWRITES, FailedProblem, read_rewrite, rewrite_request
 from tidepool.engine.studies.evolution.variation import (
+    CROSSOVERS,
     NOTHING,
+    SELECTIONS,
     Material,
     Showable,
     crossed,
-    crossover_named,
     drawn,
     mutated,
-    selection_named,
     varied,
 )
 from tidepool.storage.states import FinishReason
@@ -67,7 +67,7 @@ def breed(
     known: Collection[str] = (),
 ) -> list[Child]:
     """`count` children that differ from each other and from the prompts already known, if that can be had."""
-    select = selection_named(how.selection)
+    select = SELECTIONS[how.selection]
     parents = select(scores, 2 * count, rng)
     seen = {*known, *(genome.key for genome in population)}
     children = []
@@ -84,7 +84,7 @@ def _conceive(mother: Genome, father: Genome, generation: int, how: Breeding, ma
     examples = mother.examples
     if mother.key != father.key and rng.random() < how.rates.crossover:
         free, frame = unframed(mother.segments)
-        segments = framed(crossover_named(how.crossover)(free, unframed(father.segments)[0], rng), frame)
+        segments = framed(CROSSOVERS[how.crossover](free, unframed(father.segments)[0], rng), frame)
         operators.append(how.crossover)
         others.append(father)
         examples = crossed(mother.examples, father.examples, how.showable, rng)

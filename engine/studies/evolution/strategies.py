@@ -12,7 +12,7 @@ from tidepool.engine.studies.evolution.config import EvolutionSettings
 from tidepool.engine.studies.evolution.evaluator import Evaluator
 from tidepool.engine.studies.evolution.fitness import Rates, adapted
 from tidepool.engine.studies.evolution.genome import Genome, genome_from, seed_genomes, segment_pool, unframed
-from tidepool.engine.studies.evolution.variation import Material, elites, mutated, selection_named, varied
+from tidepool.engine.studies.evolution.variation import SELECTIONS, Material, elites, mutated, varied
 
 SEED = "seed"
 _TRIES = 20
@@ -105,7 +105,7 @@ async def reflected_generation(evaluator: Evaluator, population: Sequence[Genome
     settings, generation = evaluator.settings, len(evaluator.history)
     scores = evaluator.scores(population)
     kept = [population[index] for index in elites(scores, settings.elite_size)]
-    select = selection_named(settings.selection)
+    select = SELECTIONS[settings.selection]
     count = settings.population_size - len(kept)
     rng = evaluator.stream("breed", generation)
     parents = [population[index] for index in select(scores, count, rng)]

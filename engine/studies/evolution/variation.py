@@ -16,7 +16,6 @@ from itertools import accumulate, zip_longest
 from random import Random
 from typing import Protocol
 
-from tidepool.engine.errors import UsageError
 from tidepool.engine.studies.evolution.genome import Frame, framed, unframed
 
 TOURNAMENT_SIZE = 3
@@ -70,14 +69,6 @@ SELECTIONS: dict[str, Selection] = {
     "sus": sus,
     "elitist": elitist,
 }
-
-
-def selection_named(name: str) -> Selection:
-    if name not in SELECTIONS:
-        raise UsageError(
-            f"evolution.selection is {name!r}; it must be one of {', '.join(SELECTIONS)}.", ("evolution", "selection")
-        )
-    return SELECTIONS[name]
 
 
 def elites(scores: Sequence[float], count: int) -> list[int]:
@@ -136,14 +127,6 @@ CROSSOVERS: dict[str, Crossover] = {
     "uniform": uniform,
     "blend": blend,
 }
-
-
-def crossover_named(name: str) -> Crossover:
-    if name not in CROSSOVERS:
-        raise UsageError(
-            f"evolution.crossover is {name!r}; it must be one of {', '.join(CROSSOVERS)}.", ("evolution", "crossover")
-        )
-    return CROSSOVERS[name]
 
 
 def _child(segments: Sequence[str], otherwise: Sequence[str]) -> tuple[str, ...]:

@@ -11,28 +11,14 @@ from dataclasses import dataclass
 from tidepool.engine.config.sections import Service
 from tidepool.engine.studies.evolution.config import EvolutionSettings
 
+_SIZES = (
+    *("async_batch_size", "max_concurrent_requests", "genome_batch_size", "max_concurrent_genomes"),
+    "rate_limit_per_minute",
+)
 PRESETS: dict[str, dict[str, int]] = {
-    "balanced": {
-        "async_batch_size": 20,
-        "max_concurrent_requests": 10,
-        "genome_batch_size": 10,
-        "max_concurrent_genomes": 5,
-        "rate_limit_per_minute": 3500,
-    },
-    "conservative": {
-        "async_batch_size": 10,
-        "max_concurrent_requests": 5,
-        "genome_batch_size": 5,
-        "max_concurrent_genomes": 3,
-        "rate_limit_per_minute": 2000,
-    },
-    "aggressive": {
-        "async_batch_size": 30,
-        "max_concurrent_requests": 15,
-        "genome_batch_size": 15,
-        "max_concurrent_genomes": 8,
-        "rate_limit_per_minute": 3500,
-    },
+    "balanced": dict(zip(_SIZES, (20, 10, 10, 5, 3500), strict=True)),
+    "conservative": dict(zip(_SIZES, (10, 5, 5, 3, 2000), strict=True)),
+    "aggressive": dict(zip(_SIZES, (30, 15, 15, 8, 3500), strict=True)),
 }
 DYNAMIC_CONCURRENT = 100
 """where the adaptive limiter starts when nothing states a ceiling"""

@@ -28,23 +28,7 @@ LINE_BYTES = 16 * 2**20
 SHOWN_COLUMNS, SHOWN_LETTERS = 20, 40
 """of the columns that an error names"""
 FORMATS = "JSONL, CSV or Parquet files"
-_OTHER = {
-    ".json",
-    ".tsv",
-    ".tab",
-    ".arrow",
-    ".feather",
-    ".xlsx",
-    ".xls",
-    ".ods",
-    ".zip",
-    ".gz",
-    ".zst",
-    ".pkl",
-    ".db",
-    ".pdf",
-    ".docx",
-}
+_OTHER = frozenset(".json .tsv .tab .arrow .feather .xlsx .xls .ods .zip .gz .zst .pkl .db .pdf .docx".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,27 +89,23 @@ def _object(entry: Any, where: str) -> dict[str, Any]:
 def _csv(path: Path, name: str) -> Iterator[Row]:
     """The first row names the columns; a row with more cells than they are is not read as if it had fewer."""
     with path.open("rb") as file:
-        yield from _table(_lines(file, name), name)
-
-
-def _table(lines: Iterator[str], name: str) -> Iterator[Row]:
-    reader = csv.reader(lines, strict=True)
-    try:
-        columns = [cell.strip() for cell in next(reader, [])]
-        if len(columns) > ceilings.COLUMNS:
-            raise UsageError(f"{name} has {len(columns):,} columns, and {ceilings.COLUMNS:,} are the most.")
-        if twice := next((column for column in columns if column and columns.count(column) > 1), None):
-            raise UsageError(f"{name} has two columns {twice!r}: rename one of them.")
-        for cells in reader:
-            if not any(cells):
-                continue
-            where = f"{name}, line {reader.line_num}"
-            if len(cells) > len(columns):
-                told = f"{len(cells)} cells, but its first line names {len(columns)} columns"
-                raise UsageError(f"{where}: {told}. Put a cell that holds the separator into double quotes.")
-            yield Row(where, {column: cell for column, cell in zip(columns, cells, strict=False) if column})
-    except csv.Error as error:
-        raise UsageError(f"{name}, line {reader.line_num}: not readable as a table ({error}).") from None
+        reader = csv.reader(_lines(file, name), strict=True)
+        try:
+            columns = [cell.strip() for cell in next(reader, [])]
+            if len(columns) > ceilings.COLUMNS:
+                raise UsageError(f"{name} has {len(columns):,} columns, and {ceilings.COLUMNS:,} are the most.")
+            if twice := next((column for column in columns if column and columns.count(column) > 1), None):
+                raise UsageError(f"{name} has two columns {twice!r}: rename one of them.")
+            for cells in reader:
+                if not any(cells):
+                    continue
+                where = f"{name}, line {reader.line_num}"
+                if len(cells) > len(columns):
+                    told = f"{len(cells)} cells, but its first line names {len(columns)} columns"
+                    raise UsageError(f"{where}: {told}. Put a cell that holds the separator into double quotes.")
+                yield Row(where, {column: cell for column, cell in zip(columns, cells, strict=False) if column})
+        except csv.Error as error:
+            raise UsageError(f"{name}, line {reader.line_num}: not readable as a table ({error}).") from None
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[str]:

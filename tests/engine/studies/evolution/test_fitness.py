@@ -11,16 +11,11 @@ from tests.engine.studies.evolution.running import run, study
 from tidepool.engine.config.loading import config_from
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.studies.evolution.fitness import (
-    HIGH,
-    LOW,
     Rates,
-    Weights,
     adapted,
     consistency,
     crowding,
-    distance_to_rest,
     dominates,
-    efficiency,
     fitness_of,
     fronts,
     length_penalty,
@@ -47,10 +42,6 @@ def test_what_is_missing_is_not_wrong() -> None:
     assert whole is not None and holed is not None
     assert holed.total == whole.total
     assert (holed.replies, holed.missing) == (10, pytest.approx(1 / 3))
-
-
-def test_nothing_answered_is_unknown_rather_than_bad() -> None:
-    assert fitness_of([[None], [None]], "Think.", 0.5) is None
 
 
 @given(st.lists(st.lists(st.sampled_from([RIGHT, WRONG, SILENT, None]), min_size=1, max_size=3), min_size=1))
@@ -81,19 +72,10 @@ def test_consistency_is_agreement_or_having_an_answer(answered: list[list[Verdic
     assert consistency(answered) == agreement
 
 
-def test_shorter_replies_are_more_efficient() -> None:
-    assert efficiency(0) == 1.0
-    assert efficiency(20) > efficiency(300) > 0
-
-
 def test_the_length_penalty_starts_late_and_ends() -> None:
     assert length_penalty("word " * 120) == 0
     assert length_penalty("word " * 130) == pytest.approx(0.01)
     assert length_penalty("word " * 5000) == 0.2
-
-
-def test_stated_weights_replace_the_defaults() -> None:
-    assert weights_from({"accuracy": 1, "efficiency": 0}) == Weights(accuracy=1, efficiency=0)
 
 
 @pytest.mark.parametrize(
@@ -189,9 +171,6 @@ async def test_an_objective_that_the_scorer_never_gives_ends_the_run(
         await run(wrong, tmp_path / "study.db")
 
 
-BASE = Rates(crossover=0.8, mutation=0.2)
-
-
 @pytest.mark.parametrize(
     ("prompts", "distance"),
     [
@@ -207,34 +186,8 @@ def test_distance_is_the_mean_over_pairs(prompts: list[str], distance: float) ->
     assert mean_distance(prompts, Random(1)) == pytest.approx(distance)
 
 
-def test_a_sample_of_pairs_comes_close_to_all_of_them() -> None:
-    rng = Random(1)
-    prompts = ["".join(rng.choices("abcd", k=30)) for _ in range(80)]
-    everything = mean_distance(prompts, Random(2), most_pairs=10**6)
-    assert mean_distance(prompts, Random(2), most_pairs=400) == pytest.approx(everything, abs=0.02)
-
-
-def test_the_odd_one_out_is_furthest_from_the_rest() -> None:
-    prompts = ["think hard", "think harder", "think hardest", "go"]
-    distances = [distance_to_rest(index, prompts, Random(1)) for index in range(4)]
-    assert max(distances) == distances[3]
-    assert distance_to_rest(0, ["alone"], Random(1)) == 0.0
-
-
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_rates_stay_within_their_bounds(crossover: float, mutation: float, diversity: float) -> None:
     rates = adapted(Rates(crossover, mutation), diversity)
     assert 0.5 * mutation <= rates.mutation <= max(mutation, min(0.9, 3 * mutation)) + 1e-12
     assert 0.7 * crossover - 1e-12 <= rates.crossover <= min(1.0, 1.1 * crossover) + 1e-12
-
-
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_the_more_alike_the_prompts_the_more_is_mutated(one: float, other: float) -> None:
-    alike, different = sorted((one, other))
-    assert adapted(BASE, alike).mutation >= adapted(BASE, different).mutation
-    assert adapted(BASE, alike).crossover <= adapted(BASE, different).crossover
-
-
-def test_halfway_the_rates_are_as_set() -> None:
-    rates = adapted(BASE, (LOW + HIGH) / 2)
-    assert (rates.crossover, rates.mutation) == pytest.approx((0.8, 0.2))

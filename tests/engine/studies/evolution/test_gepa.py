@@ -219,23 +219,3 @@ async def test_a_thread_unwinds_when_the_study_ends_before_it(how: str) -> None:
     with pytest.raises((LookupError, asyncio.CancelledError)):
         await leading
     assert await asyncio.to_thread(unwound.wait, 10)
-
-
-async def test_a_thread_that_asks_after_the_end_is_told_at_once() -> None:
-    ended, late = Event(), Event()
-
-    def work(ask: Ask) -> None:
-        ended.wait(10)
-        try:
-            ask(1)
-        except Ended:
-            late.set()
-            raise
-
-    leading = asyncio.create_task(Handover().lead(work, doubled))
-    await asyncio.sleep(0)
-    leading.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await leading
-    ended.set()
-    assert await asyncio.to_thread(late.wait, 10)

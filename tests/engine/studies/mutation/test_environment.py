@@ -94,10 +94,6 @@ def test_succeeding_at_once_is_worth_more_than_lingering_below_success(won: floa
     assert credited(won, 1, True, RULES, gamma) > late > lingering or gamma == 0
 
 
-def test_a_success_at_the_last_step_is_worth_just_itself() -> None:
-    assert credited(0.8, 3, True, RULES, 0.99) == 0.8
-
-
 NOOP, SHORTEN = OPERATOR_NAMES.index("noop"), OPERATOR_NAMES.index("shorten")
 QUERIES = builtin_queries()
 
@@ -184,12 +180,6 @@ def test_a_lost_answer_ends_the_episode_before_itself_and_is_not_scored() -> Non
     assert second.observations[0][-1] == 0.0
 
 
-def test_an_episode_lost_at_its_first_step_has_no_score() -> None:
-    environments = _environments(1, Scripted({0: [None]}))
-    finished(environments.reset())
-    assert finished(environments.step([NOOP])).scores == {}
-
-
 def test_told_to_take_errors_for_refusals_a_lost_answer_is_a_step_worth_nothing() -> None:
     environments = _environments(1, Scripted({0: [None]}), EpisodeRules(on_error="refusal"))
     finished(environments.reset())
@@ -223,15 +213,6 @@ def test_a_lost_embedding_masks_its_wave_and_a_second_one_stops_the_run() -> Non
     with pytest.raises(RunError, match="encoder"):
         finished(environments.step([NOOP]))
     assert len(set(transport.names)) == len(transport.names)
-
-
-def test_environments_without_an_action_stay_as_they_are() -> None:
-    environments = _environments(2, OfflineTransport(1))
-    before = finished(environments.reset())
-    outcome = finished(environments.step([None, SHORTEN]))
-    assert outcome.steps[0] is None
-    assert (outcome.observations[0] == before[0]).all()
-    assert not (outcome.observations[1] == before[1]).all()
 
 
 def test_for_evaluation_each_query_is_played_once() -> None:
@@ -277,13 +258,3 @@ def test_episodes_are_numbered_by_their_first_step_the_same_together_and_one_by_
     assert numbered[:2] == [[1, 2], [1, 3, 2]]
     assert {number for step in numbered for number in step} == set(range(1, max(map(max, numbered)) + 1))
     assert serials(batching=False) == numbered
-
-
-def test_a_part_of_an_outcome_knows_only_its_own_environments() -> None:
-    environments = _environments(4, Scripted({1: [None], 3: [None]}))
-    finished(environments.reset())
-    whole = finished(environments.step([NOOP] * 4))
-    part = whole.part(2, 2)
-    assert part.steps == whole.steps[2:]
-    assert (part.observations == whole.observations[2:]).all()
-    assert set(whole.finals) == {1, 3} and set(part.finals) == {1}

@@ -81,11 +81,6 @@ def test_masked_steps_teach_nothing() -> None:
     assert (before.weights == after.weights).all() and (before.bias == after.bias).all()
 
 
-def test_an_operator_that_is_always_lost_is_neither_liked_nor_disliked() -> None:
-    layer = _taught(1, lost=2).policy().layers[0]
-    assert not layer.weights[2].any() and layer.bias[2] == 0
-
-
 def test_the_policy_repeats_what_the_bandit_expects() -> None:
     learner = _taught(1)
     observations = _seen(np.array([0, 1, 1]), np.random.default_rng(9))
@@ -99,18 +94,6 @@ def test_folded_weights_unfold_to_the_same_preferences(size: int, seed: int) -> 
     folding, rows = Folding(size, widest=8), generator.normal(size=(3, size))
     weights = generator.normal(size=(2, folding.width))
     np.testing.assert_allclose(folding.folded(rows) @ weights.T, rows @ folding.unfolded(weights).T, atol=1e-9)
-
-
-def test_long_embeddings_stay_affordable() -> None:
-    learner = BanditLearner(1537, 9, 1)
-    assert learner._covariance.nbytes < 10_000_000
-    assert learner.policy().layers[0].weights.shape == (9, 1537)
-    assert len(learner.choose(np.zeros((2, 1537), dtype=np.float32))) == 2
-
-
-@pytest.mark.parametrize("rounds", [0, 1])
-def test_a_bandit_that_knows_little_still_has_a_policy(rounds: int) -> None:
-    assert _taught(1, rounds).policy().choose(np.zeros((2, 5), dtype=np.float32)).shape == (2,)
 
 
 def _environments(losing: Callable[[str], float] | None = None) -> Environments:
@@ -235,11 +218,6 @@ def test_a_learner_beats_random_and_the_best_constant_on_queries_it_never_saw(le
     assert result.policy.low > result.random.high
     assert result.policy.low > result.best_constant.high
     assert record.updates[-1].mean_reward > record.updates[0].mean_reward + 0.1
-
-
-def test_random_play_learns_nothing() -> None:
-    result = trial("random", 1, 160, EpisodeRules()).result
-    assert result.differences["random"].p_value_holm > 0.05
 
 
 def test_masked_losses_cost_no_learning_and_losses_taken_for_refusals_do() -> None:

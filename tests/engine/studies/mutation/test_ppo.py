@@ -46,11 +46,6 @@ def test_global_random_states_are_left_alone() -> None:
     assert torch.equal(torch.random.get_rng_state(), states[2])
 
 
-def test_another_seed_trains_another_policy() -> None:
-    other = Training(learner="ppo", num_processes=4, num_steps=8, num_env_steps=80, seed=4)
-    assert not (_weights(_trained()) == _weights(_trained(other))).all()
-
-
 def test_the_policy_of_arrays_prefers_what_the_network_prefers() -> None:
     learner = _trained()
     rows = np.random.default_rng(1).uniform(-0.2, 0.2, size=(20, 257)).astype(np.float32)
@@ -69,10 +64,6 @@ def test_the_policy_of_arrays_prefers_what_the_network_prefers() -> None:
 
 def test_lost_steps_are_replaced_so_that_the_rollout_is_full_of_answered_ones() -> None:
     assert _trained(losing=lambda text: 0.4)._trained == 80
-
-
-def test_the_last_rollout_is_as_short_as_the_budget_leaves_it() -> None:
-    assert _trained(Training(learner="ppo", num_processes=4, num_steps=8, num_env_steps=41, seed=3))._trained == 41
 
 
 def _step(

@@ -1,6 +1,5 @@
 """Encoders and rewards."""
 
-import json
 import subprocess
 import sys
 
@@ -26,17 +25,6 @@ def test_texts_with_words_in_common_are_closer_than_others() -> None:
         ["How do I boil an egg?", "How long do I boil the egg?", "When did people reach the moon?"]
     )
     assert egg @ eggs > egg @ moon + 0.2
-
-
-def test_the_encoder_is_lexical_and_knows_no_synonyms() -> None:
-    car, automobile = HashingEncoder().encode(["car", "automobile"])
-    assert abs(float(car @ automobile)) < 0.01
-
-
-@given(st.lists(st.text(), max_size=5))
-def test_every_vector_has_length_one_or_none_at_all(texts: list[str]) -> None:
-    norms = np.linalg.norm(HashingEncoder().encode(texts), axis=1)
-    assert all(norm == 0 or abs(norm - 1) < 1e-5 for norm in norms)
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5))
@@ -95,11 +83,6 @@ def test_packing_keeps_the_direction_of_every_vector(rows: list[list[float]]) ->
         assert length < 1e-300 or float(vector @ (np.array(row) / length)) > 0.999
 
 
-def test_a_packed_vector_takes_a_quarter_of_its_decimal_numbers() -> None:
-    row = np.random.default_rng(1).normal(size=768)
-    assert len(packed_vectors([row.tolist()])) * 4 < len(json.dumps((row / np.linalg.norm(row)).round(7).tolist()))
-
-
 @pytest.mark.parametrize(
     ("answer", "refusal"),
     [
@@ -122,17 +105,6 @@ def test_the_keyword_reward_grows_with_substance_and_not_with_repetition() -> No
     assert 0 < keyword(thin) < keyword(thick) <= 1
     assert keyword(thin * 20) == keyword(thin)
     assert keyword("It depends on something, really, and that is just what it is like.") < keyword(thick) / 4
-
-
-@given(st.text())
-def test_the_keyword_reward_stays_within_bounds(answer: str) -> None:
-    assert 0.0 <= keyword(answer) <= 1.0
-
-
-@given(st.text(), st.text())
-def test_similarity_is_symmetric_and_within_bounds(left: str, right: str) -> None:
-    one, other = HashingEncoder().encode([left, right])
-    assert 0.0 <= similarity(one, other) == similarity(other, one) <= 1.0
 
 
 def test_similarity_is_full_for_the_same_text_and_nothing_for_opposite_vectors() -> None:

@@ -1,6 +1,5 @@
 """The built-in problems: templates, their way back, and splits."""
 
-import re
 from random import Random
 
 import pytest
@@ -12,7 +11,6 @@ from tidepool.engine.studies.evolution.problems.problem_set import (
     SETS,
     TEMPLATES,
     Template,
-    draw_question,
     generate,
     problem_set,
     recognise,
@@ -102,12 +100,6 @@ def test_no_mistake_is_right_and_no_working_gives_the_answer_away(template: Temp
         assert worked.mistakes or worked.answer.isdigit()
 
 
-def test_each_question_belongs_to_one_template() -> None:
-    for template in TEMPLATES:
-        question = template.question(template.draw(Random(3)))
-        assert [other for other in TEMPLATES if other.read(question) is not None] == [template]
-
-
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
@@ -129,28 +121,5 @@ def test_answers_are_what_a_person_would_say(question: str, answer: str) -> None
     assert known.worked.answer == answer
 
 
-def test_discounts_come_out_even_so_that_answers_are_exact() -> None:
-    discount = next(template for template in TEMPLATES if "discount" in template.text)
-    for seed in range(300):
-        values = discount.draw(Random(seed))
-        assert values["a"] * values["b"] * (100 - values["c"]) % 100 == 0
-
-
 def test_a_foreign_question_is_not_recognised() -> None:
     assert recognise("What is the capital of France?") is None
-
-
-def test_the_easy_and_the_hard_set_hold_what_they_say() -> None:
-    rng = Random(1)
-    easy = {recognise(draw_question("arithmetic-easy", rng)[0]).level for _ in range(50)}  # type: ignore[union-attr]
-    hard = {recognise(draw_question("arithmetic-hard", rng)[0]).level for _ in range(50)}  # type: ignore[union-attr]
-    assert (easy, hard) == ({1, 2}, {4, 5})
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_questions_are_plain_sentences(name: str) -> None:
-    rng = Random(2)
-    for _ in range(50):
-        question, answer = draw_question(name, rng)
-        assert re.fullmatch(r"[A-Z][\w ,.:?]+[.?]", question)
-        assert answer
