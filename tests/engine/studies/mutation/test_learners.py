@@ -201,7 +201,7 @@ def test_without_the_extra_ppo_says_what_to_install(monkeypatch: pytest.MonkeyPa
 def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     program = (
         "import sys; from tidepool.engine.studies.mutation.learners import Training; from tidepool.engine.studies.mutation.learners import make_learner;"
-        " from tidepool.engine.studies.mutation import evaluation; from tidepool.engine.studies.mutation.learners import policy_file; from tidepool.engine.studies.mutation.environment import EpisodeRules as Rules;"
+        " from tidepool.engine.studies.mutation import evaluation; from tidepool.engine.studies.mutation import policy; from tidepool.engine.studies.mutation.environment import EpisodeRules as Rules;"
         " make_learner(Training(), Rules(), 5, 9);"
         " print(sorted({'torch', 'gymnasium', 'stable_baselines3'} & set(sys.modules)))"
     )
