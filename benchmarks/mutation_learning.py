@@ -24,9 +24,10 @@ from tidepool.engine.simulated.mutation.offline_transport import Losing, Offline
 from tidepool.engine.studies.mutation.config import LearnerName
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, endless, finished
 from tidepool.engine.studies.mutation.evaluation import PolicyComparison, compare, contenders, play_heldout
-from tidepool.engine.studies.mutation.learners import Player, Training, TrainingRecord, make_learner, train
+from tidepool.engine.studies.mutation.learners import make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries, split_queries
+from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
 
 SEEDS = (201, 202, 203, 204, 205)
 LOSS_SEEDS = (211, 212, 213)

@@ -15,6 +15,7 @@ from tidepool.engine.studies.evolution.final_test import (
     validated,
 )
 from tidepool.engine.studies.evolution.fitness import MOST_ON_FRONT
+from tidepool.engine.studies.evolution.gepa import gepa_search
 from tidepool.engine.studies.evolution.grader import Grader, open_marker
 from tidepool.engine.studies.evolution.inputs import problems_of, settings_of
 from tidepool.engine.studies.evolution.plan import plan
@@ -37,7 +38,7 @@ async def _evolve(run: BatchRun, grader: Grader) -> None:
     recorder.tell_problems("judge", problems.validation)
     evaluator = Evaluator(run, settings, problems.training, grader, numbering, recorder)
     evaluator.units_ahead = plan(run.config).units
-    stopped_by = await search(evaluator)
+    stopped_by = await (gepa_search if settings.strategy == "gepa" else search)(evaluator)
     evaluator.units_ahead, search_calls = 0, evaluator.calls
     baseline = await best_seed(evaluator)
     baseline_calls = evaluator.calls - search_calls

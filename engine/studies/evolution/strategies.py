@@ -54,10 +54,6 @@ def founders(evaluator: Evaluator, material: Material) -> list[Genome]:
 
 async def search(evaluator: Evaluator) -> str:
     """Has genomes judged, generation by generation, until a rule stops it; returns that rule's name."""
-    if evaluator.settings.strategy == "gepa":
-        from tidepool.engine.studies.evolution.gepa import gepa_search
-
-        return await gepa_search(evaluator)
     material = material_of(evaluator.settings)
     population = founders(evaluator, material)
     await evaluator.judge(population)
@@ -71,14 +67,6 @@ async def search(evaluator: Evaluator) -> str:
                 population = drawn_generation(evaluator, material)
         await evaluator.judge(population)
     return rule
-
-
-def check_strategy(name: str) -> None:
-    """Says what to install where a strategy needs it."""
-    if name == "gepa":
-        from tidepool.engine.studies.evolution.gepa import require_extra
-
-        require_extra()
 
 
 async def bred_generation(evaluator: Evaluator, population: Sequence[Genome], material: Material) -> list[Genome]:

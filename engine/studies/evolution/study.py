@@ -31,9 +31,8 @@ def settings() -> "type[Section]":
 
 
 def freeze(config: "Config", folder: Path | None) -> "Config":
-    from tidepool.engine.studies.evolution.gepa import PROPOSALS
+    from tidepool.engine.studies.evolution.gepa import PROPOSALS, require_extra
     from tidepool.engine.studies.evolution.inputs import settings_of, with_problems
-    from tidepool.engine.studies.evolution.strategies import check_strategy
     from tidepool.engine.studies.evolution.tasks.scorer import with_code_frozen
     from tidepool.engine.studies.evolution.width import with_limits, with_sizes
 
@@ -44,7 +43,8 @@ def freeze(config: "Config", folder: Path | None) -> "Config":
         settings = settings.model_copy(update={"guards": True})
     if folder is not None and settings.strategy == "gepa" and settings.proposals is None:  # frozen without it: one
         settings = settings.model_copy(update={"proposals": PROPOSALS})
-    check_strategy(settings.strategy)
+    if settings.strategy == "gepa":
+        require_extra()
     settings = with_problems(settings, config.batch.seed, folder)
     return config.model_copy(update={"settings": settings, "service": with_limits(config.service, settings)})
 

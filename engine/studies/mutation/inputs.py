@@ -11,7 +11,7 @@ from tidepool.engine.config.toml_files import named_file
 from tidepool.engine.errors import UsageError, located
 from tidepool.engine.studies.mutation.config import FOREIGN, MutationSettings, WrittenQuery
 from tidepool.engine.studies.mutation.environment import EpisodeRules
-from tidepool.engine.studies.mutation.learners import Training, require_extra
+from tidepool.engine.studies.mutation.learners import require_extra
 from tidepool.engine.studies.mutation.policy import (
     PolicyCard,
     SavedPolicy,
@@ -20,6 +20,7 @@ from tidepool.engine.studies.mutation.policy import (
     read_policy,
 )
 from tidepool.engine.studies.mutation.queries import BUILTIN, Query, check_queries, load_queries
+from tidepool.engine.studies.mutation.training import Training
 
 
 def with_files(settings: MutationSettings, folder: Path | None) -> MutationSettings:

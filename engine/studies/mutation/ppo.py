@@ -26,8 +26,8 @@ from stable_baselines3.common.logger import Logger
 
 from tidepool.engine.streams import seed_of
 from tidepool.engine.studies.mutation.environment import EpisodeRules, Outcome, Step, credited
-from tidepool.engine.studies.mutation.learners import Training
 from tidepool.engine.studies.mutation.policy import Layer, Normaliser, TrainedPolicy
+from tidepool.engine.studies.mutation.training import Training
 
 HIDDEN = (64, 64)
 

@@ -23,9 +23,9 @@ from tidepool.engine.studies.evolution.gepa import (
     Reflection,
     Result,
     Turn,
+    require_extra,
 )
 from tidepool.engine.studies.evolution.rewrites import FailedProblem
-from tidepool.engine.studies.evolution.strategies import check_strategy
 from tidepool.engine.studies.kinds import load_kind
 from tidepool.engine.studies.plan import priced
 
@@ -101,9 +101,8 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "gepa", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError) as raised:
-        check_strategy("gepa")
+        require_extra()
     assert str(raised.value) == NEEDS_EXTRA and "\n" not in NEEDS_EXTRA
-    check_strategy("genetic")
 
 
 class Examination:

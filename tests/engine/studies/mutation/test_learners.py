@@ -16,19 +16,10 @@ from benchmarks.mutation_learning import lost_after_steps, trial
 from tidepool.engine.errors import RunError, UsageError
 from tidepool.engine.simulated.mutation.offline_transport import OfflineTransport
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless, finished
-from tidepool.engine.studies.mutation.learners import (
-    BanditLearner,
-    Folding,
-    Player,
-    RandomLearner,
-    Silence,
-    Training,
-    TrainingRecord,
-    make_learner,
-    train,
-)
+from tidepool.engine.studies.mutation.learners import BanditLearner, Folding, RandomLearner, make_learner
 from tidepool.engine.studies.mutation.operators import OPERATOR_NAMES
 from tidepool.engine.studies.mutation.queries import builtin_queries
+from tidepool.engine.studies.mutation.training import Player, Silence, Training, TrainingRecord, train
 
 
 def _outcome(rewards: list[float | None], observations: np.ndarray) -> Outcome:
@@ -200,7 +191,7 @@ def test_without_the_extra_ppo_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_the_light_path_loads_neither_torch_nor_gymnasium() -> None:
     program = (
-        "import sys; from tidepool.engine.studies.mutation.learners import Training; from tidepool.engine.studies.mutation.learners import make_learner;"
+        "import sys; from tidepool.engine.studies.mutation.training import Training; from tidepool.engine.studies.mutation.learners import make_learner;"
         " from tidepool.engine.studies.mutation import evaluation; from tidepool.engine.studies.mutation import policy; from tidepool.engine.studies.mutation.environment import EpisodeRules as Rules;"
         " make_learner(Training(), Rules(), 5, 9);"
         " print(sorted({'torch', 'gymnasium', 'stable_baselines3'} & set(sys.modules)))"

@@ -9,9 +9,9 @@ from stable_baselines3.common.buffers import RolloutBuffer
 
 from tidepool.engine.simulated.mutation.offline_transport import Losing, OfflineTransport
 from tidepool.engine.studies.mutation.environment import Environments, EpisodeRules, Outcome, Step, endless, finished
-from tidepool.engine.studies.mutation.learners import Player, Training, TrainingRecord, train
 from tidepool.engine.studies.mutation.ppo import PPOLearner, Row, _algorithm, fill
 from tidepool.engine.studies.mutation.queries import builtin_queries
+from tidepool.engine.studies.mutation.training import Player, Training, TrainingRecord, train
 
 SMALL = Training(learner="ppo", num_processes=4, num_steps=8, num_env_steps=80, seed=3)
 
