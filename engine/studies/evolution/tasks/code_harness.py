@@ -22,45 +22,20 @@ from typing import Any
 FILE_BYTES = 1 << 20
 OPEN_FILES = 64
 LONGEST = 300
-REFUSED = {
-    "os.fork",
-    "os.forkpty",
-    "os.posix_spawn",
-    "os.spawn",
-    "os.exec",
-    "os.system",
-    "os.startfile",
-    "os.kill",
-    "os.killpg",
-    "os.chmod",
-    "os.chown",
-    "os.link",
-    "os.symlink",
-    "pty.spawn",
-    "subprocess.Popen",
-    "socket.bind",
-    "socket.connect",
-    "socket.sendmsg",
-    "socket.getaddrinfo",
-    "socket.gethostbyname",
-    "socket.sendto",
-    "ctypes.dlsym",
-    "ctypes.dlsym/handle",
-    "signal.pthread_kill",
-    "sqlite3.enable_load_extension",
-}
-OWN_FOLDER_ONLY = {
-    "os.chdir",
-    "os.mkdir",
-    "os.rename",
-    "os.remove",
-    "os.rmdir",
-    "os.truncate",
-    "shutil.rmtree",
-    "shutil.copyfile",
-    "shutil.move",
-    "sqlite3.connect",
-}
+REFUSED = frozenset(
+    """
+    os.fork os.forkpty os.posix_spawn os.spawn os.exec os.system os.startfile os.kill os.killpg os.chmod os.chown
+    os.link os.symlink pty.spawn subprocess.Popen socket.bind socket.connect socket.sendmsg socket.getaddrinfo
+    socket.gethostbyname socket.sendto ctypes.dlsym ctypes.dlsym/handle signal.pthread_kill
+    sqlite3.enable_load_extension
+    """.split()
+)
+OWN_FOLDER_ONLY = frozenset(
+    """
+    os.chdir os.mkdir os.rename os.remove os.rmdir os.truncate shutil.rmtree shutil.copyfile shutil.move
+    sqlite3.connect
+    """.split()
+)
 UNAUDITED = {"readline", "spwd", "_dbm", "_gdbm", "_tkinter"}
 """modules that open files in C, without an audit event"""
 PREFIXES = (sys.prefix, sys.base_prefix, "/usr", "/usr/local")
